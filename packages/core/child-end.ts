@@ -11,10 +11,10 @@ export function answerOfChild(outcome: Outcome): Answer {
 }
 
 /** Recorded in place of an end that the parent's journal has no room for. */
-export const UNTOLD: EntryOutcome = {
+export const CHILD_END_TOO_LARGE: EntryOutcome = {
   type: "error",
   name: "JOURNAL_FULL" satisfies ErrorCode,
-  message: "what came of the tools that the task has called is as much as it may be told (PARLEY_JOURNAL_SIZE_MAX)",
+  message: "the results of the tools that the task has called exceed what its journal may hold (PARLEY_JOURNAL_SIZE_MAX)",
 };
 
 export function childEndOf(outcome: EntryOutcome): ChildEnd {

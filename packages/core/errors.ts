@@ -3,7 +3,7 @@
  * lists the same, and a test compares the two. Front ends map codes to JSON-RPC and HTTP; core knows neither.
  */
 import { cut } from "./cut.ts";
-import { toldViolations } from "./schema-violation.ts";
+import { boundedViolations } from "./schema-violation.ts";
 import type { Violation } from "./task.ts";
 
 export const ERRORS = {
@@ -194,7 +194,7 @@ export class ParleyError extends Error {
     super(cut(message, MESSAGE_MAX), details.cause === undefined ? undefined : { cause: details.cause });
     this.code = code;
     this.hint = ERRORS[code];
-    if (details.violations) this.violations = toldViolations(details.violations);
+    if (details.violations) this.violations = boundedViolations(details.violations);
     if (details.data) this.data = details.data;
   }
 }

@@ -14,7 +14,7 @@ export * from "./granted-tokens.ts";
 export * from "./summary.ts";
 export * from "./outcome.ts";
 export * from "./errors.ts";
-export { answerOfChild, UNTOLD } from "./child-end.ts";
+export { answerOfChild, CHILD_END_TOO_LARGE } from "./child-end.ts";
 export { childId, isChildId } from "./child-id.ts";
 export { QUORUM_MAX } from "./quorum.ts";
 

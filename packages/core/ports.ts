@@ -376,7 +376,7 @@ export interface AnsweredParent {
    * limit the call fails with JOURNAL_FULL. The store must enforce this, because no run of the parent is active that
    * could, and the next one reads all of it at once.
    */
-  readonly toldMax: number;
+  readonly childEndsMax: number;
 }
 
 export interface AnswerRequest {

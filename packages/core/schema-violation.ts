@@ -7,22 +7,22 @@ import { cut } from "./cut.ts";
 import type { Violation } from "./task.ts";
 
 /** Maximum number of reported violations. */
-const TOLD = 8;
+const VIOLATIONS_MAX = 8;
 /** Maximum characters of a path and of a message. */
 const TEXT_MAX = 200;
 
 /** One more than is reported, which shows that there are more. Collecting further violations is useless. */
-export const VIOLATIONS_WANTED = TOLD + 1;
+export const VIOLATIONS_WANTED = VIOLATIONS_MAX + 1;
 
 /** The violations to report: in errors, in the store, and to the person who is asked again. */
-export function toldViolations(violations: readonly Violation[]): readonly Violation[] {
-  return violations.slice(0, TOLD).map(({ path, message }) => ({ path: cut(path, TEXT_MAX), message: cut(message, TEXT_MAX) }));
+export function boundedViolations(violations: readonly Violation[]): readonly Violation[] {
+  return violations.slice(0, VIOLATIONS_MAX).map(({ path, message }) => ({ path: cut(path, TEXT_MAX), message: cut(message, TEXT_MAX) }));
 }
 
 /** One readable line: `/partySize must be at most 20; /name is required`. */
 export function describeViolations(violations: readonly Violation[]): string {
-  const told = toldViolations(violations).map(({ path, message }) => `${path === "" ? "the value" : path} ${message}`);
-  return [...told, ...(violations.length > TOLD ? ["and more"] : [])].join("; ");
+  const shown = boundedViolations(violations).map(({ path, message }) => `${path === "" ? "the value" : path} ${message}`);
+  return [...shown, ...(violations.length > VIOLATIONS_MAX ? ["and more"] : [])].join("; ");
 }
 
 /** A small value has at most this many items and members. */

@@ -1,12 +1,12 @@
 /**
- * Where Redis is, as REDIS_URL says it:
+ * The address of Redis, in the forms of REDIS_URL:
  *
  *   redis://user:password@host:6379/0                                   one server; rediss:// over TLS
- *   redis-sentinel://user:password@host:26379,host:26379/mymaster/0     whichever server the sentinels call `mymaster`
- *   redis-cluster://user:password@host:7000,host:7001                   a cluster, known from any of its nodes
+ *   redis-sentinel://user:password@host:26379,host:26379/mymaster/0     the server that the sentinels call `mymaster`
+ *   redis-cluster://user:password@host:7000,host:7001                   a cluster, found through any of its nodes
  *
- * `rediss-sentinel://` and `rediss-cluster://` over TLS. Sentinels with a password of their own: `?sentinelPassword=…&sentinelUsername=…`.
- * User and password may be percent-encoded.
+ * `rediss-sentinel://` and `rediss-cluster://` over TLS. Sentinels with a password of their own:
+ * `?sentinelPassword=…&sentinelUsername=…`. User and password may be percent-encoded.
  */
 
 export interface Endpoint {
@@ -26,7 +26,7 @@ export type RedisAddress =
   | {
       readonly type: "sentinel";
       readonly sentinels: readonly Endpoint[];
-      /** What the sentinels call it. */
+      /** The sentinels' name for it. */
       readonly name: string;
       readonly login: Login;
       readonly sentinelLogin: { readonly sentinelUsername?: string; readonly sentinelPassword?: string };
@@ -39,7 +39,7 @@ const SEVERAL =
 const HOST = /^(?<host>\[[^\]]+\]|[^:[\]]+)(?::(?<port>\d{1,5}))?$/;
 const DEFAULT_PORTS = { sentinel: 26_379, cluster: 6_379 } as const;
 
-/** Undefined for what is no address of a Redis. */
+/** Undefined if the text is not an address of a Redis. */
 export function parseAddress(url: string): RedisAddress | undefined {
   if (SINGLE.test(url)) return URL.canParse(url) ? { type: "single", url } : undefined;
   const parts = SEVERAL.exec(url)?.groups;
@@ -70,7 +70,7 @@ function parseEndpoint(text: string, defaultPort: number): Endpoint | undefined 
   return { host: host.replace(/^\[|\]$/g, ""), port: port === undefined ? defaultPort : Number(port) };
 }
 
-/** The address as it may be logged. */
+/** The address in a form that may be logged. */
 export function withoutPassword(url: string): string {
   if (!parseAddress(url)) return "an address that is no URL";
   return url.replace(/^([^:]+:\/\/)(?:[^/?]*@)?([^?]*).*$/, "$1$2");

@@ -1,19 +1,22 @@
-/** The keys by which machines call: one hash, an id to a record in JSON. They are few, made by hand, and stay until somebody revokes them. */
+/**
+ * The keys with which machines call: one hash of id to JSON record. They are few, created manually, and stay until
+ * revoked.
+ */
 import { type ApiKey, type ApiKeys, ParleyError } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import type { Acknowledge } from "./replicas.ts";
 import { reached } from "./unavailable.ts";
 
-/** Most keys of a deployment, expired ones included; about 300 bytes each. */
+/** Maximum number of keys in a deployment, including expired ones; about 300 bytes each. */
 export const API_KEYS_MAX = 10_000;
 
 export interface ApiKeyRing extends ApiKeys {
-  /** Throws UNAVAILABLE; QUOTA_EXCEEDED beyond 10,000. */
+  /** Throws UNAVAILABLE, and QUOTA_EXCEEDED beyond 10,000 keys. */
   add(key: ApiKey): Promise<void>;
-  /** The oldest first. */
+  /** Oldest first. */
   list(): Promise<readonly ApiKey[]>;
-  /** Returns what it was; undefined for one that is not there. */
+  /** Returns the revoked key; undefined if it does not exist. */
   revoke(id: string): Promise<ApiKey | undefined>;
 }
 

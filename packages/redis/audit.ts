@@ -1,6 +1,7 @@
 /**
- * Records for auditors: a stream for each partition, numbered without a gap, bounded. What changes a task is written by the script that makes the
- * change; the rest here. An exporter takes the records out and chains them (docs/adr/0013-the-chain-is-made-outside.md).
+ * Audit records: one bounded stream per partition, numbered without gaps. Changes of tasks are recorded by the
+ * scripts that make them, everything else here. An exporter reads the records and chains them
+ * (docs/adr/0013-the-chain-is-made-outside.md).
  */
 import type { Audit, AuditFact, Log } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -12,15 +13,15 @@ export interface StoredRecord {
   readonly number: number;
   /** By Redis' clock. */
   readonly atMs: number;
-  /** What became of it, by the script; `""` where none says so. */
+  /** The result as the script determined it; `""` if none did. */
   readonly verdict: string;
   readonly fact: AuditFact;
 }
 
 export interface AuditTrail extends Audit {
-  /** Records of a partition behind the number `after`, oldest first. */
+  /** Records of a partition after number `after`, oldest first. */
   read(partition: number, after: number, count: number): Promise<readonly StoredRecord[]>;
-  /** The number of the newest record; 0 when there is none. */
+  /** Number of the newest record; 0 if there is none. */
   newest(partition: number): Promise<number>;
 }
 

@@ -53,43 +53,46 @@ export interface RedisBackend {
   readonly ids: Ids;
   readonly audit: AuditTrail;
   readonly apiKeys: ApiKeyRing;
-  /** Whether and how what is said is sealed. */
+  /** Whether and how content is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
-  /** The time by Redis' clock, for everything that is dated (see clock.ts). */
+  /** The time by Redis' clock, which dates everything (see clock.ts). */
   now(): number;
   readonly secret: SharedSecret;
   readonly claims: Claims;
   /** `0 … partitions - 1`. */
   readonly partitions: readonly number[];
-  /** Starts to work; opens connections of its own on first use. */
+  /** Starts to take runs. Opens connections of its own on first use. */
   consumeRuns(request: ConsumeRuns): Promise<Consumer>;
   readonly censuses: Censuses;
   /** Limits of tools. */
   readonly slots: Slots;
-  /** Which versions of tools workers serve. */
+  /** The versions of tools that workers serve. */
   readonly serving: ServingRegistry;
-  /** Unfinished tasks of a partition, in batches and no order; one may come twice. */
+  /** Unfinished tasks of a partition, in batches and in no order; a task may appear twice. */
   waiting(partition: number): AsyncGenerator<readonly WaitingTask[]>;
-  /** For processes that have servers behind them. */
+  /** For processes with upstreams. */
   readonly gateway: GatewayShare;
-  /** Resolves if Redis answers. Throws UNAVAILABLE. */
+  /** Resolves if Redis replies. Throws UNAVAILABLE. */
   ping(): Promise<void>;
-  /** Resolves if Redis takes writes: one that is full, read-only or broken answers and does not. Throws UNAVAILABLE. */
+  /**
+   * Resolves if Redis accepts writes. A full, read-only or broken one replies but does not accept them. Throws
+   * UNAVAILABLE.
+   */
   writable(): Promise<void>;
-  /** Ends the consumers, then the connections. */
+  /** Stops the consumers, then closes the connections. */
   close(): Promise<void>;
 }
 
 export interface BackendOptions {
   readonly log: Log;
   readonly telemetry?: Telemetry | undefined;
-  /** What wraps the keys that content is sealed with, in place of what the settings name: such as a key management service's. */
+  /** Wraps the content keys instead of the ring from the settings, for example with a key management service. */
   readonly keyRing?: KeyRing;
 }
 
 /**
- * Connects once Redis serves and is fit (see connect.ts), with one connection for commands, one for subscriptions, and for a worker one
- * for its queues and one per queue to wait on. Throws UNAVAILABLE with what to do.
+ * Connects once Redis serves and is suitable (see connect.ts), with one connection for commands and one for
+ * subscriptions. A worker adds one for its queues and one per queue to block on. Throws UNAVAILABLE with what to do.
  */
 export async function connectRedis(
   given: Partial<RedisSettings> & Pick<RedisSettings, "url">,
@@ -97,7 +100,7 @@ export async function connectRedis(
 ): Promise<RedisBackend> {
   const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
   const { url } = settings;
-  // A longer timer fires at once, so that every command would be refused.
+  // A longer timer fires at once, so that every command would time out.
   const commandTimeoutMs = Math.min(settings.commandTimeoutMs, LONGEST_TIMER_MS);
   const ring = keyRing ?? (await ringOf(settings, log));
   await waitForRedis({ ...settings, log });
@@ -111,10 +114,11 @@ export async function connectRedis(
     return redis;
   };
 
-  // Commands that were sent as the connection broke are sent again after it is back, up to the timeout: every script bears being run twice.
+  // Commands that were sent when the connection broke are sent again after it is restored, up to the timeout. Every
+  // script tolerates running twice.
   const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
   const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null, anyNode: true });
-  // Well within the time that a command has.
+  // Well within the time limit of a command.
   const acknowledge = acknowledgeWith({ redis, key: keys.ready, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
   const content = openContent({ ring, epochMs: settings.contentEpochMs, redis, keys, partitions, now: clock.now, acknowledge, log });
@@ -122,7 +126,8 @@ export async function connectRedis(
   const liveWorkers = createLiveWorkers({ redis, keys, partitions: partitions.length, now: clock.now, log });
   const isCluster = parseAddress(url)?.type === "cluster";
   const sharded = isCluster && settings.shardedPubSub && (await hasShardedPubSub(redis, keys, log));
-  // PUBLISH in a cluster counts the listeners of one node: nobody could tell whether a worker heard.
+  // In a cluster, PUBLISH counts the listeners of one node only, so it would be unknown whether a worker received the
+  // run.
   const lanes = isCluster && !sharded ? { next: () => undefined } : liveWorkers;
   const queue = createRedisQueue({ redis, keys, log, turns, workers: lanes, telemetry });
   await queue.open(partitions);
@@ -147,7 +152,7 @@ export async function connectRedis(
       waitsUntilMs: () => clock.now() + commandTimeoutMs,
       acknowledge,
       turns,
-      untold: queue.untold,
+      notTaken: queue.notTaken,
       codec: content.codec,
       log,
       sharded,
@@ -205,7 +210,10 @@ export async function connectRedis(
 
 const READY_KEPT_MS = 10_000;
 
-/** Redis before 7 does not have it, and a user may not be permitted to: told by trying, since all processes of a deployment must come to the same. */
+/**
+ * Found by trying: Redis before 7 does not have it, and a user may not be permitted to use it. All processes of a
+ * deployment must come to the same result.
+ */
 async function hasShardedPubSub(redis: Redis, keys: Keys, log: Log): Promise<boolean> {
   try {
     await redis.spublish(keys.lane(0, "nobody"), "");

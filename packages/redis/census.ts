@@ -1,8 +1,9 @@
 /**
- * How many tasks there are, what they wait for and since when: for those who watch a deployment.
+ * How many tasks exist, what they wait for and since when, for monitoring.
  *
- * What the due set and the queue know costs a few commands. Open asks stand in their tasks' hashes, and an index of them would cost each
- * parked task a tenth of its size; so they are counted in passing, a slice of the tasks each time that a worker sweeps.
+ * The due set and the queue answer most of this with a few commands. Open asks are in their tasks' hashes, and an
+ * index would cost each parked task a tenth of its size, so they are counted in passing: one slice of the tasks per
+ * sweep.
  */
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
@@ -10,20 +11,20 @@ import { loadScripts } from "./load-scripts.ts";
 import type { RedisQueue } from "./queue.ts";
 import { reached } from "./unavailable.ts";
 
-/** Tasks per slice: about 2 ms of Redis. With a slice a second, 30,000 tasks are a minute's round. */
+/** Tasks per slice: about 2 ms of Redis. With one slice a second, 30,000 tasks take a minute. */
 const SLICE = 500;
-/** A census that nobody continues is forgotten. */
+/** A census that is not continued expires. */
 const KEEP_MS = 60 * 60 * 1_000;
 
 export interface Census {
   readonly unfinished: number;
-  /** Unfinished tasks that will not run before `parkedBeyondMs`, unless somebody answers. */
+  /** Unfinished tasks that will not run before `parkedBeyondMs` unless they are answered. */
   readonly parked: number;
-  /** Tasks that should have begun a run more than `overdueAfterMs` ago. */
+  /** Tasks whose run is overdue by more than `overdueAfterMs`. */
   readonly overdue: number;
   readonly waitingRuns: number;
   readonly activeRuns: number;
-  /** By the last whole round of counting; undefined before the first. */
+  /** From the last complete round of counting; undefined before the first. */
   readonly asks: { readonly open: number; readonly oldestAtMs: number | undefined; readonly countedAtMs: number } | undefined;
 }
 
@@ -84,7 +85,7 @@ function added(a: Census, b: Census): Census {
     overdue: a.overdue + b.overdue,
     waitingRuns: a.waitingRuns + b.waitingRuns,
     activeRuns: a.activeRuns + b.activeRuns,
-    // A sum without one of the partitions would look like a loss.
+    // A sum that lacks a partition would look like a loss.
     asks: a.asks &&
       b.asks && {
         open: a.asks.open + b.asks.open,

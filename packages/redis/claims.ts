@@ -1,4 +1,4 @@
-/** What one process of all may do at a time, or once: a key each, which ends by itself. */
+/** Work that only one process may do at a time, or once: a key for each claim, which expires. */
 import type { Claims } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";

@@ -55,7 +55,7 @@ export async function followRedisClock({ redis, log }: { readonly redis: Redis; 
         if (seen.roundTripMs <= ROUND_TRIP_MAX_MS) anchor = seen;
         tell();
       },
-      // Its failure is the connection's, which is logged already; the timer keeps running meanwhile.
+      // The connection logs its own failure; the timer keeps running in the meantime.
       () => undefined,
     );
   };

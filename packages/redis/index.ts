@@ -1,4 +1,4 @@
-/** Every port of core on Redis. The only package that speaks to it. */
+/** Every port of core on Redis. No other package talks to Redis. */
 export type { AuditTrail, StoredRecord } from "./audit.ts";
 export type { Census } from "./census.ts";
 export { connectRedis, type RedisBackend } from "./backend.ts";

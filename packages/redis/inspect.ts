@@ -1,4 +1,4 @@
-/** What an operator wants to know of a Redis before it is trusted with tasks. `parley doctor` turns it into advice. */
+/** What an operator should know about a Redis before trusting it with tasks. `parley doctor` turns it into advice. */
 import { openForOnce } from "./connect.ts";
 
 export interface RedisFacts {
@@ -6,9 +6,9 @@ export interface RedisFacts {
   readonly version: string;
   readonly recent: boolean;
   readonly maxmemoryPolicy: string;
-  /** Whether an append-only file is kept. */
+  /** Whether there is an append-only file. */
   readonly appendOnly: boolean;
-  /** `everysec`, `always`, `no`; undefined where CONFIG is closed, as on hosted servers. */
+  /** `everysec`, `always`, `no`; undefined if CONFIG is disabled, as on hosted servers. */
   readonly appendFsync: string | undefined;
   readonly usedMemoryBytes: number;
   /** 0 for no limit. */
@@ -19,10 +19,10 @@ const VERSION_MIN = [6, 2] as const;
 
 /** Throws an Error that says why Redis could not be asked. */
 export async function inspectRedis(url: string): Promise<RedisFacts> {
-  // Of a cluster the first node speaks for all: they are set up alike.
+  // The nodes of a cluster are configured alike, so the first speaks for all.
   const [redis] = openForOnce(url, 3_000);
   if (!redis) throw new Error("REDIS_URL names no node");
-  // The cause of a failed connection comes as an event; the promise only says that it is closed.
+  // The cause of a failed connection arrives as an event; the promise only says that the connection is closed.
   let cause: Error | undefined;
   redis.on("error", (error: Error) => (cause = error));
   try {

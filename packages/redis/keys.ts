@@ -1,63 +1,63 @@
 /**
- * Every key that Parley uses in Redis; docs/data-model.md says what is in them.
+ * Every key that Parley uses in Redis; docs/data-model.md describes their contents.
  *
  *   parley:{p0}:task:0-V1StGXR8…            the task; also the name of its wake-up channel
  *   parley:{p0}:task:0-V1StGXR8…:journal    what replay reads
  *   parley:{p0}:task:0-V1StGXR8…:feed       what its runs reported
- *   parley:{p0}:task:0-V1StGXR8…:deposits   what people left on its pages; made by scripts/answer.lua
+ *   parley:{p0}:task:0-V1StGXR8…:deposits   what people left on its pages; created by scripts/answer.lua
  *   parley:{p0}:due                         tasks by the time at which they must run
- *   parley:{p0}:census                      how many asks are open, for those who watch
- *   parley:{p0}:audit                       records for auditors
+ *   parley:{p0}:census                      number of open asks, for monitoring
+ *   parley:{p0}:audit                       audit records
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
- *   parley:{p0}:usage:principal:<principal> what its unfinished tasks take; made by scripts/task.lua
- *   parley:{p0}:usage:tenant:<tenant>       the same of a tenant
+ *   parley:{p0}:usage:principal:<principal> what its unfinished tasks use; created by scripts/task.lua
+ *   parley:{p0}:usage:tenant:<tenant>       the same for a tenant
  *   parley:{p0}:run:…                       BullMQ's
- *   parley:{p0}:swept                       that the partition was swept within the last second: see sweeps.ts
+ *   parley:{p0}:swept                       the partition was swept within the last second: see sweeps.ts
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
- *   parley:claim:{<digest>}                 what one process has to itself for a moment, or did once: see claims.ts
+ *   parley:claim:{<digest>}                 work that one process does alone, or did once: see claims.ts
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:limit:{<digest>}:held …          slots of a tool's limit: see slots.ts
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
  *   parley:serving                          versions of tools that workers serve: see serving.ts
- *   parley:workers                          which workers live: see live-workers.ts
- *   parley:{p0}:lane:<worker>               a channel: runs that are handed to a worker directly
+ *   parley:workers                          live workers: see live-workers.ts
+ *   parley:{p0}:lane:<worker>               a channel: runs that are offered to a worker directly
  *   parley:announcements                    a channel
- *   parley:ready                            written to see whether Redis takes writes, and for replicas.ts
- *   parley:secret                           seals requestState, when no operator gave a secret
+ *   parley:ready                            written to check whether Redis takes writes, and for replicas.ts
+ *   parley:secret                           seals requestState if the operator has set no secret
  *   parley:content                          the keys that content is sealed with, wrapped
- *   parley:api-keys                         digests of the keys by which machines call
+ *   parley:api-keys                         digests of the keys with which machines call
  *
- * The hash tag `{p<partition>}` keeps a task, its due time and its queue on one slot of a cluster. A session is one key, and its own tag
- * spreads sessions over the nodes.
+ * The hash tag `{p<partition>}` keeps a task, its due time and its queue in one slot of a cluster. A session is one
+ * key, and its own tag spreads sessions over the nodes.
  */
 import { hash } from "node:crypto";
 
 export const RUN_QUEUE = "run";
 
 /**
- * `<partition>-<128 bits in base64url>`, or `<partition>-<word>-<128 bits in base64url>` for a task whose content is sealed. The partition
- * travels in the id, so that changing their number moves no task, and so does the word of the key, so that a task opens weeks later. The id of a child
- * ends in a tilde (childId of core).
+ * `<partition>-<128 bits in base64url>`, or `<partition>-<word>-<128 bits in base64url>` for a task with sealed
+ * content. The id contains the partition, so that a change of their number moves no task, and the word of the key, so
+ * that a task opens weeks later. A child's id ends in a tilde (childId of core).
  */
 const TASK_ID = /^(0|[1-9]\d{0,3})-(?:([A-Za-z0-9]{4})-)?[\w-]{22}~?$/;
-/** The length of a word that names a key. */
+/** Length of the word that names a key. */
 export const SEAL_WORD_CHARS = 4;
 
-/** Such as a UUID. The characters that end a hash tag or part keys are not among them. */
+/** A UUID, for example. Characters that end a hash tag or separate parts of keys are excluded. */
 const SESSION_ID = /^[\w-]{1,128}$/;
 
-/** The order in which every script of a task gets its keys. */
+/** The order in which every script of a task receives its keys. */
 export type TaskKeys = readonly [task: string, journal: string, feed: string, due: string];
 
 export interface Keys {
-  /** Undefined for what cannot be a task id, so that nothing a client sends becomes a key. */
+  /** Undefined if it cannot be a task id, so that arbitrary input never becomes a key. */
   task(taskId: string): TaskKeys | undefined;
-  /** A task's key is this and its id. */
+  /** A task's key is this prefix and its id. */
   taskPrefix(partition: number): string;
   due(partition: number): string;
-  /** BullMQ's runs that wait for a worker: those without a priority, and those that have one. */
+  /** BullMQ's waiting runs: those without a priority, and those with one. */
   waitingRuns(partition: number): readonly [wait: string, prioritized: string];
   swept(partition: number): string;
   census(partition: number): string;
@@ -67,11 +67,11 @@ export interface Keys {
   claim(name: string): string;
   /** `who` is `principal:…` or `tenant:…`. */
   rate(who: string): string;
-  /** Who holds a slot of that limit, who waits for one, and what is known of them. */
+  /** The holders of that limit's slots, the waiting tasks, and facts about them. */
   limit(id: string): readonly [held: string, line: string, facts: string];
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
-  /** Undefined for what cannot be a session id. */
+  /** Undefined if it cannot be a session id. */
   session(sessionId: string): string | undefined;
   /** The process that holds the task's call to an upstream. */
   holder(taskId: string): string | undefined;
@@ -79,22 +79,22 @@ export interface Keys {
     readonly holders: string;
     readonly lists: string;
     calls(process: string): string;
-    /** Where a process is sent runs. */
+    /** The channel on which a process receives runs. */
     channel(process: string): string;
     lister(upstream: string): string;
-    /** Where all workers are asked for something, and where a process hears replies. */
+    /** The channel for requests to all workers, and the channels for replies to a process. */
     readonly asked: string;
     replies(process: string): string;
     claim(id: string): string;
   };
   readonly serving: string;
-  /** Where a worker hears of runs of the partition that are due. */
+  /** The channel on which a worker is offered due runs of the partition. */
   lane(partition: number, worker: string): string;
-  /** Which workers live. */
+  /** The live workers. */
   readonly workers: string;
   readonly announcements: string;
   readonly secret: string;
-  /** Data keys, wrapped: see content/data-keys.ts. */
+  /** Wrapped data keys: see content/data-keys.ts. */
   readonly content: string;
   readonly apiKeys: string;
   readonly ready: string;
@@ -116,7 +116,8 @@ export function createKeys(prefix = "parley"): Keys {
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,
-    // A principal is any text that an identity provider sends, of any length, and nobody's name belongs in a key.
+    // Hashed, because identity providers send principals of any length and form, and names of people do not belong in
+    // keys.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     claim: (name) => `${prefix}:claim:{${hash("sha256", name, "base64url").slice(0, 22)}}`,
     rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
@@ -151,13 +152,13 @@ export function createKeys(prefix = "parley"): Keys {
   };
 }
 
-/** The partition that a task id names; undefined for what is no task id. */
+/** The partition in a task id; undefined if it is not a task id. */
 export function partitionOf(taskId: string): number | undefined {
   const match = TASK_ID.exec(taskId);
   return match ? Number(match[1]) : undefined;
 }
 
-/** The word of the key that the task's content is sealed with; undefined for one that is not sealed, and for what is no task id. */
+/** The word of the key that seals the task's content; undefined if it is not sealed, or not a task id. */
 export function sealWordOf(taskId: string): string | undefined {
   return TASK_ID.exec(taskId)?.[2];
 }

@@ -1,12 +1,13 @@
 /**
- * The fast lane: runs that the store hands to this worker directly, with the answer or the call that made them due (scripts/answer.lua,
- * scripts/create.lua). No job is added, so nothing has to be fetched, locked and put away; see docs/adr/0018-a-lane-beside-the-queue.md.
+ * The fast lane: runs that the store offers to this worker directly, with the answer or the call that made them due
+ * (scripts/answer.lua, scripts/create.lua). No job is added, so none has to be fetched, locked and removed; see
+ * docs/adr/0018-a-lane-beside-the-queue.md.
  *
- *   answer.lua ── PUBLISH <lane> "<task> <run> <told at ms>" ────────▶ a place is free: begin, as with a job
- *   create.lua ── PUBLISH <lane> "<task> 1 <told at ms> <priority>" ─▶ none is, or the worker is leaving: it adds the job
+ *   answer.lua ── PUBLISH <lane> "<task> <run> <sent at ms>" ────────▶ a place is free: begin, as with a job
+ *   create.lua ── PUBLISH <lane> "<task> 1 <sent at ms> <priority>" ─▶ no place, or the worker is leaving: it adds the job
  *
- * A word that is lost costs the time until the sweep finds the task, a second or two; one that comes beside a job of the same run is settled by
- * `begin`, as two jobs of one run are. Nothing of the task is kept here between its runs (I9).
+ * A lost offer costs the time until the sweep finds the task, a second or two. An offer and a job for the same run
+ * are settled by `begin`, like two jobs. The lane keeps nothing of a task between its runs (I9).
  */
 import { describeOrigin, type Log } from "@parley/core";
 import type { TakenRun } from "./consume-runs.ts";
@@ -23,7 +24,7 @@ export interface LaneOptions {
   readonly queue: Pick<RedisQueue, "add">;
 }
 
-/** A run that this worker was told of; of a new task with the priority that it was to have in the queue. */
+/** A run that was offered to this worker; for a new task, with the priority that it would have in the queue. */
 interface Told {
   readonly taskId: string;
   readonly run: number;
@@ -32,17 +33,17 @@ interface Told {
 }
 
 export interface Lane {
-  /** Hears no more, and resolves when the runs that came this way have ended. */
+  /** Stops listening, and resolves when the runs that came through the lane have ended. */
   close(): Promise<void>;
 }
 
-/** Listens as soon as it can; until then nobody hears, and runs come by the queue. */
+/** Listens as soon as it can. Until then, runs come through the queue. */
 export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOptions): Lane {
   const atWork = new Set<Promise<void>>();
   let isClosed = false;
 
   function heard(message?: string): void {
-    // A connection that came back says so without a message: what was told meanwhile is found by the sweep.
+    // A call without a message means that the connection was restored. The sweep finds offers that were lost.
     if (message === undefined) return;
     const [taskId = "", number, toldAtMs, place] = message.split(" ");
     const told: Told = {
@@ -65,7 +66,7 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
   }
 
   async function passOn(told: Told): Promise<void> {
-    // Redis is away: the sweep adds it.
+    // Redis is unreachable: the sweep adds the run later.
     await queue.add(told).catch(() => undefined);
   }
 
@@ -77,7 +78,7 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
     async close() {
       isClosed = true;
       await listening;
-      await wakeUps.leave(channel); // what comes until then is passed on
+      await wakeUps.leave(channel); // what arrives until then is passed on
       await Promise.all(atWork);
     },
   };

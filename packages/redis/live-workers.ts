@@ -1,44 +1,45 @@
 /**
- * Which workers live and what each of them serves, without a coordinator.
+ * Which workers are alive and which partitions each of them serves, without a coordinator.
  *
- *   parley:workers   zset: `<worker>.<share>` by the time, of Redis' clock, at which it last said that it lives
+ *   parley:workers   zset: `<worker>.<share>` by the time, of Redis' clock, of its last beat
  *
- * Every process that reads the set comes to the same assignment by itself, by rendezvous hashing: for each partition the workers are ranked by
- * a hash of worker and partition, and those in front serve it. A worker that comes or goes moves its own share and nothing else.
+ * Every process that reads the set computes the same assignment by rendezvous hashing: for each partition the workers
+ * are ranked by a hash of worker and partition, and the first ones serve it. A worker that comes or goes moves only
+ * its own share.
  *
- *   share   how many partitions a worker is to serve; 0: all of them
- *   cover   how many workers serve a partition: two at least, and as many as give each worker its share
+ *   share   how many partitions a worker should serve; 0: all of them
+ *   cover   how many workers serve a partition: at least two, and as many as give each worker its share
  *
- * A worker decides by its own share. The ranks are the same for all, so workers of different shares, as in a rolling change of the setting, leave
- * no partition without a worker: each is served by the first two at least.
+ * A worker applies its own share. The ranks are the same for all, so workers with different shares, for example while
+ * the setting is being changed, leave no partition unserved: the first two always serve it.
  */
 import type { Log } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 
-/** How often a worker says that it lives, and who follows looks. */
+/** How often a worker beats, and how often readers refresh. */
 export const BEAT_EVERY_MS = 2_000;
-/** A worker that said nothing for so long counts as dead: three beats. */
+/** A worker without a beat for this long counts as dead: three beats. */
 export const ALIVE_MS = 6_000;
-/** What nobody follows any more goes. */
+/** The set expires when no process refreshes it. */
 const SET_KEPT_MS = 3_600_000;
-/** Of workers for each partition, where there are as many. */
+/** Minimum number of workers per partition, if there are that many. */
 export const COVER_MIN = 2;
 
 export interface LiveWorker {
-  /** In letters, digits, - and _. */
+  /** Letters, digits, - and _. */
   readonly id: string;
-  /** Partitions that it is to serve; 0: all. */
+  /** Number of partitions that it should serve; 0: all. */
   readonly share: number;
 }
 
-/** How many workers serve each partition, by the reckoning of one with that share. */
+/** How many workers serve each partition, as computed by a worker with that share. */
 export function coverOf(share: number, workers: number, partitions: number): number {
   if (share === 0 || share >= partitions) return workers;
   return Math.min(workers, Math.max(COVER_MIN, Math.ceil((share * workers) / partitions)));
 }
 
-/** The workers that serve a partition, the first in rank first. */
+/** The workers that serve a partition, by rank. */
 export function serving(partition: number, workers: readonly LiveWorker[], partitions: number): readonly LiveWorker[] {
   const ranked = workers
     .map((worker) => ({ worker, rank: rankOf(worker.id, partition) }))
@@ -46,7 +47,10 @@ export function serving(partition: number, workers: readonly LiveWorker[], parti
   return ranked.flatMap(({ worker }, at) => (at < coverOf(worker.share, workers.length, partitions) ? [worker] : []));
 }
 
-/** FNV-1a of the worker, stirred with the partition as MurmurHash3 ends: all bits of both in each bit of the rank. */
+/**
+ * FNV-1a of the worker, mixed with the partition by the finaliser of MurmurHash3, so that all bits of both affect
+ * each bit of the rank.
+ */
 function rankOf(id: string, partition: number): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < id.length; at += 1) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
@@ -57,11 +61,12 @@ function rankOf(id: string, partition: number): number {
 }
 
 export interface LiveWorkers {
-  /** Says that this worker lives, and who else does, itself among them. */
+  /** Records a beat of this worker and returns all live workers, including itself. */
   beat(worker: LiveWorker): Promise<readonly LiveWorker[]>;
   leave(worker: LiveWorker): Promise<void>;
   /**
-   * A worker that serves the partition, each in turn; undefined while none is known. Looks who lives from the first call on, and never waits for it.
+   * The workers that serve the partition, in turn; undefined while none is known. Starts to refresh with the first
+   * call, and never waits for it.
    */
   next(partition: number): string | undefined;
   close(): void;
@@ -85,7 +90,7 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
   let turn = 0;
   let beatAtMs = 0;
 
-  /** Those that spoke in time before `atMs`. */
+  /** Members whose last beat was recent enough at `atMs`. */
   function living(members: readonly string[], atMs: number): readonly LiveWorker[] {
     const found: LiveWorker[] = [];
     for (let at = 0; at + 1 < members.length; at += 2) {
@@ -123,7 +128,8 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
       ]);
       const dead = members.filter((_member, at) => at % 2 === 0 && Number(members[at + 1]) < atMs - SET_KEPT_MS);
       if (dead.length > 0) await redis.zrem(key, ...dead);
-      // While Redis was away nobody could speak. If the first to speak again took all others for dead, each worker would serve everything.
+      // While Redis was unreachable, no worker could beat. If the first to beat again took all others for dead, each
+      // worker would serve everything.
       const lastMs = beatAtMs === 0 ? atMs : beatAtMs + BEAT_EVERY_MS;
       beatAtMs = atMs;
       return living(members, Math.min(atMs, lastMs));
@@ -133,7 +139,7 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
     },
     next(partition) {
       if (!following) follow();
-      // Redis was away, and nobody knows who lives.
+      // Redis was unreachable, so the live workers are unknown.
       if (seenAtMs < now() - ALIVE_MS) return undefined;
       let those = of.get(partition);
       if (!those) of.set(partition, (those = serving(partition, seen, partitions)));

@@ -1,8 +1,8 @@
 /**
  * Lua scripts as commands of a connection.
  *
- * ioredis sends the text of a script once per connection and its hash from then on, so a script never runs behind a command that was
- * issued after it, and a Redis that was restarted gets the text again.
+ * ioredis sends the text of a script once per connection and its hash from then on. A script thus never runs after a
+ * command that was issued later, and a restarted Redis receives the text again.
  */
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
@@ -13,14 +13,14 @@ export type Run = (keysAndArguments: Argument[]) => Promise<unknown>;
 
 export interface ScriptFiles<Name extends string> {
   readonly names: readonly Name[];
-  /** Within `scripts/`, with its slash; `""` for the folder itself. */
+  /** A folder within `scripts/`, with a trailing slash; `""` for `scripts/` itself. */
   readonly folder: string;
-  /** The script whose words all others use, if there is one. */
+  /** The script whose functions all others use, if there is one. */
   readonly shared?: string;
   readonly keyCount: (name: Name) => number;
-  /** Whether wake-ups of a slot stay on its node: SPUBLISH in place of PUBLISH. */
+  /** Whether wake-ups of a slot stay on its node: SPUBLISH instead of PUBLISH. */
   readonly sharded?: boolean;
-  /** `latin1`: arguments and replies are bytes, as strings with one character for each. Texts by default. */
+  /** `latin1`: arguments and replies are bytes, as strings with one character per byte. Default: text. */
   readonly encoding?: Encoding;
 }
 
@@ -48,7 +48,7 @@ export function loadScripts<Name extends string>(
 
 type Method = (this: Redis, ...keysAndArguments: (Argument | Buffer)[]) => Promise<unknown>;
 
-/** ioredis sends strings as UTF-8, which bytes beyond ASCII must not become. */
+/** ioredis sends strings as UTF-8, which would change bytes beyond ASCII. */
 function asBytes(argument: Argument): Argument | Buffer {
   return typeof argument === "number" || isAscii(argument) ? argument : Buffer.from(argument, "latin1");
 }

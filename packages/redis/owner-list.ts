@@ -1,8 +1,9 @@
 /**
- * The tasks of one principal, newest first: one stream per partition, merged as a page is read.
+ * The tasks of one principal, newest first: one stream per partition, merged while a page is read.
  *
- * A stream entry names a task and nothing else, so the page reads summaries of the tasks, and takes entries out whose task has expired. How
- * much it reads is bounded by what it shows, however large the tasks are and however many partitions and expired tasks there are.
+ * A stream entry only names a task, so a page reads the tasks' summaries and removes entries whose task has expired.
+ * The work for a page is bounded by what it shows, however large the tasks are and however many partitions and
+ * expired tasks there are.
  */
 import { invalidCursor, PAGE_SIZE_MAX, type TaskPage, type TaskSummary } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -21,7 +22,7 @@ export interface OwnerListOptions {
   readonly summaries: Summaries;
 }
 
-/** Where an entry stands: by stream id, newest first, then by partition. */
+/** The position of an entry: by stream id, newest first, then by partition. */
 interface Place {
   readonly ms: number;
   readonly sequence: number;
@@ -33,21 +34,24 @@ interface Row extends Place {
   readonly taskId: string;
 }
 
-/** The entries of one partition that were read and not taken yet. */
+/** Entries of one partition that were read and not yet taken. */
 interface Source {
   readonly key: string;
   readonly partition: number;
   rows: Row[];
-  /** Where to read on. */
+  /** Where to continue reading. */
   from: string;
   isRead: boolean;
 }
 
-/** Summaries that are read before it is known whether they fit on the page. */
+/** Summaries to read before it is known whether they fit on the page. */
 const LOOK_TOGETHER = 64;
-/** Entries that one page looks at: one that meets more of expired tasks ends early, and the next page does not meet them again. */
+/**
+ * Entries that one page examines. A page that meets too many expired tasks ends early, and the next page does not
+ * meet them again.
+ */
 const LOOKED_MAX = 5_000;
-/** Entries that are read at once, over all partitions, and at least of each. */
+/** Entries to read at once over all partitions, and the minimum per partition. */
 const ROWS_TOGETHER = 256;
 const ROWS_MIN = 8;
 
@@ -67,7 +71,7 @@ export function createOwnerList({ redis, keys, partitions, summaries }: OwnerLis
     source.from = `(${found.at(-1)?.[0] ?? ""}`;
   }
 
-  /** Hands out the principal's entries behind `after`, newest first, over all partitions. */
+  /** Yields the principal's entries after `after`, newest first, over all partitions. */
   function entries(principal: string, after: Place | undefined) {
     const sources = Array.from({ length: partitions }, (_, partition): Source => {
       return { key: keys.owner(partition, principal), partition, rows: [], from: startBehind(after, partition), isRead: false };
@@ -100,7 +104,7 @@ export function createOwnerList({ redis, keys, partitions, summaries }: OwnerLis
       let place = cursor === undefined ? undefined : parseCursor(cursor);
       const take = entries(principal, place);
       for (let looked = 0; looked < LOOKED_MAX;) {
-        // One more than wanted tells whether there is a next page.
+        // One more than requested shows whether there is a next page.
         const rows = await take(Math.min(LOOK_TOGETHER, limit - tasks.length + 1));
         if (rows.length === 0) return { tasks };
         looked += rows.length;
@@ -134,7 +138,7 @@ function newestFirst(a: Place, b: Place): number {
   return b.ms - a.ms || b.sequence - a.sequence || a.partition - b.partition;
 }
 
-/** The newest id of `partition` that comes behind `after`. */
+/** The newest id of `partition` after `after`. */
 function startBehind(after: Place | undefined, partition: number): string {
   if (!after) return "+";
   const id = `${after.ms}-${after.sequence}`;
@@ -148,7 +152,7 @@ function formatCursor({ ms, sequence, partition }: Place): string {
 function parseCursor(cursor: string): Place {
   const [, ms, sequence, partition] = CURSOR.exec(cursor) ?? [];
   const place = { ms: Number(ms), sequence: Number(sequence), partition: Number(partition) };
-  // No entry has the id 0-0, and Redis refuses to look behind it.
+  // No entry has the id 0-0, and Redis refuses to look before it.
   if (formatCursor(place) !== cursor || (place.ms === 0 && place.sequence === 0)) throw invalidCursor();
   return place;
 }

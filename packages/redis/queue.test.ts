@@ -61,9 +61,9 @@ describe("the lane of a run", () => {
   });
 
   test("is none of new tasks of a partition for a tenth of a second after no worker took one", () => {
-    const { lane, untold } = aQueue();
-    untold(TASK);
-    untold("none");
+    const { lane, notTaken } = aQueue();
+    notTaken(TASK);
+    notTaken("none");
     atMs += 99;
     expect(lane!({ taskId: TASK, cause: "created" })).toBeUndefined();
     expect(asked).toEqual([]);

@@ -6,49 +6,58 @@ import type { LiveWorkers } from "./live-workers.ts";
 import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
-/** BullMQ keeps a stream of what happened to its jobs; nobody reads it here, and the default of 10,000 entries is a megabyte a queue. */
+/**
+ * BullMQ keeps a stream of job events. Parley does not read it, and the default of 10,000 entries is a megabyte per
+ * queue.
+ */
 export const EVENTS_KEPT = 100;
 
 /**
- * A job that is kept blocks its id forever, silently: the run could never be added again. Nothing of a job is worth keeping, the task is
- * the record.
+ * A job that is kept blocks its id forever and silently: the run could never be added again. Nothing in a job is
+ * worth keeping, because the task is the record.
  */
 export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;
 
 /**
- * However many new calls come in, an answer is acted on at once: somebody waits for what becomes of it. BullMQ takes jobs without a priority
- * before those that have one. New calls that are not counted are all first.
+ * Answers are acted on at once, however many new calls come in, because someone is waiting for the effect. BullMQ
+ * takes jobs without a priority before those with one. New calls that are not counted are all first.
  */
 const BEHIND_ANSWERS = 1;
 
 /**
- * How long new tasks go to the queue without a look for a worker, after one that none took. With a look the job is a round trip of its own: a
- * deployment with more tasks than places would take one for each.
+ * How long new tasks go to the queue without an offer to a worker, after an offer that none took. After an offer,
+ * adding the job is a separate round trip: with more tasks than places, every task would cost one.
  */
 const QUEUED_MS = 100;
 
 /**
  * `<taskId>.<run>`, so that a run that is added twice is added once.
  *
- * A run that an answer overtook has its own id. The answer added the next run while the current one was open, and that job is refused as
- * stale. If `park` added its job under the same id meanwhile, BullMQ would drop it, and the task would wait for the sweep.
+ * A run that an answer overtook has an id of its own. The answer added the next run while the current one was open,
+ * and that job is refused as stale. If `park` then added its job under the same id, BullMQ would drop it, and the
+ * task would wait for the sweep.
  */
 export function jobIdOf({ taskId, run }: RunRef, cause: RunCause): string {
   return cause === "overtaken" ? `${taskId}.${run}.${cause}` : `${taskId}.${run}`;
 }
 
-/** Which run a job is. Task ids have no dots. */
+/** The run that a job stands for. Task ids contain no dots. */
 export function runOfJob(jobId: string): RunRef {
   const [taskId = "", run] = jobId.split(".");
   return { taskId, run: Number(run) };
 }
 
 export interface RedisQueue extends RunQueue {
-  /** `place`: the priority of a first run, where it is known already. */
+  /** `place`: the priority of a first run, if it is already known. */
   add(run: Parameters<RunQueue["add"]>[0] & { readonly place?: number }): Promise<void>;
-  /** A new task was to go to a worker directly, and none took it: others wait, or nobody listens. New tasks are queued for a moment. */
-  untold(taskId: string): void;
-  /** Opens the queues of these partitions. One that is opened by its first run waits for Redis without a timeout. */
+  /**
+   * A new task was offered to a worker and none took it: none is free or listening. For a moment, new tasks are
+   * queued directly.
+   */
+  notTaken(taskId: string): void;
+  /**
+   * Opens the queues of these partitions. A queue that is opened by its first run waits for Redis without a timeout.
+   */
   open(partitions: readonly number[]): Promise<void>;
   counts(partition: number): Promise<{ readonly waiting: number; readonly active: number }>;
   close(): Promise<void>;
@@ -65,12 +74,13 @@ export interface RedisQueueOptions {
 }
 
 /**
- * The run queue: one BullMQ queue per partition on the store's own connection, so that a task and its run leave in one burst and in that
- * order. The job's id says which run it is (see jobIdOf), its name why it was added, it has no data.
+ * The run queue: one BullMQ queue per partition, on the store's connection, so that a task and its run are sent in
+ * one burst and in that order. The job's id identifies the run (see jobIdOf), its name is the cause, and it has no
+ * data.
  */
 export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }: RedisQueueOptions): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
-  /** Partition → until when its new tasks are queued at once. */
+  /** Partition → until when its new tasks are queued directly. */
   const queuedUntilMs = new Map<number, number>();
 
   function queueOf(partition: number): Promise<Queue> {
@@ -78,7 +88,7 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
     if (known) return known;
     const opened = openQueue(partition);
     queues.set(partition, opened);
-    // A BullMQ queue that met an outage as it was opened stays broken: the next run opens another.
+    // A BullMQ queue that met an outage while it was opened stays broken: the next run opens another.
     opened.catch(() => queues.delete(partition));
     return opened;
   }
@@ -121,7 +131,7 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
       const channel = keys.lane(partition, worker);
       return cause === "created" ? `${channel} ${placeOf({ taskId, share })}` : channel;
     },
-    untold(taskId) {
+    notTaken(taskId) {
       const partition = partitionOf(taskId);
       if (partition !== undefined) queuedUntilMs.set(partition, performance.now() + QUEUED_MS);
     },

@@ -19,7 +19,7 @@ import { reached } from "./unavailable.ts";
 export interface RateLimits {
   /** Of one principal. */
   readonly perSecond: Readonly<Record<Rated, number>>;
-  /** How many times that its tenant has. */
+  /** A tenant's rate as a multiple of a principal's. */
   readonly tenantFactor: number;
 }
 
@@ -30,14 +30,17 @@ export interface RatesOptions {
   readonly now: () => number;
 }
 
-/** A bucket holds as much as fills it in this time: what a caller may do at once. */
+/** The size of a bucket, as the time in which it fills: what a caller may do at once. */
 const BURST_S = 5;
 const PORTION_S = 0.1;
 const PORTION_KEPT_MS = 10_000;
-/** Callers whose portions are remembered; the one that was heard of least lately goes, and asks again. */
+/** Callers whose portions are remembered. The least recently used is dropped and has to ask again. */
 const PORTIONS_MAX = 10_000;
 
-/** What a front end has of a caller: tokens until a time, or a refusal until a time, which a flood meets without a round trip. */
+/**
+ * What a front end has for a caller: tokens until a time, or a refusal until a time, with which a flood costs no
+ * round trip.
+ */
 interface Portion {
   readonly tokens: number;
   readonly untilMs: number;
@@ -47,10 +50,13 @@ interface Portion {
 export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
   const scripts = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => 1 });
   const portions = new Map<string, Portion>();
-  /** Takes of one caller that need a portion come one after the other, so that those that come together share one. */
+  /** Takes of one caller that need a portion queue up, so that simultaneous ones share one. */
   const queued = new Map<string, Promise<void>>();
 
-  /** How many were taken, and how long to wait if those were too few. A batch that is larger than a bucket takes a full one. */
+  /**
+   * How many were taken, and how long to wait if those were too few. A batch that is larger than a bucket takes a
+   * full one.
+   */
   async function takeFrom(who: string, what: Rated, perSecond: number, count: number): Promise<[taken: number, waitMs: number]> {
     const most = Math.max(1, perSecond * BURST_S);
     const wanted = Math.max(count, Math.floor(limits.perSecond[what] * PORTION_S));
@@ -61,7 +67,8 @@ export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
   async function fetchPortion({ principal, tenant }: Caller, what: Rated, count: number): Promise<Portion> {
     const perSecond = limits.perSecond[what];
     const [own, ownWaitMs] = await takeFrom(`principal:${principal}`, what, perSecond, count);
-    // Not beside it: a caller that is refused takes nothing from others of its tenant.
+    // After the caller's own bucket, not at the same time: a refused caller must take nothing from others of its
+    // tenant.
     const [shared, sharedWaitMs] =
       ownWaitMs > 0 ? [0, 0] : await takeFrom(`tenant:${tenant}`, what, perSecond * limits.tenantFactor, count);
     const waitMs = Math.max(ownWaitMs, sharedWaitMs);
@@ -84,7 +91,7 @@ export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
     if (portions.size > PORTIONS_MAX && oldest !== undefined) portions.delete(oldest);
   }
 
-  /** Whether the portion had enough. Throws where it is a refusal. */
+  /** Whether the portion had enough. Throws if it is a refusal. */
   function takeLocally({ tokens, untilMs, refusal, ...portion }: Portion, name: string, count: number): boolean {
     if (refusal !== undefined) throw new ParleyError("QUOTA_EXCEEDED", refusal, { data: { retryAfterMs: Math.ceil(untilMs - now()) } });
     if (tokens < count) return false;

@@ -1,11 +1,14 @@
-/** Plain reads of what may be sealed: as texts, or as bytes in strings with one character for each, whichever the codec's encoding is. */
+/**
+ * Plain reads of content: as text, or as bytes in strings with one character per byte, depending on the codec's
+ * encoding.
+ */
 import type { Redis } from "ioredis";
 import type { Encoding } from "./content/codec.ts";
 
 export interface Reads {
   hash(key: string): Promise<Readonly<Record<string, string>>>;
   fields(key: string, names: readonly string[]): Promise<readonly (string | null)[]>;
-  /** Ids and first values of a stream's entries behind `after`, oldest first. */
+  /** Ids and first values of a stream's entries after `after`, oldest first. */
   stream(key: string, after: string | undefined, count: number): Promise<readonly (readonly [id: string, value: string])[]>;
 }
 

@@ -1,10 +1,12 @@
-/** The Lua scripts of tasks as typed functions: no call site counts keys or remembers the order of arguments. */
+/**
+ * The Lua scripts of tasks as typed functions, so that call sites need not count keys or know the order of arguments.
+ */
 import type { Over, RefusedReason, TaskQuotas } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "./keys.ts";
 import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
 
-/** Those that have more keys than a task's own: the owner's list, the audit. */
+/** Scripts with more keys than a task's own, such as the owner's list or the audit stream. */
 const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 9, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
 
 const SCRIPTS = [
@@ -51,7 +53,7 @@ export interface Scripts {
   agree(keys: TaskKeys, auditKey: string, args: AgreeArguments): Promise<"accepted" | "duplicate" | "late">;
   redeposit(keys: TaskKeys, args: { key: string; before: string; deposit: string }): Promise<"replaced" | "refused">;
   refuse(keys: TaskKeys, auditKey: string, args: RefuseArguments): Promise<number | null>;
-  /** `dueKey` stands in for the keys of a task; it has the same slot. */
+  /** `dueKey` stands in for the keys of a task, because it is in the same slot. */
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused" | PackedRun>;
   settle(keys: TaskKeys, args: { taskId: string; token: string; entries: readonly Pair[] }): Promise<"settled" | "refused">;
@@ -61,26 +63,26 @@ export interface Scripts {
     args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined; owes: boolean },
   ): Promise<"cancelled" | "finished" | "unknown" | PackedRun>;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
-  /** Task ids and runs in turn. */
+  /** Alternating task ids and runs. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
-  /** Keys and first words of entries in turn. */
+  /** Alternating keys and first words of entries. */
   journal(keys: TaskKeys): Promise<readonly string[]>;
   recorded(keys: TaskKeys): Promise<readonly [task: readonly string[], journal: readonly string[]]>;
 }
 
-/** A parent whose child has ended, and its run that is due. */
+/** A parent whose child has ended, and its due run. */
 export type PackedRun = readonly [taskId: string, run: number];
 
 export type BeginReply = [type: "begun", task: readonly string[], journal: readonly string[]] | [type: RefusedReason];
 
 export type CreateReply =
-  /** With how many tasks of its share never ran, if it is counted, and whether a worker was told. */
+  /** How many tasks of its share never ran, if it is counted, and whether a worker received the run. */
   | [type: "created", waiting: number | null, isTold?: 1 | null]
   | [type: "exists" | "expired" | "settled" | "crowded" | "cancelled" | "refused"]
   | [type: "known", taskId: string, fingerprint: string]
   | [type: "over", what: Over["over"], of: Over["of"]];
 
-/** As it is stored, and how many records the stream keeps; undefined: none is written. */
+/** The stored text, and how many records the stream keeps; undefined: no record is written. */
 export type AuditRecord = { readonly text: string; readonly lengthMax: number } | undefined;
 
 export interface AgreeArguments {
@@ -101,7 +103,7 @@ export interface RefuseArguments {
 export interface CreateKeys {
   readonly owner: string;
   readonly audit: string;
-  /** Not looked at without an idempotency key. */
+  /** Unused without an idempotency key. */
   readonly once: string;
   readonly waitingRuns: readonly [wait: string, prioritized: string];
 }
@@ -118,12 +120,12 @@ export interface CreateArguments {
   /** Undefined keeps the task out of its owner's list. */
   readonly ownerExpiresAtMs: number | undefined;
   readonly ownerLengthMax: number;
-  /** By Redis' clock; undefined: however late. */
+  /** By Redis' clock; undefined: no limit. */
   readonly notAfterMs: number | undefined;
   /** Undefined: the task is not counted. */
   readonly quotas: TaskQuotas | undefined;
   readonly lane: string | undefined;
-  /** Of a child. */
+  /** For a child. */
   readonly parent:
     | { readonly link: string; readonly token: string; readonly leaseUntilMs: number; readonly open: string; readonly childrenMax: number }
     | undefined;
@@ -144,7 +146,7 @@ export interface ParkArguments {
   readonly dueAtMs: number;
   readonly readyAtMs: number;
   readonly attempt: number;
-  /** Packed arguments, when the task begins again. */
+  /** Packed arguments, if the task restarts. */
   readonly restart: string | undefined;
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
@@ -159,7 +161,7 @@ export interface AnswerArguments {
   /** Of the outcome. */
   readonly fingerprint: string;
   readonly outcome: string;
-  /** Nobody answered: the answer is dated at the ask's deadline. */
+  /** No person answered: the answer is dated at the ask's deadline. */
   readonly isTimeout: boolean;
   readonly nowMs: number;
   readonly readyAtMs: number;
@@ -167,7 +169,7 @@ export interface AnswerArguments {
   /** Sealed. */
   readonly deposit: string | undefined;
   readonly lane: string | undefined;
-  /** `acceptances` packed; undefined where the answer settles the ask. */
+  /** `acceptances` are packed; undefined if the answer settles the ask. */
   readonly quorum: { readonly seen: number | undefined; readonly acceptances: string | undefined } | undefined;
 }
 
@@ -179,9 +181,9 @@ export interface FinishArguments {
   readonly fields: readonly Pair[];
   readonly entries: readonly Pair[];
   readonly owes: string | undefined;
-  /** Of a child: what its parent is told, mark and outcome; undefined for any other task. */
-  readonly told:
-    | { readonly answer: string; /** In place of it, where there is no room for it. */ readonly untold: string; readonly max: number }
+  /** For a child: what its parent receives, mark and outcome; undefined for any other task. */
+  readonly childEnd:
+    | { readonly answer: string; /** In place of it, where there is no room for it. */ readonly tooLarge: string; readonly max: number }
     | undefined;
 }
 
@@ -279,22 +281,23 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
     refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
       run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
     note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
-    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes, told }) => {
-      const end = [owes ?? "", ...(told ? [told.answer, told.untold, told.max] : [])];
+    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes, childEnd }) => {
+      const end = [owes ?? "", ...(childEnd ? [childEnd.answer, childEnd.tooLarge, childEnd.max] : [])];
       return run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), ...end]) as never;
     },
     settle: (keys, { taskId, token, entries }) => run.settle([...keys, taskId, token, ...list(entries)]) as never,
     cancel: (keys, auditKey, { taskId, nowMs, message, owes, audit }) =>
       run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit), owes ? 1 : ""]) as never,
     postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
-    // The partition's task keys are not known beforehand; the due set stands in for them, it has the same slot.
+    // The partition's task keys are not known in advance; the due set stands in for them, because it is in the same
+    // slot.
     overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
     journal: (keys) => run.journal([...keys]) as never,
     recorded: (keys) => run.recorded([...keys]) as never,
   };
 }
 
-/** A list as the scripts read it: how many groups, then the groups. */
+/** A list as the scripts read it: the number of groups, then the groups. */
 function list(groups: readonly (readonly string[])[]): Argument[] {
   return [groups.length, ...groups.flat()];
 }

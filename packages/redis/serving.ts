@@ -36,7 +36,7 @@ export function createServing({ redis, keys: { serving }, now }: ServingOptions)
     async announce(served) {
       if (served.length === 0) return;
       const nowMs = now();
-      // "GT": a worker whose clock is behind shortens nobody's word.
+      // "GT": a worker whose clock is behind must not shorten another's announcement.
       const members = served.flatMap(({ tool, version }) => [nowMs + SERVED_FOR_MS, `${tool} ${version}`]);
       await reached(
         redis
@@ -54,7 +54,7 @@ export function createServing({ redis, keys: { serving }, now }: ServingOptions)
     async list() {
       const members = await reached(redis.zrangebyscore(serving, `(${now()}`, "+inf"));
       return members.map((member) => {
-        // Neither has a space in it.
+        // Neither contains a space.
         const [tool = "", version = ""] = member.split(" ");
         return { tool, version };
       });

@@ -17,7 +17,7 @@ export interface AddArguments {
   readonly kind: "uri:" | "task:" | "call:";
   readonly name: string;
   readonly most: number;
-  /** Empty for what is only there or not: its watchers are told. */
+  /** Empty for a field that only exists or not; its watchers are notified. */
   readonly value: string;
 }
 

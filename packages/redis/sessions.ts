@@ -1,6 +1,6 @@
 /**
- * The session store on Redis: one hash per session, one expiry. The races are settled in scripts/session/*.lua; what only reads or removes
- * is a plain command, which can neither make a hash nor lose a race.
+ * The session store on Redis: one hash per session, one expiry. Races are settled in scripts/session/*.lua. Methods
+ * that only read or remove use plain commands, which can neither create a hash nor lose a race.
  */
 import type { ClaimedAsk, LogLevel, Session, SessionStore } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -14,7 +14,7 @@ export interface RedisSessionsOptions {
   readonly redis: Redis;
   readonly wakeUps: Pick<RedisWakeUps, "listen">;
   readonly keys: Keys;
-  /** Whether wake-ups stay on the session's node of a Cluster. */
+  /** Whether wake-ups stay on the session's node of a cluster. */
   readonly sharded?: boolean;
 }
 
@@ -22,7 +22,7 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
   const scripts = defineSessionScripts(redis, sharded);
   const wake = (key: string) => (sharded ? redis.spublish(key, "") : redis.publish(key, ""));
 
-  /** Removes fields and, if one of them was there, wakes the watchers. */
+  /** Removes a field and, if it existed, wakes the watchers. */
   async function removeAndTell(key: string, field: string): Promise<void> {
     if ((await reached(redis.hdel(key, field))) > 0) await reached(wake(key));
   }
@@ -145,7 +145,7 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
 
     async watch(sessionId, onChange) {
       const key = keys.session(sessionId);
-      if (key === undefined) return () => undefined; // what cannot be a session does not change
+      if (key === undefined) return () => undefined; // an invalid session id never changes
       return await wakeUps.listen(key, () => onChange());
     },
   };
@@ -155,13 +155,13 @@ function named(kind: string, fields: readonly string[]): string[] {
   return fields.filter((field) => field.startsWith(kind)).map((field) => field.slice(kind.length));
 }
 
-/** `<task id>:<key>`. Ids of tasks have no colon. */
+/** `<task id>:<key>`. Task ids contain no colon. */
 function claimed(ask: string): ClaimedAsk {
   const colon = ask.indexOf(":");
   return { taskId: ask.slice(0, colon), key: ask.slice(colon + 1) };
 }
 
-/** Packed as tasks are: under 64 bytes the hash of a session stays one compact piece of memory. */
+/** Packed like tasks: under 64 bytes Redis keeps a session's hash in its compact form. */
 type PackedSession = [
   owner: string | [principal: string, tenant: string],
   version: string,

@@ -102,17 +102,19 @@ export type RedisEnvironment = z.infer<typeof redisSettings>;
 
 export interface RedisSettings {
   readonly url: string;
-  /** Put before every key. */
+  /** Prefix of every key. */
   readonly prefix: string;
   readonly partitions: number;
   readonly startTimeoutMs: number;
   readonly commandTimeoutMs: number;
-  /** Whether a Cluster's sharded pub/sub is used, where it has it. */
+  /** Whether to use a cluster's sharded pub/sub, if it is available. */
   readonly shardedPubSub: boolean;
-  /** That must have what was acknowledged. Not on a cluster. */
+  /** Number of replicas that must have a write before it is acknowledged. Not available on a cluster. */
   readonly replicas: number;
   readonly allowEviction: boolean;
-  /** The key ring as text, secret (content/key-ring.ts). Neither this nor `contentRing`: content is stored as it is. */
+  /**
+   * The key ring as text, secret (content/key-ring.ts). Without it and `contentRing`, content is stored in the clear.
+   */
   readonly contentKeys?: string | undefined;
   /** The file that holds the key ring. */
   readonly contentRing?: string | undefined;
@@ -120,13 +122,13 @@ export interface RedisSettings {
   readonly contentKms?: string | undefined;
   readonly contentKmsEndpoint?: string | undefined;
   readonly contentKmsRegion: string;
-  /** How long new content of a tenant is sealed with one data key. */
+  /** How long new content of a tenant is sealed with the same data key. */
   readonly contentEpochMs: number;
-  /** Share → weight, for turns.ts. For front ends alone. */
+  /** Share → weight, for turns.ts. Used by front ends only. */
   readonly weights: ReadonlyMap<string, number>;
   /** Whether calls, answers and cancellations are recorded for auditors. */
   readonly audit: boolean;
-  /** Records that each partition keeps. */
+  /** Maximum number of records per partition. */
   readonly auditLengthMax: number;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Limits of tools, kept in Redis for all workers together (ADR 19).
+ * Limits of tools, kept in Redis across all workers (ADR 19).
  *
- *   parley:limit:{<digest>}:held    who holds a slot, and until when
- *   parley:limit:{<digest>}:line    who waits, the older first
+ *   parley:limit:{<digest>}:held    tasks that hold a slot, and until when
+ *   parley:limit:{<digest>}:line    waiting tasks, older first
  *   parley:limit:{<digest>}:facts   their runs, and the bucket of the rate
  *
- * The digest is of tool and key: arguments belong in no key's name.
+ * The digest is of tool and key, because arguments do not belong in the names of keys.
  */
 import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type SlotTaken } from "@parley/core";
 import type { Redis } from "ioredis";

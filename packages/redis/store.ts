@@ -1,8 +1,9 @@
 /**
- * The task store on Redis. The rules are in scripts/*.lua, one state change each; here is only what goes in and what comes out.
+ * The task store on Redis. The rules are in scripts/*.lua, one state change each; this file converts arguments and
+ * replies.
  *
- * One connection, and commands leave in the order in which the methods were called: a run that is added right after `create`, without
- * waiting for it, on the same connection, finds its task.
+ * There is one connection, and commands are sent in the order of the method calls: a run that is added right after
+ * `create`, without waiting for it and on the same connection, finds its task.
  */
 import {
   type Answer,
@@ -36,7 +37,7 @@ import {
   type Task,
   type TaskStore,
   unreadableError,
-  UNTOLD,
+  CHILD_END_TOO_LARGE,
 } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "./content/codec.ts";
@@ -70,30 +71,33 @@ import {
 import type { Turns } from "./turns.ts";
 import { reached } from "./unavailable.ts";
 
-/** An owner's list keeps this many of the newest tasks of each partition; about 45 bytes each. */
+/** Newest tasks per partition that an owner's list keeps; about 45 bytes each. */
 const OWNER_LENGTH_MAX = 100_000;
-/** An owner's list outlives its newest entry by this long; tasks that wait longer can be read by their id alone. */
+/** How long an owner's list outlives its newest entry. Tasks that wait longer can be read only by their id. */
 const OWNER_LIST_MS = 90 * 24 * 60 * 60 * 1_000;
 
 export interface RedisStoreOptions {
   readonly redis: Redis;
   readonly keys: Keys;
-  /** Partitions that new tasks may be in; lists look into all of them. */
+  /** The partitions of new tasks; lists read all of them. */
   readonly partitions: number;
-  /** Until when, by Redis' clock, the caller of a task that is created now waits for it: later it is not created. Absent: however late. */
+  /**
+   * Until when, by Redis' clock, the caller of a new task waits for its creation. It is not created later. Absent: no
+   * limit.
+   */
   readonly waitsUntilMs?: () => number;
-  /** For what a client or a tool is told for good. */
+  /** Delays replies on whose permanence clients or tools rely. */
   readonly acknowledge?: Acknowledge;
-  /** Learns how many tasks of each share wait. */
+  /** Receives the number of waiting tasks of each share. */
   readonly turns?: Turns;
-  /** Told of new tasks that were to go to a worker directly, and that none took. */
-  readonly untold?: (taskId: string) => void;
-  /** Through which everything passes that a person or a tool said. Plain by default. */
+  /** Called with new tasks that were offered to a worker and that none took. */
+  readonly notTaken?: (taskId: string) => void;
+  /** Seals and opens content. Default: plain. */
   readonly codec?: ContentCodec;
   readonly log?: Pick<Log, "error">;
-  /** Whether wake-ups stay on the task's node of a Cluster. */
+  /** Whether wake-ups stay on the task's node of a cluster. */
   readonly sharded?: boolean;
-  /** Audit records that each partition keeps. */
+  /** Maximum number of audit records per partition. */
   readonly auditLengthMax?: number;
 }
 
@@ -104,7 +108,7 @@ export function createRedisStore({
   waitsUntilMs,
   acknowledge = reached,
   turns,
-  untold,
+  notTaken,
   codec = plainContent,
   log,
   sharded = false,
@@ -116,8 +120,8 @@ export function createRedisStore({
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });
 
   /**
-   * Does something with a task's content. Where its key is at hand, which it nearly always is, this takes no turn, so that commands leave in the
-   * order in which the store's methods were called.
+   * Calls `use` with a task's content. If its key is already loaded, which is nearly always so, this is synchronous,
+   * so that commands are sent in the order of the method calls.
    */
   function withContent<T>(taskId: string, use: (content: Content) => Promise<T>): Promise<T> {
     return withAccess(taskId, (content, access) => {
@@ -142,14 +146,14 @@ export function createRedisStore({
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
     const fields = await reached(reads.hash(taskKeys[0]));
-    // Only of what is there: a client may name anything.
+    // Only for an existing task: a client may name anything.
     if (fields["state"] === undefined) return undefined;
     const task = await withShown(unpacked(taskId, fields, await codec.access(taskId)), fields);
-    // I1: an end that somebody has seen stays.
+    // I1: an end that was read once must not be undone.
     return task && isFinished(task.status) ? await acknowledge(Promise.resolve(task)) : task;
   }
 
-  /** With what its children ask: one more look, at those that ask. */
+  /** Adds the asks of its children, with one more read of those children. */
   async function withShown(task: Task | undefined, fields: Readonly<Record<string, string>>): Promise<Task | undefined> {
     const all = task && !task.unreadable ? shownAsks(fields) : [];
     if (!task || all.length === 0) return task;
@@ -164,7 +168,7 @@ export function createRedisStore({
       }),
     );
     const asks = [...task.asks, ...found.flat()].toSorted(inOrder);
-    // They were answered between the two looks (I3).
+    // They were answered between the two reads (I3).
     return { ...task, asks, ...(asks.length === 0 && { status: "working" }) };
   }
 
@@ -180,7 +184,10 @@ export function createRedisStore({
 
   const underWay = new Map<string, Promise<Task | undefined>>();
 
-  /** A wake-up wakes everybody who follows the task: reads that begin before anything else can come in are one read. */
+  /**
+   * A wake-up wakes everyone who watches the task, so reads that begin in the same turn of the event loop share one
+   * read.
+   */
   async function load(taskId: string): Promise<Task | undefined> {
     let shared = underWay.get(taskId);
     if (!shared) {
@@ -268,17 +275,17 @@ export function createRedisStore({
       if (created === "over") return { over: more[0] as Over["over"], of: more[1] as Over["of"] };
       if (quotas && typeof more[0] === "number") turns?.learn({ taskId, share: shareOf(call) }, more[0]);
       if (more[1] === 1) return "delivered";
-      if (lane !== undefined && created === "created") untold?.(taskId);
+      if (lane !== undefined && created === "created") notTaken?.(taskId);
       return created;
     },
 
     async begin({ taskId, run, token, nowMs, leaseMs }): Promise<Begun> {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused", reason: "unknown" };
-      // Before anything changes: a task whose key is missing waits as it is.
+      // Before anything changes: a task whose key is missing stays as it is.
       const access = await codec.access(taskId);
       if (access === "key_missing") return { type: "refused", reason: "key_missing" };
-      // Its tool is told what was answered.
+      // Acknowledged, because the tool acts on the answers in it.
       const reply = await acknowledge(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
       const recorded = pairs(reply[2]);
@@ -358,13 +365,14 @@ export function createRedisStore({
       const status = outcome.type === "result" ? "completed" : "failed";
       return await withAccess(taskId, (content, access) => {
         if (access === "key_missing") throw unreadableError(taskId, access);
-        // Nothing can be sealed with a key that was erased. That it was is what every reader is told then.
+        // Nothing can be sealed with an erased key. Readers then learn that it was erased.
         const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
-        // A parent is sealed with the same key as its child, so nobody reads what it would be told.
-        const told = parent && (access === "open" ? packedTold(codec, parent, outcome) : { ...CANCELLED, max: parent.toldMax });
-        // Nor can what was done be undone then.
+        // A parent is sealed with the same key as its child, so it could not read the outcome either.
+        const childEnd =
+          parent && (access === "open" ? packedChildEnd(codec, parent, outcome) : { ...CANCELLED, max: parent.childEndsMax });
+        // Then the work cannot be undone either.
         const owed = access === "open" ? owes : undefined;
-        const finish = scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: owed, told });
+        const finish = scripts.finish(taskKeys, { taskId, token, nowMs, status, ...sealed, owes: owed, childEnd });
         return reached(finish).then((finished) => (typeof finished === "string" ? finished : parentDue(finished)));
       });
     },
@@ -537,16 +545,16 @@ function inOrder({ since: a }: Pick<Ask, "since">, { since: b }: Pick<Ask, "sinc
   return (a?.revision ?? 0) - (b?.revision ?? 0) || (a?.position ?? 0) - (b?.position ?? 0);
 }
 
-function packedTold(codec: ContentCodec, { link: { taskId, key }, toldMax }: AnsweredParent, outcome: Outcome) {
+function packedChildEnd(codec: ContentCodec, { link: { taskId, key }, childEndsMax }: AnsweredParent, outcome: Outcome) {
   const content = codec.of(taskId);
-  const packed = (told: EntryOutcome) => {
-    const { mark, outcome: text } = packEntryOutcome(content, entryKey("ask", callKey(key)), told);
+  const packed = (end: EntryOutcome) => {
+    const { mark, outcome: text } = packEntryOutcome(content, entryKey("ask", callKey(key)), end);
     return `${mark} ${text}`;
   };
-  return { answer: packed(answerOutcome(answerOfChild(outcome), undefined)), untold: packed(UNTOLD), max: toldMax };
+  return { answer: packed(answerOutcome(answerOfChild(outcome), undefined)), tooLarge: packed(CHILD_END_TOO_LARGE), max: childEndsMax };
 }
 
-const CANCELLED = { answer: "! cancelled", untold: "! cancelled" };
+const CANCELLED = { answer: "! cancelled", tooLarge: "! cancelled" };
 
 function parentDue(reply: PackedRun): ParentDue {
   const [taskId, run] = reply;
@@ -559,12 +567,12 @@ function packEntries(content: Content, entries: readonly KeyedEntry[]): Pair[] {
   return entries.map(({ key, entry, known }) => [key, known ? packPlace(entry) : packEntry(content, key, entry)]);
 }
 
-/** Those that are there, each sealed under its own name. */
+/** The fields that are present, each sealed under its own name. */
 function sealedFields(content: Content, fields: Readonly<Record<string, string | undefined>>): Pair[] {
   return Object.entries(fields).flatMap(([name, text]): Pair[] => (text === undefined ? [] : [[name, content.seal(name, text)]]));
 }
 
-/** Legible: whether a worker serves it is asked without a key. */
+/** In the clear, because whether a worker serves it is checked without a key. */
 function versionField(content: Content, version: string | undefined): Pair[] {
   return version === undefined ? [] : [["version", content.toStored(version)]];
 }
@@ -577,8 +585,9 @@ function pairs(flat: readonly string[]): [string, string][] {
 }
 
 /**
- * What of the quotas may be in one of several partitions, which count for themselves: its share, and three times as much more as chance puts there,
- * so that nobody is refused before the quota is reached. All partitions together hold up to 3 √(quota × partitions) more than the quota.
+ * The part of the quotas for one of several partitions, each of which counts for itself: its even share, plus three
+ * times the excess that chance may put there, so that no caller is refused before the quota is reached. All
+ * partitions together hold up to 3 √(quota × partitions) more than the quota.
  */
 function quotasOf(quotas: TaskQuotas, partitions: number): TaskQuotas {
   if (partitions === 1) return quotas;

@@ -1,8 +1,9 @@
 /**
- * What lists show of tasks: a few small fields of each, so that a thousand large tasks are read as fast as a thousand small ones.
+ * What lists show of tasks: a few small fields of each, so that a thousand large tasks are read as fast as a thousand
+ * small ones.
  *
- * All lists of this process read in turns. What waits for its turn waits here and not in the connection, where a `tasks/get` of somebody else
- * would stand behind it.
+ * All lists of this process read in turns. They queue here and not in the connection, where they would delay another
+ * caller's `tasks/get`.
  */
 import { type TaskSummary, type Turn, turns } from "@parley/core";
 import { type ContentCodec, DamagedContent } from "./content/codec.ts";
@@ -10,13 +11,13 @@ import type { Keys } from "./keys.ts";
 import type { Reads } from "./reads.ts";
 import { SUMMARY_FIELDS, unpackSummary } from "./task-hash.ts";
 
-/** Tasks that are read at once, by all lists together. */
+/** Tasks that all lists together read at once. */
 const AT_ONCE = 32;
 
 export interface Summaries {
-  /** In the order of the ids; undefined for a task that is gone. */
+  /** In the order of the ids; undefined for a task that no longer exists. */
   of(taskIds: readonly string[]): Promise<readonly (TaskSummary | undefined)[]>;
-  /** For what else a list reads. */
+  /** For the other reads of a list. */
   readonly turn: Turn;
 }
 

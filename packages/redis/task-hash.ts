@@ -1,8 +1,9 @@
 /**
- * A task as its hash holds it, and back. scripts/task.lua describes the fields.
+ * Packs a task into its hash and back. scripts/task.lua describes the fields.
  *
- * What never changes and what only we read is packed into arrays: names of JSON members would be a tenth of a parked task. What a person or a
- * tool said passes the codec (content.ts) here, and nowhere else; the feed's items do in store.ts.
+ * Values that never change, or that only this package reads, are packed into arrays: JSON member names would be a
+ * tenth of a parked task. Content passes the codec (content/codec.ts) here and nowhere else, except for feed items,
+ * which pass it in store.ts.
  */
 import {
   type Acceptance,
@@ -36,16 +37,16 @@ import {
 } from "@parley/core";
 import type { Content } from "./content/codec.ts";
 
-/** About what an entry takes beside its outcome. */
+/** Approximate size of an entry besides its outcome. */
 const ENTRY_SIZE = 32;
 
 type PackedFacts = [
   Call["kind"],
   name: string,
-  /** With its tenant, if that is not the default one. */
+  /** With its tenant, unless that is the default one. */
   owner: string | [principal: string, tenant: string],
   createdAtMs: number,
-  /** 1 for a hidden task, and 2 more for one that compensates. */
+  /** 1 for a hidden task, plus 2 for one that compensates. */
   flags: number,
   capabilities: string,
   seed: string,
@@ -56,13 +57,16 @@ type PackedFacts = [
   version?: string | null,
   person?: string,
 ];
-/** A client may choose a text that scripts cannot read as JSON: half of a surrogate pair. It stands as JSON within JSON then. */
+/**
+ * A client may send a string that scripts cannot read as JSON: half of a surrogate pair. It is then stored as JSON
+ * within JSON.
+ */
 type PackedId = string | number | [json: string];
 const HIDDEN = 1;
 const COMPENSATES = 2;
 
 type PackedGiven = [args: JsonObject, replies?: JsonObject];
-/** With its audience, if it is put to others than the owner. */
+/** With its audience, if it is not the owner's. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
   | ["form", message: string, schema: JsonObject, hints?: JsonObject]
@@ -72,7 +76,7 @@ type PackedRequest =
   | ["event", schema: JsonObject]
   | ["call", tool: string];
 
-/** What every look at the task needs, and what was given with the call, which its runs alone need. */
+/** `facts` is what every read of the task needs; `given` is what came with the call and only its runs need. */
 export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
   const {
     kind,
@@ -104,21 +108,21 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     content.sealWord("seed", seed),
   ];
   const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person];
-  // Those at the end that are not there take no room.
+  // Absent values at the end take no space.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
   const given: PackedGiven = replies ? [args, replies] : [args];
   return { facts: content.toStored(JSON.stringify(all)), given: content.seal("given", JSON.stringify(given)) };
 }
 
-/** The arguments that a task begins again with. */
+/** The arguments of a restart. */
 export function packArguments(content: Content, args: JsonObject): string {
   return content.seal("arguments", JSON.stringify(args));
 }
 
 /**
- * `<called at> <position> <asked at> <timeout> <policy and request>`: an open ask without its key, its digest and the task's revision.
- * `position` is its place among the asks that its run puts.
+ * `<called at> <position> <asked at> <timeout> <policy and request>`: an open ask without its key, its digest and the
+ * task's revision. `position` is its place among the asks of its run.
  */
 export function packAsk(content: Content, ask: Open, position: number): string {
   const { key, calledAt, askedAtMs, deadlineMs, onTimeout, request } = ask;
@@ -132,12 +136,12 @@ export function packAsks(content: Content, asks: readonly Open[]): (readonly [ke
   return asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]);
 }
 
-/** What was wrong with the last reply to an open ask. */
+/** The violations of the last reply to an open ask. */
 export function packViolations(content: Content, key: string, violations: readonly Violation[]): string {
   return content.seal(`refused ${key}`, JSON.stringify(violations));
 }
 
-/** Who has accepted an open ask so far, of several who must. */
+/** The acceptances so far of an ask with a quorum. */
 export function packAcceptances(content: Content, key: string, acceptances: readonly Acceptance[]): string {
   return content.seal(`accepted ${key}`, JSON.stringify(acceptances));
 }
@@ -148,17 +152,20 @@ export function packEntry(content: Content, key: string, entry: Entry): string {
   return `${packPlace(entry)} ${entry.calledAt} ${entry.digest || "-"} ${mark} ${outcome}`;
 }
 
-/** The first word of an entry; alone it is written over that of an entry that has no place yet. */
+/** The first word of an entry. On its own, it replaces that of an entry that has no place yet. */
 export function packPlace({ place, withdrawn, arrived }: Entry): string {
   if (place !== undefined) return `${withdrawn ? "w" : ""}${place}`;
   return arrived ? `?${arrived.atMs}.${arrived.revision}` : "-";
 }
 
-/** The mark of an outcome that says no more than its type, which stands there as it is. */
+/** The mark of an outcome that is only a type, stored as it is. */
 const BARE = "!";
 const BARE_TYPES: ReadonlySet<string> = new Set<EntryOutcome["type"]>(["begun", "closed", "withdrawn", "cancelled"]);
 
-/** Answers are marked by their fingerprint, by which a script tells a repeated one from another; those that several gave by one of each. */
+/**
+ * An answer's mark is its fingerprint, by which a script recognises a repeated answer; with a quorum, one fingerprint
+ * per acceptance.
+ */
 export function packEntryOutcome(
   content: Content,
   key: string,
@@ -166,7 +173,7 @@ export function packEntryOutcome(
 ): { readonly mark: string; readonly outcome: string } {
   if (BARE_TYPES.has(outcome.type)) return { mark: BARE, outcome: outcome.type };
   const part = `entry ${key}`;
-  // Sorted keys: equal answers are equal texts.
+  // Sorted keys: equal answers give equal strings.
   const text = canonicalJson(outcome);
   const mark = () =>
     saidIn(outcome)
@@ -175,7 +182,7 @@ export function packEntryOutcome(
   return { mark: outcome.type === "answer" ? mark() : "-", outcome: content.seal(part, text) };
 }
 
-/** Beside entries the journal's hash holds arguments that are large. */
+/** Besides entries, the journal's hash holds large arguments. */
 export function isEntryKey(field: string): boolean {
   return field.includes(":");
 }
@@ -201,7 +208,7 @@ export function unpackEntry(
 
 const CALL_ENTRY = entryKey("ask", callKey(""));
 
-/** Of an entry's first words, as journal.lua gives them. */
+/** Parses an entry's first words, as journal.lua returns them. */
 export function unpackLine(key: string, text: string): JournalLine {
   const [place = "-", , digest = "", mark, bare] = text.split(" ");
   const { place: settled, arrived } = unpackPlace(place);
@@ -214,7 +221,7 @@ export function unpackLine(key: string, text: string): JournalLine {
   };
 }
 
-/** The first words of a text, as many as `count`, and last the rest, which may have spaces. */
+/** The first `count` words of a text, then the rest, which may contain spaces. */
 function words(text: string, count: 4): [string, string, string, string, rest: string];
 function words(text: string, count: 6): [string, string, string, string, string, string, rest: string];
 function words(text: string, count: 2): [string, string, rest: string];
@@ -247,10 +254,10 @@ interface State {
   readonly updatedAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly retentionMs: number;
-  /** Failed tries of the handler so far. */
+  /** Failed attempts of the handler so far. */
   readonly attempt: number;
   readonly generation: number;
-  /** Takeovers in a row without anything having been recorded or parked. */
+  /** Consecutive takeovers without anything recorded or parked in between. */
   readonly takeovers: number;
 }
 
@@ -260,7 +267,7 @@ export interface UnpackedTask {
   readonly takeovers: number;
 }
 
-/** What was said is left out of a task that is unreadable. Undefined for an empty hash, which is how Redis shows a key that is not there. */
+/** Without content if the task is unreadable. Undefined for an empty hash, which is how Redis returns a missing key. */
 export function unpackTask(content: Content, id: string, fields: Fields, unreadable?: Unreadable): UnpackedTask | undefined {
   const { state, call, message, immediate, outcome, owed } = fields;
   if (state === undefined || call === undefined) return undefined;
@@ -289,7 +296,10 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   return { task, attempt, takeovers };
 }
 
-/** The task with what its runs need. What was given with the call stands with it or, when it is large, with the journal. */
+/**
+ * The task with what its runs need. What came with the call is in the task's hash or, if it is large, in the
+ * journal's.
+ */
 export function unpackTaskAtWork(
   content: Content,
   id: string,
@@ -301,7 +311,7 @@ export function unpackTaskAtWork(
   const { task, ...counts } = unpacked;
   const seed = content.openWord("seed", unpackFacts(content, call).seed);
   const restartedWith = fields["arguments"] ?? journal["arguments"];
-  // Replies were given to what the call asks first, and a restart is past that.
+  // Early replies answer the first questions of the call, and a restart is past those.
   const [args, replies] =
     restartedWith === undefined
       ? (JSON.parse(content.open("given", journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1))) as PackedGiven)
@@ -309,10 +319,10 @@ export function unpackTaskAtWork(
   return { ...counts, task: { ...task, call: { ...task.call, seed, arguments: args, ...(replies && { replies }) } } };
 }
 
-/** As much of a task as its summary needs, in the order in which `unpackSummary` takes it. */
+/** The fields that a summary needs, in the order in which `unpackSummary` takes them. */
 export const SUMMARY_FIELDS = ["state", "call", "message", "problem"] as const;
 
-/** Undefined for a task that is gone. */
+/** Undefined for a task that no longer exists. */
 export function unpackSummary(
   content: Content,
   id: string,
@@ -353,7 +363,10 @@ function unpackState(text: string): State {
   };
 }
 
-/** JSON has no line feeds of its own, so the first one ends the facts. What was given comes after it, if it is not with the journal. */
+/**
+ * JSON contains no raw line feeds, so the first one ends the facts. What came with the call follows it, unless it is
+ * in the journal.
+ */
 const FACTS_END = "\n";
 
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
@@ -389,13 +402,13 @@ function unpackId(packed: PackedId): string | number {
   return Array.isArray(packed) ? (JSON.parse(packed[0]) as string) : packed;
 }
 
-/** What was called: legible without any key. */
+/** What was called; in the clear, so no key is needed. */
 export function callOf(content: Content, call: string, moved?: string | null): Pick<CallFacts, "kind" | "name" | "version"> {
   const { kind, name, version } = withVersion(unpackFacts(content, call), moved);
   return { kind, name, ...(version !== undefined && { version }) };
 }
 
-/** The version that a task has moved to stands in a field of its own; empty, it has none any more. */
+/** A task that has moved stores its version in a separate field; empty means that it has none any more. */
 function withVersion<F extends Pick<CallFacts, "version">>(facts: F, moved: string | null | undefined): F {
   if (typeof moved !== "string") return facts;
   const { version: _, ...rest } = facts;
@@ -421,7 +434,7 @@ export interface ShownAsk {
 
 const SHOWN = "~ ";
 
-/** What the task shows of its children; what they ask is theirs to say. */
+/** The asks that the task shows for its children; their content is stored with the children. */
 export function shownAsks(fields: Fields): ShownAsk[] {
   return Object.entries(fields).flatMap(([field, text]) => {
     if (!field.startsWith("ask:") || !text.startsWith(SHOWN)) return [];
@@ -430,12 +443,12 @@ export function shownAsks(fields: Fields): ShownAsk[] {
   });
 }
 
-/** Fields of a child's hash that hold what it asks under that key. */
+/** Fields of a child's hash that hold its ask of that key. */
 export function askFields(key: string): string[] {
   return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`];
 }
 
-/** A child's ask, as the root shows it; undefined where it is not open any more. */
+/** A child's ask as the root shows it; undefined if it is no longer open. */
 export function unpackShown(content: Content, { key, route, since }: ShownAsk, values: readonly (string | null)[]): Ask | undefined {
   const fields = Object.fromEntries(
     askFields(route.key).flatMap((field, index) => {
@@ -553,7 +566,7 @@ function unpackRequest(packed: PackedRequest): Open["request"] {
   }
 }
 
-/** One letter for each thing that the client can be asked for: elicitation, form, url, sampling, its tools, roots. */
+/** One letter for each capability: elicitation, form, url, sampling, its tools, roots. */
 export function packCapabilities({ elicitation, sampling, roots }: ClientCapabilities): string {
   const letters = [
     elicitation && "e",

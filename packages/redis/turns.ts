@@ -17,23 +17,23 @@ export interface Place {
 }
 
 export interface Turns {
-  /** The priority of the first run of a task that is being created: 1 is the first, which comes behind runs without a priority. */
+  /** The priority of a new task's first run: 1 is the first, which comes after runs without a priority. */
   next(place: Place): number;
-  /** How many tasks of the share wait, as the store has counted with this one. */
+  /** Learns how many tasks of the share wait, as counted by the store including this one. */
   learn(place: Place, waiting: number): void;
 }
 
 export interface TurnsOptions {
-  /** Share → how many of its tasks come with one of others; 1 for all that are not named. */
+  /** Share → how many of its tasks run for one of the others; 1 for shares without a weight. */
   readonly weights: ReadonlyMap<string, number>;
   readonly now: () => number;
 }
 
-/** BullMQ's largest priority. What comes behind that comes in the order of its arrival. */
+/** BullMQ's lowest priority. Tasks beyond it run in order of arrival. */
 export const PRIORITY_MAX = 2 ** 21 - 1;
-/** A count that is older says nothing: workers took tasks meanwhile. */
+/** An older count is ignored: workers have taken tasks since. */
 const FRESH_MS = 1_000;
-/** Shares that are remembered; the one that was heard of least lately goes. */
+/** Maximum number of remembered shares; the least recently used is dropped. */
 const SHARES_MAX = 10_000;
 
 export function createTurns({ weights, now }: TurnsOptions): Turns {
@@ -52,7 +52,7 @@ export function createTurns({ weights, now }: TurnsOptions): Turns {
       const name = nameOf(place);
       const known = counts.get(name);
       const before = known && now() - known.atMs < FRESH_MS ? known.waiting : 0;
-      // The next one may come before the store has counted this one.
+      // The next task may arrive before the store has counted this one.
       remember(name, before + 1);
       return Math.min(PRIORITY_MAX, 1 + Math.floor(before / (weights.get(place.share) ?? 1)));
     },

@@ -1,4 +1,7 @@
-/** Which tasks are unfinished, in no order: for an operator who looks at all of them. Each is told at least once if it stays so meanwhile. */
+/**
+ * All unfinished tasks, in no order, for operators. A task that stays unfinished throughout is returned at least
+ * once.
+ */
 import type { CallFacts } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { ContentCodec } from "./content/codec.ts";
@@ -7,7 +10,7 @@ import type { Reads } from "./reads.ts";
 import { callOf } from "./task-hash.ts";
 import { reached } from "./unavailable.ts";
 
-/** Tasks that are looked at together. */
+/** Tasks to read together. */
 const BATCH = 500;
 
 export interface WaitingTask {

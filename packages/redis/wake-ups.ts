@@ -62,15 +62,15 @@ export interface RedisWakeUps extends WakeUps {
    */
   listen(channel: string, onMessage: (message?: string) => void): Promise<() => void>;
   /**
-   * Leaves a channel that nobody else here listens to, at once. Its listener is called for what was told meanwhile; resolves when nothing more can
-   * come, or when Redis does not say so within a second.
+   * Leaves a channel that no one else in this process listens to, at once. Its listener still receives what was sent
+   * in the meantime. Resolves when nothing more can arrive, or when Redis does not confirm within a second.
    */
   leave(channel: string): Promise<void>;
 }
 
 /**
- * A channel without listeners is left within this time and not at once: clients come back for the tasks that they called or answered a
- * moment ago, and channels that are left together cost one command.
+ * A channel without listeners is left within this time and not at once: clients come back for the tasks that they
+ * have just called or answered, and leaving several channels together costs one command.
  */
 const LINGER_MS = 1_000;
 
@@ -82,7 +82,7 @@ interface Channel {
 export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, timeoutMs }: RedisWakeUpsOptions): RedisWakeUps {
   const channels = new Map<string, Channel>();
   const lingering = new Set<string>();
-  /** Who hears of channels that are being left. */
+  /** Listeners of channels that are being left. */
   const leaving = new Map<string, Channel["listeners"]>();
 
   const subscriberOf = (name: string) => (sharded && name.includes("{") ? sharded : subscriber);
@@ -100,7 +100,7 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
           () => {
             for (const name of names) for (const listener of channels.get(name)?.listeners ?? []) listener();
           },
-          // Lost again: that is told, too.
+          // If it is lost again, that is reported as well.
           (error: unknown) => log.warn({ error: error instanceof Error ? error.message : String(error) }, "subscriptions not renewed yet"),
         );
       },
@@ -114,14 +114,14 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
       channels.set(name, channel);
     }
     const { listeners, subscribed } = channel;
-    // A listener of its own, so that one function can listen twice.
+    // A separate listener, so that one function can listen twice.
     const listener = (message?: string) => onMessage(message);
     listeners.add(listener);
     try {
       await reached(subscribed);
     } catch (error) {
       listeners.delete(listener);
-      // Not to be waited for by others: the next one who listens tries again.
+      // Others must not wait for it: the next listener tries again.
       if (channels.get(name) === channel) channels.delete(name);
       throw error;
     }
@@ -200,7 +200,7 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
     },
     async onAnnouncement(listener) {
       return await listen(keys.announcements, (message) => {
-        // After a reconnect nobody knows what was announced meanwhile: every list may have changed.
+        // What was announced during a lost connection is unknown, so every list may have changed.
         const announcements = message === undefined ? EVERY_LIST : [JSON.parse(message) as Announcement];
         for (const announcement of announcements) listener(announcement);
       });
@@ -208,7 +208,7 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
   };
 }
 
-/** As `tell` in scripts/task.lua says it: `12 answered:size completed`. */
+/** Parses the message of `tell` in scripts/task.lua: `12 answered:size completed`. */
 function changeOf(message: string): TaskChange {
   const [revision, ...happened] = message.split(" ");
   return { revision: Number(revision), isEnd: happened.some((each) => ENDS.has(each)) };

@@ -95,7 +95,7 @@ function doing(run: (ctx: Context) => Promise<unknown>) {
 describe("a script", () => {
   test("that does not tell of an event says which", async () => {
     await expect(runTool(doing((ctx) => ctx.event("paid").received()))).rejects.toThrow(
-      new Error('the tool waits for the event "paid", and nobody tells of it'),
+      new Error('the tool waits for the event "paid", and the test does not report it'),
     );
   });
 

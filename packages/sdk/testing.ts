@@ -212,11 +212,11 @@ export async function runTool(
       await running.tell(told, events[told] as Json);
       continue;
     }
-    const untold = running.task.events?.find(({ key }) => events[nameOf(key)] === undefined);
+    const unreported = running.task.events?.find(({ key }) => events[nameOf(key)] === undefined);
     const unanswered = open.find(({ reply }) => reply === undefined);
     const dueAtMs = nextDueAtMs(running);
-    if (untold && dueAtMs >= untold.deadlineMs)
-      throw new Error(`the tool waits for the event "${nameOf(untold.key)}", and nobody tells of it`);
+    if (unreported && dueAtMs >= unreported.deadlineMs)
+      throw new Error(`the tool waits for the event "${nameOf(unreported.key)}", and the test does not report it`);
     // The tool also sleeps beside its question, or the question is scripted to time out.
     if (unanswered && dueAtMs >= unanswered.ask.deadlineMs) {
       throw new Error(`the tool asks "${unanswered.ask.key}" and the script has no answer: ${shown(unanswered.ask)}`);

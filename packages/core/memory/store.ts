@@ -6,7 +6,7 @@
  * one suite against both stores.
  */
 import { canonicalJson } from "../canonical-json.ts";
-import { answerOfChild, UNTOLD } from "../child-end.ts";
+import { answerOfChild, CHILD_END_TOO_LARGE } from "../child-end.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
 import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry, saidIn } from "../journal.ts";
 import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
@@ -123,7 +123,7 @@ export function createMemoryStore({
     { id, call: { parent: link } }: Stored,
     outcome: EntryOutcome,
     nowMs: number,
-    toldMax = Infinity,
+    childEndsMax = Infinity,
   ): ParentDue | undefined {
     const parent = link && find(link.taskId);
     const open = link && parent?.state.asks.find(({ key, digest }) => key === callKey(link.key) && digest === id);
@@ -133,9 +133,14 @@ export function createMemoryStore({
     tell(parent, nowMs);
     const arrived = { atMs: nowMs, revision: parent.revision };
     const told = JSON.stringify(outcome).length;
-    const isRoom = parent.told + told <= toldMax;
+    const isRoom = parent.told + told <= childEndsMax;
     if (isRoom) parent.told += told;
-    parent.journal.set(entryKey("ask", key), { digest, calledAt, outcome: structuredClone(isRoom ? outcome : UNTOLD), arrived });
+    parent.journal.set(entryKey("ask", key), {
+      digest,
+      calledAt,
+      outcome: structuredClone(isRoom ? outcome : CHILD_END_TOO_LARGE),
+      arrived,
+    });
     if (parent.openRun) {
       parent.openRun.answers += 1;
       return undefined;
@@ -321,7 +326,7 @@ export function createMemoryStore({
       if (message !== undefined) task.message = message;
       task.outcome = structuredClone(outcome);
       end(task, outcome.type === "result" ? "completed" : "failed", nowMs, owes);
-      return answerParent(task, answerOutcome(answerOfChild(outcome), undefined), nowMs, parent?.toldMax) ?? "finished";
+      return answerParent(task, answerOutcome(answerOfChild(outcome), undefined), nowMs, parent?.childEndsMax) ?? "finished";
     },
 
     async settle({ entries, ...fence }) {

@@ -4,7 +4,7 @@ import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
 import { isOnPage, readReply, readReplyByShape } from "../reply.ts";
-import { toldViolations } from "../schema-violation.ts";
+import { boundedViolations } from "../schema-violation.ts";
 import { type Ask, type AskRequest, isInternalKey, type Receipt, type Task, type Violation } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import {
@@ -199,7 +199,14 @@ async function refuse(
   const { store, clock, settings, log } = services;
   const { key, digest } = ask;
   const audit = withAudit(services, actor, () => factOf(services, "refuse", task, ask));
-  const count = await store.refuse({ taskId: task.id, key, digest, violations: toldViolations(violations), nowMs: clock.now(), ...audit });
+  const count = await store.refuse({
+    taskId: task.id,
+    key,
+    digest,
+    violations: boundedViolations(violations),
+    nowMs: clock.now(),
+    ...audit,
+  });
   if (count === undefined) return { type: "late" };
   if (count < settings.refusalsMax) {
     log.info({ taskId: task.id, key, count }, "answer refused, to be asked again");

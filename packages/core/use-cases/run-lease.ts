@@ -151,7 +151,7 @@ export function leaseRun(
     write: (change) => renewing((fenced) => change({ ...fenced, leaseMs })),
     park: (request) => store.park({ ...fence(), ...request, graceMs }),
     finish: ({ parent, ...request }) =>
-      store.finish({ ...fence(), ...request, ...(parent && { parent: { link: parent, toldMax: settings.journalSizeMax } }) }),
+      store.finish({ ...fence(), ...request, ...(parent && { parent: { link: parent, childEndsMax: settings.journalSizeMax } }) }),
     settle: (entries) => store.settle({ ...fence(), entries }),
     release() {
       stopping?.removeEventListener("abort", drain);

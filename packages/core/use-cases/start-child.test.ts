@@ -199,7 +199,7 @@ test.each<[string, () => Promise<JsonObject>]>([
   });
   const { id } = await subject.call();
   expect(parents).toStrictEqual([
-    { link: { taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" }, toldMax: DEFAULT_SETTINGS.journalSizeMax },
+    { link: { taskId: id, key: "sub", rootId: id, depth: 1, path: "sub" }, childEndsMax: DEFAULT_SETTINGS.journalSizeMax },
     "none",
   ]);
 });

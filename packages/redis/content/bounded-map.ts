@@ -1,4 +1,4 @@
-/** A map that forgets what was used least lately when it has more than `max` entries. */
+/** A map that drops the least recently used entry when it exceeds `max` entries. */
 export interface BoundedMap<K, V> {
   get(key: K): V | undefined;
   set(key: K, value: V): void;
@@ -7,7 +7,7 @@ export interface BoundedMap<K, V> {
 }
 
 export function boundedMap<K, V>(max: number): BoundedMap<K, V> {
-  // A Map keeps the order of insertion: what is used moves to its end.
+  // A Map keeps the order of insertion, so used entries move to its end.
   const entries = new Map<K, V>();
   return {
     get(key) {

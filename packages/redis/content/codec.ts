@@ -1,10 +1,10 @@
 /**
- * The one place through which everything that a person or a tool said passes on its way into Redis and out of it: arguments, early replies,
- * questions, answers, results of steps, outcomes, progress, logs, messages, violations, and the seed of what a tool draws.
+ * The codec that all content passes on its way into Redis and out of it: arguments, early replies, questions,
+ * answers, results of steps, outcomes, progress, logs, messages, violations, and the seed of random values.
  *
- * `plainContent` leaves it as it is, `createSealedContent` (sealed.ts) encrypts it, and nothing else differs: scripts never look into content,
- * they compare fingerprints. What is no content stays legible: who called which tool, when, states, ids, names of asks and steps
- * (docs/adr/0010-content-passes-one-codec.md).
+ * `plainContent` leaves it unchanged, `createSealedContent` (sealed.ts) encrypts it; nothing else differs. Scripts
+ * never look into content, they compare fingerprints. Everything that is not content stays in the clear: who called
+ * which tool, when, states, ids, names of asks and steps (docs/adr/0010-content-passes-one-codec.md).
  */
 import { hash } from "node:crypto";
 import type { Unreadable } from "@parley/core";
@@ -14,35 +14,38 @@ import { sealWordOf } from "../keys.ts";
 export type Access = "open" | Exclude<Unreadable, "damaged">;
 
 export interface ContentCodec {
-  /** What Redis holds are texts, or bytes, which this process handles as strings with one character for each. */
+  /** Redis holds text, or bytes that this process handles as strings with one character per byte. */
   readonly encoding: Encoding;
-  /** To be asked before content of the task is sealed or opened: anything that must be fetched for that is fetched here. Throws UNAVAILABLE. */
+  /** Call this before sealing or opening content of the task: it fetches whatever that needs. Throws UNAVAILABLE. */
   access(taskId: string): Access | Promise<Access>;
   of(taskId: string): Content;
 }
 
 /**
- * The content of one task. Parts are `given`, `arguments`, `seed`, `ask <key>`, `refused <key>`, `entry <entry key>`, `message`, `immediate`,
- * `outcome`, `problem` and `feed`. All is synchronous, since commands leave in the order in which the store's methods are called.
+ * The content of one task. Parts are `given`, `arguments`, `seed`, `ask <key>`, `refused <key>`, `entry <entry key>`,
+ * `message`, `immediate`, `outcome`, `problem` and `feed`. Synchronous, because commands must be sent in the order of
+ * the store's method calls.
  */
 export interface Content {
-  /** May give another text each time. */
+  /** May return a different result each time. */
   seal(part: string, text: string): string;
-  /** Throws a DamagedContent for what was not sealed as this part of this task. */
+  /** Throws DamagedContent if the input was not sealed as this part of this task. */
   open(part: string, sealed: string): string;
-  /** Equal exactly for equal texts as one part of one task; short, without spaces, and nothing from which a text could be guessed. */
+  /**
+   * Equal exactly for equal texts of one part of one task. Short, without spaces, and no basis for guessing the text.
+   */
   fingerprint(part: string, text: string): string;
-  /** As `seal` and `open`, for what stands within JSON, where a byte that is no text would take six. */
+  /** Like `seal` and `open`, for use within JSON, where a byte that is not text would take six. */
   sealWord(part: string, text: string): string;
   openWord(part: string, sealed: string): string;
-  /** What is legible, as it stands beside what is sealed. */
+  /** Converts text in the clear to the same encoding as sealed content. */
   toStored(text: string): string;
   fromStored(stored: string): string;
 }
 
 export type Encoding = "utf8" | "latin1";
 
-/** What stands in Redis was not sealed for this place: it was changed, moved, or sealed with another key. */
+/** The stored value was not sealed for this place: it was changed, moved, or sealed with another key. */
 export class DamagedContent extends Error {
   override readonly name = "DamagedContent";
   constructor(taskId: string, part: string) {
@@ -50,10 +53,10 @@ export class DamagedContent extends Error {
   }
 }
 
-/** Content as it is. Its fingerprints keep nothing secret: who reads them reads the texts beside them. */
+/** Content in the clear. Its fingerprints are not secret: anyone who can read them can read the content. */
 export const plainContent: ContentCodec = {
   encoding: "utf8",
-  // A task that was sealed, while this process has no keys.
+  // The task is sealed, and this process has no keys.
   access: (taskId) => (sealWordOf(taskId) === undefined ? "open" : "key_missing"),
   of: (taskId) => ({ ...asItIs, fingerprint: (part, text) => plainFingerprint(taskId, part, text) }),
 };
@@ -66,7 +69,7 @@ export function plainFingerprint(taskId: string, part: string, text: string): st
   return hash("sha256", `${taskId} ${part} ${text}`, "base64url").slice(0, 22);
 }
 
-/** A text as a string of its UTF-8 bytes. */
+/** A string of the text's UTF-8 bytes. */
 export function bytesOf(text: string): string {
   return isAscii(text) ? text : Buffer.from(text, "utf8").toString("latin1");
 }

@@ -1,14 +1,14 @@
 /**
- * The keys that content is sealed with: one for each tenant and epoch, wrapped by the key ring, all in one hash of Redis.
+ * The keys that seal content: one per tenant and epoch, wrapped by the key ring, all in one hash of Redis.
  *
- *   tenant:<digest>   the words of the tenant's keys, the present one last
+ *   tenant:<digest>   the words of the tenant's keys, the current one last
  *   key:<word>        created_at_ms ring_key_id tenant_digest wrapped    or    erased erased_at_ms
  *
  *   K1  A task's id names its key by a word, so a key is found by the id alone, weeks and epochs later.
- *   K2  A word means one key forever. It is never given to another, and one that was erased stays erased.
- *   K3  No process uses what it saw longer than LOOK_FIRST_MS ago: by then it knows that a key was erased, or that an epoch has begun.
+ *   K2  A word means one key forever. It is never reused, and an erased one stays erased.
+ *   K3  No process uses what it read longer than LOOK_FIRST_MS ago: by then it learns that a key was erased or an epoch began.
  *
- * What is wrapped is bound to its word and its tenant: moved to another field it does not open.
+ * A wrapped key is bound to its word and its tenant: moved to another field, it does not open.
  */
 import { createSecretKey, hash, type KeyObject, randomBytes, randomInt } from "node:crypto";
 import { type Log, ParleyError } from "@parley/core";
@@ -21,45 +21,46 @@ import { boundedMap } from "./bounded-map.ts";
 import type { Access } from "./codec.ts";
 import { DATA_KEY_BYTES, type KeyRing } from "./key-ring.ts";
 
-/** Keys, and tenants, that one process keeps in memory; about 500 bytes each. */
+/** Maximum number of keys, and of tenants, in a process's memory; about 500 bytes each. */
 export const KEYS_KEPT_MAX = 10_000;
-/** What is older than this and used is looked up again beside its use. */
+/** A value older than this is refreshed in the background when used. */
 const LOOK_AGAIN_MS = 5_000;
-/** What is older than this is looked up before it is used: no process uses a key that was erased so long ago. */
+/** A value older than this is refreshed before it is used, so no process uses a key that was erased longer ago. */
 export const LOOK_FIRST_MS = 10_000;
-/** How often a key that cannot be had is asked for. */
+/** How often an unavailable key is retried. */
 const MISSING_RETRY_MS = 2_000;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 export interface DataKeys {
-  /** The word of the key that new content of the tenant is sealed with. Throws CONTENT_KEY_MISSING and UNAVAILABLE. */
+  /** The word of the key that seals new content of the tenant. Throws CONTENT_KEY_MISSING and UNAVAILABLE. */
   current(tenant: string): string | Promise<string>;
-  /** What becomes of content under this word; the key is at hand afterwards if it is `open`. Throws UNAVAILABLE. */
+  /** The state of content under this word. If it is `open`, `key` returns the key afterwards. Throws UNAVAILABLE. */
   find(word: string): Access | Promise<Access>;
-  /** Synchronous, for what `find` has found. */
+  /** Synchronous, for keys that `find` has loaded. */
   key(word: string): KeyObject | undefined;
-  /** Wraps every key by the ring's first one. `lacking`: keys of which the ring does not have what wrapped them. */
+  /** Wraps every key with the ring's first one. `lacking`: keys whose wrapping key the ring does not have. */
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
   /**
-   * Unwraps up to `most` keys, and begins none after `forMs`, to see whether the ring can. `lacking`: those that it cannot. Throws UNAVAILABLE.
+   * Unwraps up to `most` keys, starting none after `forMs`, to check the ring. `lacking`: those that it cannot
+   * unwrap. Throws UNAVAILABLE.
    */
   tryKeys(most: number, forMs?: number): Promise<{ readonly open: number; readonly lacking: number }>;
-  /** Begins the next epoch of one tenant, or of all of them. Returns how many. */
+  /** Begins the next epoch of one tenant, or of all. Returns for how many. */
   nextEpoch(tenant?: string): Promise<number>;
-  /** Deletes all keys of the tenant for good. Returns their words, which stay with the tenant until they are dropped. */
+  /** Deletes all keys of the tenant permanently. Returns their words, which stay listed until they are dropped. */
   erase(tenant: string): Promise<readonly string[]>;
-  /** Ends an erasure: the tenant no longer has these words. */
+  /** Completes an erasure: removes these words from the tenant's list. */
   drop(tenant: string, words: readonly string[]): Promise<void>;
 }
 
 export interface DataKeysOptions {
   readonly redis: Redis;
-  /** Of the hash. */
+  /** Key of the hash. */
   readonly hashKey: string;
   readonly ring: KeyRing;
   /** By Redis' clock. */
   readonly now: () => number;
-  /** How old a key may be before the next epoch begins. */
+  /** Maximum age of a key before the next epoch begins. */
   readonly epochMs: number;
   readonly acknowledge: Acknowledge;
   readonly log: Log;
@@ -88,7 +89,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
   const swap = async (field: string, expected: string, value: string) =>
     (await acknowledge(scripts.swap([hashKey, field, expected, value]))) === 1;
 
-  /** One look-up of a kind at a time, however many wait for it. */
+  /** Runs at most one lookup of a kind at a time and shares it among all that wait for it. */
   function once<T>(name: string, look: () => Promise<T>): Promise<T> {
     const underWay = lookups.get(name) as Promise<T> | undefined;
     if (underWay) return underWay;
@@ -97,7 +98,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     return begun;
   }
 
-  const inBackground = (look: Promise<unknown>) => void look.catch(() => undefined); // An outage; the next use looks again.
+  const inBackground = (look: Promise<unknown>) => void look.catch(() => undefined); // On an outage; the next use looks again.
 
   async function lookUp(word: string): Promise<Known> {
     const before = known.get(word);
@@ -111,7 +112,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     const lookedAtMs = performance.now();
     if (record === undefined) {
       if (before?.key && before.record !== undefined) {
-        // A failover lost it, or a backup is older than it is. While somebody has it, nothing is lost.
+        // A failover lost the key, or a restored backup is older. As long as one process has it, nothing is lost.
         await reached(redis.hsetnx(hashKey, keyField(word), before.record));
         log.warn({ word }, "data key was missing in redis and has been put back");
         return { ...before, lookedAtMs };
@@ -124,7 +125,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     const { keyId, tenant, wrapped } = readRecord(record);
     const bytes = await ring.unwrap({ keyId, wrapped }, bound(word, tenant));
     if (bytes) return { access: "open", key: createSecretKey(bytes), record, lookedAtMs };
-    // Its key was replaced between the two looks, at what is wrapped and at the ring.
+    // Its key was replaced between the two reads, of the wrapped key and of the ring.
     const present = (await reached(redis.hget(hashKey, keyField(word)))) ?? undefined;
     if (present !== record) return await judge(word, present, before);
     log.error({ word, keyId }, "the key ring does not open a data key, tasks sealed with it wait");
@@ -162,7 +163,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     });
   }
 
-  /** The last word of the tenant's list, if its key is neither erased nor too old; else that of a new key. */
+  /** The last word of the tenant's list, if its key is neither erased nor too old; otherwise the word of a new key. */
   async function usable(digest: string, list: string): Promise<string> {
     const last = list.split(" ").at(-1) ?? "";
     if (last === "") return await begin(digest, list);
@@ -173,7 +174,10 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     return last;
   }
 
-  /** An epoch that cannot end now, since nobody can be asked to wrap its next key, ends later: its key is at hand, and calls continue. */
+  /**
+   * An epoch that cannot end now, because the next key cannot be wrapped, ends later: its key is loaded, and calls
+   * continue.
+   */
   async function beginOrKeep(digest: string, list: string, last: string): Promise<string> {
     try {
       return await begin(digest, list);
@@ -201,7 +205,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     return await usable(digest, (await reached(redis.hget(hashKey, tenantField(digest)))) ?? "");
   }
 
-  /** Every field of the hash and what it holds, some at a time. */
+  /** Every field of the hash with its value, fetched in batches. */
   async function* fields(prefix: string): AsyncGenerator<[name: string, value: string]> {
     let cursor = "0";
     do {
@@ -232,7 +236,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
         else if (!bytes) counts.lacking += 1;
         else {
           const anew = await ring.wrap(bytes, bound(word, tenant));
-          // One that was erased meanwhile stays so.
+          // A key that was erased in the meantime stays erased.
           const isSwapped = await reached(swap(keyField(word), record, `${createdAtMs} ${anew.keyId} ${tenant} ${anew.wrapped}`));
           if (isSwapped) counts.wrapped += 1;
         }
@@ -291,7 +295,7 @@ const isErased = (record: string) => record.startsWith(`${ERASED} `);
 const keyField = (word: string) => `key:${word}`;
 const tenantField = (digest: string) => `tenant:${digest}`;
 
-/** A tenant is what an identity provider says, of any length, and nobody's name belongs in a key. */
+/** Hashed, because identity providers send tenants of any length and form, and names do not belong in keys. */
 const tenantDigest = (tenant: string) => hash("sha256", `parley tenant ${tenant}`, "base64url").slice(0, 22);
 
 const bound = (word: string, tenant: string) => `parley data key ${word} ${tenant}`;

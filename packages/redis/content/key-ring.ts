@@ -1,37 +1,37 @@
 /**
- * The keys that wrap data keys. Parley never stores them: they come from the environment, from a file, or stay within a key management service
- * that wraps and unwraps by itself.
+ * The keys that wrap data keys. Parley never stores them: they come from the environment or a file, or stay in a key
+ * management service that wraps and unwraps itself.
  *
- * A ring has several, so that one can follow another: the first wraps, every one unwraps.
+ * A ring may have several keys, so that one can replace another: the first one wraps, all of them unwrap.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hash, type KeyObject, randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { Log } from "@parley/core";
 
-/** The port. An adapter for a key management service has its `keyId` be the name of the key and its version. */
+/** The port. For a key management service, `keyId` contains the key's name and version. */
 export interface KeyRing {
-  /** `context` is bound to what is wrapped: it must be given again to unwrap. Throws when no key can be had. */
+  /** `context` is bound to the wrapped key and needed to unwrap it. Throws if no key is available. */
   wrap(dataKey: Buffer, context: string): Promise<WrappedKey>;
-  /** Undefined when the ring does not have that key, or what was wrapped does not open with it. */
+  /** Undefined if the ring does not have the key, or the wrapped key does not open with it. */
   unwrap(wrapped: WrappedKey, context: string): Promise<Buffer | undefined>;
-  /** The id of the key that wraps. */
+  /** The id of the wrapping key. */
   currentKeyId(): Promise<string>;
 }
 
 export interface WrappedKey {
-  /** Names the key that wrapped it. Without spaces. */
+  /** Id of the key that wrapped it. Contains no spaces. */
   readonly keyId: string;
-  /** Without spaces. */
+  /** Contains no spaces. */
   readonly wrapped: string;
 }
 
-/** Of every data key. */
+/** Length of a data key. */
 export const DATA_KEY_BYTES = 32;
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Keys in a ring: one to wrap, and those that came before. */
+/** Maximum number of keys in a ring: the wrapping one and its predecessors. */
 export const RING_KEYS_MAX = 32;
 
 interface RingKey {
@@ -40,8 +40,8 @@ interface RingKey {
 }
 
 /**
- * Keys of 32 bytes in base64, base64url or hex, separated by commas or line breaks; what follows a # in a line is a comment. Throws a
- * TypeError that names the key by its place and never shows any of it.
+ * Parses keys of 32 bytes in base64, base64url or hex, separated by commas or line breaks; the rest of a line after #
+ * is a comment. Throws a TypeError that names a bad key by its position and shows none of it.
  */
 export function parseKeys(text: string): readonly RingKey[] {
   const keys = text
@@ -67,25 +67,26 @@ function ringKey(text: string, place: number): RingKey {
       `key ${place} must be ${KEY_BYTES} bytes in base64 or hex, and has ${text.length} characters: make one with \`openssl rand -base64 32\``,
     );
   }
-  // Its name tells nothing about it: 48 bits of a digest of 256 random ones.
+  // The id reveals nothing about the key: it is 48 bits of a digest of 256 random ones.
   return {
     id: hash("sha256", Buffer.concat([Buffer.from("parley content key "), bytes]), "base64url").slice(0, 8),
     key: createSecretKey(bytes),
   };
 }
 
-/** Keys that are given once, such as by the environment. */
+/** A ring whose keys never change, for example from the environment. */
 export function fixedKeyRing(text: string): KeyRing {
   const keys = parseKeys(text);
   return ringOf(async () => keys);
 }
 
 /**
- * Keys in a file, which is read again when it has changed, for a key that was not there and before the current key is used: a key that is
- * put there is found without a restart. A file that cannot be read, or does not fit, leaves the ring as it was, and the log says so.
+ * A ring from a file. The file is read again after it has changed, when a key is missing and before the current key
+ * is used, so new keys are found without a restart. If the file cannot be read or is invalid, the ring stays as it
+ * was, and the log says so.
  */
 export async function fileKeyRing(path: string, log: Log): Promise<KeyRing> {
-  // Looked at before it is read: what is written meanwhile is a change.
+  // Taken before reading, so that a concurrent write counts as a change.
   let version = await versionOf(path);
   let keys = parseKeys(await readFile(path, "utf8"));
   async function read(): Promise<readonly RingKey[]> {
@@ -96,7 +97,7 @@ export async function fileKeyRing(path: string, log: Log): Promise<KeyRing> {
       version = found;
     } catch (error) {
       const isUnfit = error instanceof TypeError;
-      // It is not told again before it changes.
+      // Logged only once per change.
       version = isUnfit ? found : codeOf(error);
       log.error({ file: path, problem: isUnfit ? error.message : version }, "key ring cannot be read again");
     }
@@ -105,7 +106,7 @@ export async function fileKeyRing(path: string, log: Log): Promise<KeyRing> {
   return ringOf(read, () => keys);
 }
 
-/** What differs once somebody has written the file, or put another in its place; the error's code where it cannot be looked at. */
+/** Changes whenever the file is written or replaced; the error's code if it cannot be examined. */
 async function versionOf(path: string): Promise<string> {
   try {
     const { ino, size, ctimeNs } = await stat(path, { bigint: true });

@@ -1,11 +1,12 @@
 /**
- * A key ring that stays within a key management service: AWS KMS, or a server that speaks its protocol. Parley sends it data keys to wrap and to unwrap, each
- * once in a process and epoch, and never content. The key that wraps them never leaves the service.
+ * A key ring in a key management service: AWS KMS, or a server with its protocol. Parley sends it data keys to wrap
+ * and unwrap, each once per process and epoch, and never content. The wrapping key never leaves the service.
  *
- * A wrapped data key is bound to its word and its tenant by the encryption context, which also appears in the service's own log.
+ * A wrapped data key is bound to its word and its tenant by the encryption context, which also appears in the
+ * service's own log.
  *
- * The service is not trusted to answer well: an answer is bounded in time and bytes, and one that lacks what was asked for counts as an outage. A data key
- * that was recorded with an empty wrapping would be lost, and everything sealed with it.
+ * The service's replies are not trusted: they are bounded in time and bytes, and a reply without the expected fields
+ * counts as an outage. If a data key were recorded with an empty wrapping, everything sealed with it would be lost.
  */
 import type { Readable } from "node:stream";
 import {
@@ -20,28 +21,28 @@ import { type Log, ParleyError } from "@parley/core";
 import { DATA_KEY_BYTES, type KeyRing } from "./key-ring.ts";
 
 export interface KmsSettings {
-  /** Of the key that wraps: its id, ARN, or alias (`alias/parley`). */
+  /** Id, ARN, or alias (`alias/parley`) of the wrapping key. */
   readonly key: string;
-  /** Of a server that is not Amazon's. */
+  /** For a server that is not Amazon's. */
   readonly endpoint: string | undefined;
   readonly region: string;
   readonly log: Log;
-  /** Unwraps what it wrapped before: for a deployment that moves to the service. */
+  /** Unwraps earlier keys, for a deployment that moves to the service. */
   readonly before: KeyRing | undefined;
 }
 
 const ATTEMPTS = 3;
 const CONNECT_MS = 2_000;
-/** One attempt, from sending the request to the last byte of the answer. */
+/** Time limit of one attempt, from sending the request to the last byte of the reply. */
 const REQUEST_MS = 5_000;
-/** The longest answer of the real service has about 10,000. */
+/** The longest replies of the real service have about 10,000 bytes. */
 const ANSWER_BYTES_MAX = 65_536;
 /** Requests in flight at once. */
 const SOCKETS_MAX = 50;
 /** How long an alias is assumed to name the same key. */
 const KEY_KEPT_MS = 60_000;
 
-/** This deployment does not have the key, or no longer: tasks wait, and asking again is useless until an operator acts. */
+/** The deployment does not have the key, or no longer: tasks wait, and retrying is useless until an operator acts. */
 const LACKS_KEY: ReadonlySet<string> = new Set([
   "AccessDeniedException",
   "DisabledException",
@@ -52,7 +53,7 @@ const LACKS_KEY: ReadonlySet<string> = new Set([
   "NotFoundException",
 ]);
 
-/** Credentials are found as AWS' tools find them: variables of the environment, files, the role of a machine or pod. */
+/** Finds credentials as AWS' tools do: environment variables, files, the role of a machine or pod. */
 export function kmsKeyRing({ key, endpoint, region, log, before }: KmsSettings): KeyRing {
   const config: KMSClientConfig = {
     region,
@@ -80,7 +81,7 @@ export function kmsKeyRing({ key, endpoint, region, log, before }: KmsSettings):
   );
   let current: { readonly keyId: string; readonly atMs: number } | undefined;
 
-  /** Throws CONTENT_KEY_MISSING where an operator has to act, UNAVAILABLE for an outage that may pass by itself. */
+  /** Throws CONTENT_KEY_MISSING if an operator has to act, UNAVAILABLE for an outage that may pass. */
   async function asked<T>(what: string, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
@@ -130,10 +131,13 @@ export function kmsKeyRing({ key, endpoint, region, log, before }: KmsSettings):
   };
 }
 
-/** An answer that is not one of AWS KMS. */
+/** The reply does not come from AWS KMS. */
 class UnfitAnswer extends Error {}
 
-/** All of an answer. Throws an error that the client takes for a timeout, and asks again, or `UnfitAnswer` for one that is too long. */
+/**
+ * Reads a whole reply. Throws an error that the client treats as a timeout and retries, or UnfitAnswer if the reply
+ * is too long.
+ */
 async function wholeAnswer(body: Readable, untilMs: number): Promise<Uint8Array> {
   const timer = setTimeout(
     () => body.destroy(Object.assign(new Error("the answer is not complete"), { name: "TimeoutError" })),
@@ -154,18 +158,18 @@ async function wholeAnswer(body: Readable, untilMs: number): Promise<Uint8Array>
   }
 }
 
-/** Names of errors and of their codes, as opposed to a text from a server that is something else. */
+/** Error names and codes, as opposed to arbitrary text from another kind of server. */
 const NAME = /^[A-Za-z]\w{2,63}$/;
 
 /**
- * What is wrong, for a log and for callers: neither what was sent, nor what was answered, nor an address. The service's own messages may quote any of these, so
- * only its codes are shown.
+ * The problem, for a log and for callers: neither what was sent, nor what was received, nor an address. The service's
+ * messages may quote any of these, so only codes are shown.
  */
 function problemOf(error: unknown): string {
   const { name, code, $metadata } = error as { name?: unknown; code?: unknown; $metadata?: { readonly httpStatusCode?: number } };
   if (error instanceof KMSServiceException && error.name !== "Unknown" && NAME.test(error.name)) return error.name;
   if (name === "CredentialsProviderError") return "no credentials for it were found (CredentialsProviderError)";
-  // Its own timeouts have a code that the network's have too.
+  // The client's own timeouts have a code that network timeouts also have.
   if (name === "TimeoutError" && (code === undefined || code === "ETIMEDOUT")) return "it did not answer in time";
   if (typeof code === "string" && NAME.test(code)) {
     if (code === "ECONNREFUSED") return "it refuses connections (ECONNREFUSED)";
@@ -177,12 +181,15 @@ function problemOf(error: unknown): string {
   return `its answer is not one of AWS KMS${status === undefined ? "" : ` (HTTP ${status})`}`;
 }
 
-/** The service names its keys by ARNs, and a ring in a file or the environment by short digests (key-ring.ts). A record in Redis has spaces between its parts. */
+/**
+ * The service names its keys by ARNs, a ring in a file or the environment by short digests (key-ring.ts). Records in
+ * Redis are separated by spaces.
+ */
 function isOfKms(keyId: string | undefined): keyId is string {
   return typeof keyId === "string" && /^arn:\S{1,2048}$/.test(keyId);
 }
 
-/** The client hands on what a server sent in place of base64. */
+/** If a server sends something other than base64, the client passes it on. */
 function isBytes(value: unknown): value is Uint8Array {
   return value instanceof Uint8Array && value.length > 0;
 }

@@ -1,4 +1,7 @@
-/** Content as a deployment's settings want it: plain, or sealed with the keys of its ring; and what operators do with those keys. */
+/**
+ * Sets up content as the settings say, in the clear or sealed with the keys of a ring, and the operator's commands
+ * for those keys.
+ */
 import { setTimeout } from "node:timers/promises";
 import type { Digest, Log } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -13,30 +16,31 @@ import { createSealedContent } from "./sealed.ts";
 
 export interface StoredContent {
   readonly codec: ContentCodec;
-  /** For new task ids; absent while nothing is sealed. */
+  /** For new task ids; absent without sealing. */
   readonly sealWord?: (tenant: string) => string | Promise<string>;
-  /** Core's digest, as questions of sealed tasks need it. */
+  /** Core's digest, keyed for questions of sealed tasks. */
   digest(plain: Digest): Digest;
-  /** What operators do with the keys; absent while nothing is sealed. */
+  /** The operator's commands for the keys; absent without sealing. */
   readonly keys?: ContentKeys;
 }
 
 export interface ContentKeys {
-  /** Wraps all data keys by the ring's first key, so that those behind it can be taken away. */
+  /** Wraps all data keys with the ring's first key, so that the others can be removed from the ring. */
   wrapAnew(): Promise<{ readonly wrapped: number; readonly current: number; readonly lacking: number }>;
-  /** Whether the ring opens the data keys. Tries up to `most` of them, and begins none after `forMs`. */
+  /** Whether the ring opens the data keys. Tries up to `most` of them, starting none after `forMs`. */
   tryKeys(most: number, forMs?: number): Promise<{ readonly open: number; readonly lacking: number }>;
-  /** New tasks of a tenant, or of all of them, are sealed with a new data key. Returns for how many. */
+  /** Seals new tasks of a tenant, or of all, with a new data key. Returns for how many tenants. */
   nextEpoch(tenant?: string): Promise<number>;
   /**
-   * Nobody reads again what was said in the tenant's tasks until now. Resolves when no process has the keys in memory any more, some seconds
-   * later, and the tasks that wait are due, so that they end. Interrupted, it is done again. `sleep` is how those seconds are waited for.
+   * Makes the content of all of the tenant's tasks so far unreadable for good. Resolves some seconds later, when no
+   * process has the keys in memory any more and the waiting tasks are due, so that they end. If interrupted, run it
+   * again. `sleep` waits for those seconds.
    */
   erase(tenant: string, sleep?: (ms: number) => Promise<unknown>): Promise<{ readonly keys: number; readonly waiting: number }>;
 }
 
 export interface OpenContent {
-  /** Undefined leaves content as it is. */
+  /** Undefined leaves content in the clear. */
   readonly ring: KeyRing | undefined;
   readonly epochMs: number;
   readonly redis: Redis;
@@ -47,7 +51,7 @@ export interface OpenContent {
   readonly log: Log;
 }
 
-/** For a write that was under way. */
+/** For a write in progress. */
 const MARGIN_MS = 1_000;
 
 export function openContent({ ring, epochMs, redis, keys, partitions, now, acknowledge, log }: OpenContent): StoredContent {
@@ -55,7 +59,7 @@ export function openContent({ ring, epochMs, redis, keys, partitions, now, ackno
   const dataKeys = createDataKeys({ redis, hashKey: keys.content, ring, now, epochMs, acknowledge, log });
   const sealed = createSealedContent(dataKeys);
 
-  /** Waiting tasks of these keys are due at once: workers find that they can only end them. */
+  /** Makes waiting tasks of these keys due at once: workers find that they can only end them. */
   async function wake(words: readonly string[]): Promise<number> {
     let woken = 0;
     for (const partition of partitions) {
@@ -83,7 +87,7 @@ export function openContent({ ring, epochMs, redis, keys, partitions, now, ackno
       async erase(tenant, sleep = setTimeout) {
         const words = await dataKeys.erase(tenant);
         if (words.length === 0) return { keys: 0, waiting: 0 };
-        // A worker that still has the key would run the task, and park it again.
+        // Otherwise a worker that still has the key would run the task and park it again.
         await sleep(LOOK_FIRST_MS + MARGIN_MS);
         const waiting = await wake(words);
         await dataKeys.drop(tenant, words);
@@ -93,7 +97,7 @@ export function openContent({ ring, epochMs, redis, keys, partitions, now, ackno
   };
 }
 
-/** The key ring that the settings name. Throws a TypeError for one that does not fit or cannot be read. */
+/** The key ring that the settings name. Throws a TypeError if it is invalid or cannot be read. */
 export async function ringOf(
   settings: Pick<RedisSettings, "contentKeys" | "contentRing" | "contentKms" | "contentKmsEndpoint" | "contentKmsRegion">,
   log: Log,
@@ -101,7 +105,7 @@ export async function ringOf(
   const before = await localRing(settings, log);
   const { contentKms: key, contentKmsEndpoint: endpoint, contentKmsRegion: region } = settings;
   if (key === undefined) return before;
-  // Loaded by those who use it alone.
+  // Loaded only if it is used.
   const { kmsKeyRing } = await import("./kms.ts").catch((cause: unknown) => {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new TypeError("PARLEY_CONTENT_KMS needs a package that is not here: npm install @aws-sdk/client-kms", { cause });

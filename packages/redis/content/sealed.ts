@@ -1,14 +1,15 @@
 /**
- * The codec that encrypts: AES-256-GCM with a random nonce for each text, bound to its task and its part.
+ * The encrypting codec: AES-256-GCM with a random nonce for each text, bound to its task and its part.
  *
  *   data key of a tenant and epoch ── HMAC-SHA-512 with the task's id ──▶ one key to encrypt this task's content, one for its fingerprints
  *
- * A key of each task's own keeps random nonces safe: one key for all of a busy tenant's tasks would have met the 2^32 texts that NIST allows
- * such a key within days (SP 800-38D, 8.3). It also makes the content of each task another cipher's, regardless of the nonces.
+ * A separate key for each task keeps random nonces safe: a shared key for all tasks of a busy tenant would reach the
+ * 2^32 texts that NIST allows (SP 800-38D, 8.3) within days. It also encrypts each task's content differently,
+ * regardless of the nonces.
  *
- *   S1  What is sealed is nonce, ciphertext, tag: 28 bytes more than the text in UTF-8, stored as bytes.
- *   S2  A text opens in its own task and its own part alone.
- *   S3  The key that a task needs follows from its id. A task without a word for one was created while nothing was sealed: it stays plain.
+ *   S1  Sealed content is nonce, ciphertext, tag: 28 bytes more than the text in UTF-8, stored as bytes.
+ *   S2  A text opens only in its own task and its own part.
+ *   S3  The key of a task follows from its id. A task whose id has no word was created before sealing was on: it stays plain.
  */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomFillSync } from "node:crypto";
 import type { Digest } from "@parley/core";
@@ -19,7 +20,7 @@ import type { DataKeys } from "./data-keys.ts";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Tasks whose keys are kept: those that are at work in a process, and some. */
+/** Maximum number of tasks whose keys are cached: those active in a process, and some more. */
 const TASK_KEYS_MAX = 1_000;
 
 interface TaskKeys {
@@ -29,7 +30,10 @@ interface TaskKeys {
 }
 
 export interface SealedContent extends ContentCodec {
-  /** Core's digest, with a key where the task is sealed: who reads Redis could otherwise test what a question said by guessing it. */
+  /**
+   * Core's digest, keyed if the task is sealed: otherwise anyone who can read Redis could confirm guesses about a
+   * question's content.
+   */
   digest(plain: Digest): Digest;
 }
 
@@ -38,12 +42,13 @@ export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key">): S
 
   function keysOf(taskId: string, word: string): TaskKeys {
     const dataKey = dataKeys.key(word);
-    // A caller that asked for access has it in the same turn; only a defect comes here without.
+    // A caller that asked for access has it in the same turn, so this is a defect.
     if (!dataKey) throw new Error(`the key of task ${taskId} is not at hand`);
     const before = kept.get(taskId);
     if (before?.dataKey === dataKey) return before;
     const bytes = createHmac("sha512", dataKey).update(`parley task ${taskId}`).digest();
-    // Key objects, made once: from bytes each cipher would make one again, which takes longer than all else that it does.
+    // Key objects, created once: given bytes, each cipher would create them again, which takes longer than the rest
+    // of its work.
     const keys = { dataKey, encryption: createSecretKey(bytes.subarray(0, 32)), mac: createSecretKey(bytes.subarray(32)) };
     kept.set(taskId, keys);
     return keys;
@@ -71,7 +76,7 @@ export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key">): S
   };
 }
 
-/** `keys` are asked for when they are needed: what is legible is read without. */
+/** `keys` is called only when needed: text in the clear is read without. */
 function sealedTask(taskId: string, keys: () => TaskKeys): Content {
   const boundTo = (part: string) => Buffer.from(`${taskId} ${part}`);
 
@@ -112,7 +117,7 @@ function sealedTask(taskId: string, keys: () => TaskKeys): Content {
 
 const LENGTHS = { authTagLength: TAG_BYTES };
 
-/** A task from before anything was sealed, as the plain codec writes it (S3). */
+/** A task from before sealing was on, as the plain codec writes it (S3). */
 function plainBytes(taskId: string): Content {
   const seal = (_part: string, text: string) => bytesOf(text);
   const open = (_part: string, stored: string) => textOf(stored);
@@ -128,7 +133,7 @@ const POOL_BYTES = 4_092;
 const pool = Buffer.allocUnsafe(POOL_BYTES);
 let taken = POOL_BYTES;
 
-/** Fetched from the system in bulk; none is given twice. Valid until the next is taken. */
+/** Fetched from the system in bulk. No nonce is returned twice; each is valid until the next call. */
 function takeNonce(): Buffer {
   if (taken === POOL_BYTES) {
     randomFillSync(pool);

@@ -63,14 +63,14 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
     return { taskId, token, childId: id, open, link: parent };
   }
 
-  const finishChild = (taskId: string, token: string, parent: ParentLink, text = "done", toldMax = 1_000_000) =>
+  const finishChild = (taskId: string, token: string, parent: ParentLink, text = "done", childEndsMax = 1_000_000) =>
     store.finish({
       taskId,
       token,
       nowMs: Date.now(),
       entries: [],
       outcome: { type: "result", result: { content: [{ type: "text", text }] } },
-      parent: { link: parent, toldMax },
+      parent: { link: parent, childEndsMax },
     });
 
   describe("a call of a tool by a tool", () => {
