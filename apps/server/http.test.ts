@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
+import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { post, rpc, stream } from "./client.fixture.ts";
@@ -416,6 +417,24 @@ describe("a connection", () => {
     for (let count = 0; count < 150; count += 1) seen.socket.write(get + list.repeat(60));
     await until(async () => (await connectionsOf(here)) === 0);
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
+  });
+
+  test("whose stream has ended is dropped too, if its reader does not take the end", { timeout: 30_000 }, async () => {
+    const letter = defineTool({ name: "letter", run: () => "x".repeat(20_000_000) });
+    const day = 24 * 60 * 60_000;
+    const here = await one({
+      catalogue: catalogue([letter]),
+      settings: { storedValueMax: 30_000_000 },
+      times: { stallTimeoutMs: 400, keepAliveMs: 50, idleTimeoutMs: day, callTimeoutMs: day },
+    });
+    const { sessionId } = await openSession(here);
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "letter", arguments: {} } });
+    const headers = `Accept: text/event-stream, application/json\r\nContent-Type: application/json\r\nMcp-Session-Id: ${sessionId}\r\n`;
+    const seen = await raw(here, "");
+    seen.socket.pause();
+    seen.socket.write(`POST /mcp HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`);
+    await until(() => here.logged.some(({ fields }) => fields["rpcMethod"] === "tools/call"));
+    expect(here.logged.find(({ fields }) => fields["rpcMethod"] === "tools/call")?.fields).toMatchObject({ gone: true });
   });
 
   test("beyond as many as may be open is dropped, and the log says so", async () => {

@@ -135,7 +135,11 @@ export class Outlet implements ReplyChannel {
 
   #close(): void {
     this.#stopBeat?.();
-    if (!this.#reply.raw.destroyed) this.#reply.raw.end();
+    const { raw } = this.#reply;
+    if (raw.destroyed) return;
+    // A stream that has ended says nothing that could stall. Its reader may still have megabytes to take, and gets as long as that of any reply.
+    raw.socket?.setTimeout(this.#options.stallTimeoutMs);
+    raw.end();
   }
 
   #write(text: string): void {

@@ -18,13 +18,13 @@ import {
   type Ask,
   type FeedItem,
   type Task,
-  type TaskStore,
   type TaskWatch,
 } from "@parley/core";
 import { type Reply, resultMessage, resultOf } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
+import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { toPut } from "./asks.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type Held } from "./hold-stream.ts";
@@ -43,7 +43,7 @@ export interface FollowCall {
   readonly isJoined?: boolean;
 }
 
-const NOTHING_TOLD: Awaited<ReturnType<TaskStore["feed"]>> = { items: [], cursor: undefined };
+const NOTHING_TOLD: FeedPage = { items: [], cursor: undefined };
 
 /** What became of the stream: `answered` for good, or left to be resumed. */
 export type Followed = "answered" | "left";
@@ -112,21 +112,20 @@ class CallStream {
     else this.#primeInTime();
     // Each report is a revision: at its first one a task has told nothing, and what it tells later wakes this stream.
     const isNew = this.#task.revision === 1;
-    let feed = isNew ? NOTHING_TOLD : await services.store.feed(this.#task.id, this.#cursor.feed);
+    let feed = isNew ? NOTHING_TOLD : await readFeedPage(services.store, this.#task.id, this.#cursor.feed);
     for (;;) {
-      for (const item of feed.items) await this.#tell(item);
-      if (feed.cursor !== undefined) this.#cursor = { ...this.#cursor, feed: feed.cursor };
+      const released = await this.#tellFeed(feed);
       this.#tellPages();
       if (isFinished(this.#task.status)) return await this.#answer();
       await (this.#held ? this.#putOnHeld(this.#held) : this.#putAsks());
-      if (feed.items.some(({ type }) => type === "release") && this.#canComeBack) return this.#leave();
+      if (released && this.#canComeBack) return this.#leave();
       await this.#watch.next(this.#task.revision);
       if (channel.closed.aborted) return "left";
       if (this.#held?.lost || this.#isLetGo) return this.#leave();
       // In this order, in one round trip: what was reported before the end of the task is told before it.
       const [task, next] = await Promise.all([
         findTask(services, { taskId: this.#task.id, caller }),
-        services.store.feed(this.#task.id, this.#cursor.feed),
+        readFeedPage(services.store, this.#task.id, this.#cursor.feed),
       ]);
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       this.#task = readable(task);
@@ -223,6 +222,20 @@ class CallStream {
   /** The task's id, where the client knows the task. */
   get #knownTask(): string | undefined {
     return this.#cursor.stream === "result" ? this.#task.id : undefined;
+  }
+
+  /** Returns whether the tool has released its callers. */
+  async #tellFeed(first: FeedPage): Promise<boolean> {
+    let released = false;
+    for await (const { items, cursor } of feedPages(this.#route.services.store, this.#task.id, first)) {
+      for (const item of items) {
+        await this.#tell(item);
+        released ||= item.type === "release";
+      }
+      if (cursor !== undefined) this.#cursor = { ...this.#cursor, feed: cursor };
+      if (this.#exchange.channel.closed.aborted) break;
+    }
+    return released;
   }
 
   async #tell(item: FeedItem): Promise<void> {

@@ -7,6 +7,7 @@ import { cancelTask, findTask, isFinished, OVER, ParleyError, readable, type Tas
 import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
+import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { abandon } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -100,13 +101,16 @@ function feedTeller(
     },
     async tell() {
       if (!wanted) return;
-      const feed = await services.store.feed(from.taskId, cursor);
-      cursor = feed.cursor;
-      for (const item of feed.items) {
-        const notification = encode.feedNotification(item, wants);
-        if (!notification) continue;
-        channel.send(notification);
-        await channel.drained();
+      const first = await readFeedPage(services.store, from.taskId, cursor);
+      for await (const page of feedPages(services.store, from.taskId, first)) {
+        for (const item of page.items) {
+          const notification = encode.feedNotification(item, wants);
+          if (!notification) continue;
+          channel.send(notification);
+          await channel.drained();
+        }
+        cursor = page.cursor;
+        if (channel.closed.aborted) return;
       }
     },
   };

@@ -1,0 +1,28 @@
+/**
+ * What a task has reported, one page at a time. A stream holds the page that its reader has not taken yet, a feed may have a thousand items of
+ * 8 kB, and a front end holds thousands of streams: read whole, the feed of one task would fill its memory.
+ */
+import { FEED_LENGTH_MAX, type TaskStore } from "@parley/core";
+
+/** Items of a page. Fewer would cost a busy feed more round trips. */
+export const FEED_PAGE = 16;
+
+type FeedStore = Pick<TaskStore, "feed">;
+export type FeedPage = Awaited<ReturnType<TaskStore["feed"]>>;
+
+export function readFeedPage(store: FeedStore, taskId: string, cursor: string | undefined): Promise<FeedPage> {
+  return store.feed(taskId, cursor, FEED_PAGE);
+}
+
+/**
+ * `first` and the pages that follow it. They end when as many items have passed as a feed keeps: a tool that reports faster than the client reads
+ * must not keep the stream from anything else.
+ */
+export async function* feedPages(store: FeedStore, taskId: string, first: FeedPage): AsyncGenerator<FeedPage, void> {
+  let page = first;
+  for (let items = page.items.length; ; items += page.items.length) {
+    yield page;
+    if (page.items.length < FEED_PAGE || items >= FEED_LENGTH_MAX) return;
+    page = await readFeedPage(store, taskId, page.cursor);
+  }
+}
