@@ -44,7 +44,7 @@ export function may(caller: Caller, action: Action, task: Guarded, ask?: Pick<As
 
 /** Whether a task or session belongs to the caller. */
 export function owns(
-  caller: Caller,
+  caller: Pick<Caller, "principal" | "tenant">,
   { principal, tenant = DEFAULT_TENANT }: { readonly principal: string; readonly tenant?: string },
 ): boolean {
   return principal === caller.principal && tenant === caller.tenant;

@@ -5,6 +5,7 @@
  * session. What is sent on them is derived from tasks, so any front end can continue a stream with its name and a
  * cursor (I8).
  */
+import type { Caller } from "./caller.ts";
 import type { ClientCapabilities, LogLevel } from "./task.ts";
 
 export interface Session {
@@ -20,6 +21,9 @@ export interface Session {
   readonly logLevel?: LogLevel;
 }
 
+/** Who owns a session: a caller has both, and a principal of the default tenant has that tenant's name. */
+export type SessionOwner = Pick<Caller, "principal" | "tenant">;
+
 /** What a session's standalone stream reports. */
 export interface Interests {
   /** Tasks that were created in the session and are still followed, in no particular order. */
@@ -33,10 +37,11 @@ export interface SessionStore {
   open(session: Session, ttlMs: number): Promise<void>;
 
   /**
-   * Returns the session and extends it by `ttlMs`; undefined if it never existed, has expired or was closed. One
-   * round trip.
+   * Returns the session and extends it by `ttlMs`; undefined if it never existed, has expired or was closed. With
+   * `caller`, also undefined if the session belongs to someone else, whose session is then not extended. One round
+   * trip.
    */
-  touch(sessionId: string, ttlMs: number): Promise<Session | undefined>;
+  touch(sessionId: string, ttlMs: number, caller?: SessionOwner): Promise<Session | undefined>;
 
   /** Deletes the session and wakes its watchers. `false` if there was none. */
   close(sessionId: string): Promise<boolean>;

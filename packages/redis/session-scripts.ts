@@ -4,7 +4,7 @@ import { loadScripts } from "./load-scripts.ts";
 
 export interface SessionScripts {
   open(key: string, args: { session: string; level: string | undefined; ttlMs: number }): Promise<"opened">;
-  touch(key: string, args: { ttlMs: number }): Promise<[session: string | null, level: string | null]>;
+  touch(key: string, args: { ttlMs: number; beginsWith: string }): Promise<[session: string | null, level: string | null]>;
   note(key: string, args: { field: string; value: string }): Promise<"noted" | "gone">;
   add(key: string, args: AddArguments): Promise<"added" | "full" | "gone">;
   hold(key: string, args: HoldArguments): Promise<[type: "full" | "gone"] | [type: "held", ...asksAndRefusals: string[]]>;
@@ -50,7 +50,7 @@ export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScr
   });
   return {
     open: (key, { session, level, ttlMs }) => run.open([key, session, level ?? "", ttlMs]) as never,
-    touch: (key, { ttlMs }) => run.touch([key, ttlMs]) as never,
+    touch: (key, { ttlMs, beginsWith }) => run.touch([key, ttlMs, beginsWith]) as never,
     note: (key, { field, value }) => run.note([key, field, value]) as never,
     add: (key, { kind, name, most, value }) => run.add([key, kind, name, most, value]) as never,
     hold: (key, { stream, token, nowMs, leaseUntilMs, after, most }) =>

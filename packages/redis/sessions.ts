@@ -2,7 +2,7 @@
  * The session store on Redis: one hash per session, one expiry. Races are settled in scripts/session/*.lua. Methods
  * that only read or remove use plain commands, which can neither create a hash nor lose a race.
  */
-import type { ClaimedAsk, LogLevel, Session, SessionStore } from "@parley/core";
+import { type ClaimedAsk, DEFAULT_TENANT, type LogLevel, type Session, type SessionOwner, type SessionStore } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Keys } from "./keys.ts";
@@ -34,10 +34,10 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
       await reached(scripts.open(key, { session: packSession(session), level: session.logLevel, ttlMs }));
     },
 
-    async touch(sessionId, ttlMs) {
+    async touch(sessionId, ttlMs, caller) {
       const key = keys.session(sessionId);
       if (key === undefined) return undefined;
-      const [facts, level] = await reached(scripts.touch(key, { ttlMs }));
+      const [facts, level] = await reached(scripts.touch(key, { ttlMs, beginsWith: caller ? beginningOf(caller) : "" }));
       return facts === null ? undefined : unpackSession(sessionId, facts, level);
     },
 
@@ -170,8 +170,17 @@ type PackedSession = [
   clientVersion?: string,
 ];
 
+function ownerOf({ principal, tenant = DEFAULT_TENANT }: { principal: string; tenant?: string | undefined }): PackedSession[0] {
+  return tenant === DEFAULT_TENANT ? principal : [principal, tenant];
+}
+
+/** How the facts of every session of that owner begin. */
+function beginningOf(owner: SessionOwner): string {
+  return `[${JSON.stringify(ownerOf(owner))},`;
+}
+
 function packSession({ principal, tenant, version, capabilities, clientInfo }: Session): string {
-  const packed: PackedSession = [tenant === undefined ? principal : [principal, tenant], version, packCapabilities(capabilities)];
+  const packed: PackedSession = [ownerOf({ principal, tenant }), version, packCapabilities(capabilities)];
   if (clientInfo) packed.push(clientInfo.name, clientInfo.version);
   return JSON.stringify(packed);
 }

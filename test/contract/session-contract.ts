@@ -1,6 +1,6 @@
 /** What every session store promises: each method, and each race that it settles. Run against memory and against Redis. */
 import { randomUUID } from "node:crypto";
-import type { PutAsk, Session, SessionStore } from "@parley/core";
+import { DEFAULT_TENANT, type PutAsk, type Session, type SessionStore } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 export interface SessionsUnderTest {
@@ -115,6 +115,29 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await sessions.touch(id, 50)).toBeDefined();
         await new Promise((resolve) => setTimeout(resolve, 100));
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
+      });
+
+      test("a session is neither shown to a caller who does not own it nor kept for them", async () => {
+        const owners = [
+          { principal: "ann", tenant: DEFAULT_TENANT },
+          { principal: "ann", tenant: "acme" },
+          { principal: 'ann","acme', tenant: DEFAULT_TENANT },
+          { principal: "an", tenant: DEFAULT_TENANT },
+          { principal: "änn", tenant: 'ac"me' },
+        ];
+        for (const [n, { principal, tenant }] of owners.entries()) {
+          const session = { ...aSession(), principal, ...(tenant !== DEFAULT_TENANT && { tenant }) };
+          await sessions.open(session, 2_000);
+          const openedAtMs = Date.now();
+          const others = owners.filter((_, index) => index !== n);
+          for (const other of others) expect(await sessions.touch(session.id, TTL_MS, other)).toBeUndefined();
+          if (n === 0) {
+            await vi.waitFor(() => expect(Date.now() - openedAtMs).toBeGreaterThan(2_050), { timeout: 3_000 });
+            expect(await sessions.touch(session.id, TTL_MS, { principal, tenant })).toBeUndefined();
+            continue;
+          }
+          expect(await sessions.touch(session.id, TTL_MS, { principal, tenant })).toStrictEqual(session);
+        }
       });
 
       test("an expired session is gone with everything in it", async () => {

@@ -5,6 +5,7 @@
  * to: late writes find nothing and change nothing.
  */
 import type { Clock } from "../ports.ts";
+import { owns } from "../policy.ts";
 import type { ClaimedAsk, Session, SessionStore } from "../session.ts";
 import type { MemoryWakeUps } from "./wake-ups.ts";
 
@@ -64,9 +65,9 @@ export function createMemorySessions({
       });
     },
 
-    async touch(sessionId, ttlMs) {
+    async touch(sessionId, ttlMs, caller) {
       const stored = find(sessionId);
-      if (!stored) return undefined;
+      if (!stored || (caller && !owns(caller, stored.session))) return undefined;
       stored.expiresAtMs = clock.now() + ttlMs;
       return structuredClone(stored.session);
     },

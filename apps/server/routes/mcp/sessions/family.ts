@@ -93,7 +93,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     if (sessionId === undefined)
       throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, then the id that it returned");
     const { caller, catalogue } = request;
-    const session = await sessions.touch(sessionId, times.sessionTtlMs);
+    const session = await sessions.touch(sessionId, times.sessionTtlMs, caller);
     // A foreign session is an unknown one, so that ids cannot be probed (I10).
     if (!session || !owns(caller, session)) throw new Refused(404, "no such session: it has ended or never existed; send initialize again");
     const dialect = sessionDialect(session.version);

@@ -58,6 +58,18 @@ describe("a session", () => {
     expect((await client.request(a, "ping")).status).toBe(404);
   });
 
+  test("is not kept by requests of somebody else, who is told that there is none", async () => {
+    const { a, b, skip } = await twoFronts({ times: { sessionTtlMs: 60_000 } });
+    const client = await openSession(a, { principal: "ann" });
+    const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+    expect((await client.post(b, ping)).status).toBe(200);
+    for (let atMs = 0; atMs < 60_000; atMs += 20_000) {
+      expect((await client.post(b, ping, { "x-principal": "mallory" })).status).toBe(404);
+      skip(20_000);
+    }
+    expect((await client.post(b, ping)).status).toBe(404);
+  });
+
   test("lives on while one of its calls waits for a person, however long that takes", async () => {
     const { a, b, skip, sessionTouched } = await twoFronts({ times: { sessionTtlMs: 60_000, keepAliveMs: 20 } });
     const client = await openSession(a);
