@@ -3,7 +3,7 @@
  * each claim has a form and a bound, and an invalid one is refused by name.
  */
 import { createHash } from "node:crypto";
-import type { Caller } from "@parley/core";
+import type { Caller, ParleyError } from "@parley/core";
 import { refuse, shown } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 
@@ -122,6 +122,7 @@ function texts(name: string, values: unknown): readonly string[] {
   if (values.some((value) => value.length > NAME_CHARS_MAX)) {
     throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} has an entry of more than ${NAME_CHARS_MAX} characters`);
   }
+  if (!values.every((value) => value.isWellFormed())) throw halfACharacter(name);
   return [...new Set(values)];
 }
 
@@ -130,5 +131,11 @@ function text(name: string, value: unknown): string | undefined {
   if (value === undefined || value === "") return undefined;
   if (typeof value !== "string") throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} must be a string, not ${shown(value)}`);
   if (value.length > NAME_CHARS_MAX) throw refuse("TOKEN_CLAIM_INVALID", `the claim ${name} is longer than ${NAME_CHARS_MAX} characters`);
+  if (!value.isWellFormed()) throw halfACharacter(name);
   return value;
+}
+
+/** JSON can hold half of a surrogate pair. Redis, cookies and the scripts' JSON cannot, and two such names could become the same (RFC 8259, 8.2). */
+function halfACharacter(name: string): ParleyError {
+  return refuse("TOKEN_CLAIM_INVALID", `the claim ${name} contains half of a surrogate pair, which is not a character`);
 }

@@ -253,6 +253,19 @@ const BAD: readonly Bad[] = [
     says: /sub is longer than 256/,
   },
   {
+    what: "a subject with half of a surrogate pair",
+    token: signed({ sub: "ann\ud83d" }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /sub contains half of a surrogate pair/,
+  },
+  {
+    what: "a group with half of a surrogate pair",
+    token: signed({ groups: ["finance", "\udca9"] }),
+    code: "TOKEN_CLAIM_INVALID",
+    says: /groups contains half of a surrogate pair/,
+    environment: { PARLEY_AUTH_GROUPS_CLAIM: "groups" },
+  },
+  {
     what: "scopes that are not strings",
     token: signed({ scope: 7 }),
     code: "TOKEN_CLAIM_INVALID",
@@ -303,7 +316,7 @@ describe("is refused", () => {
   test("not if it is at the limits", async () => {
     const { bearer } = trusting({ PARLEY_AUTH_GROUPS_CLAIM: "groups", PARLEY_AUTH_TENANT_CLAIM: "org" });
     const groups = Array.from({ length: 256 }, (_, index) => `g${index}`);
-    const caller = await bearer(await issuer.token({ sub: "x".repeat(256), groups, org: `a${"b".repeat(63)}`, aud: [AUDIENCE] }));
+    const caller = await bearer(await issuer.token({ sub: `${"x".repeat(254)}💩`, groups, org: `a${"b".repeat(63)}`, aud: [AUDIENCE] }));
     expect([caller.names[0]?.length, caller.groups.length, caller.tenant.length]).toEqual([256, 256, 64]);
   });
 

@@ -106,18 +106,52 @@ describe("a login", () => {
   });
 });
 
-test("a hundred logins are completed at once, and one more is refused with a retry", async () => {
-  const held = Promise.withResolvers<Caller>();
-  const login = loginAt({}, () => held.promise);
-  const { state, verifier } = await login.start();
-  answering(TOKEN);
-  const finish = () => login.finish(new URLSearchParams({ code: "c", state }), { state, verifier });
-  const running = Array.from({ length: LOGINS_AT_ONCE_MAX }, finish);
-  // All of them have started.
-  await Promise.resolve();
-  await Promise.resolve();
-  await expect(finish()).rejects.toMatchObject({ code: "OVERLOADED" });
-  held.resolve(CALLER);
-  expect(await Promise.all(running)).toHaveLength(LOGINS_AT_ONCE_MAX);
-  expect(await finish()).toBe(CALLER);
+describe("logins that are completed at once", () => {
+  /** Logins at a provider whose people are known once `release` is called. */
+  async function holding() {
+    const held = Promise.withResolvers<Caller>();
+    const login = loginAt({}, () => held.promise);
+    const { sent } = answering(TOKEN);
+    const begin = async () => {
+      const { state, verifier } = await login.start();
+      return (code = "c") => login.finish(new URLSearchParams({ code, state }), { state, verifier });
+    };
+    return { begin, sent, release: () => held.resolve(CALLER) };
+  }
+
+  test("are a hundred, and one more is refused with a retry", async () => {
+    const { begin, release } = await holding();
+    const logins = await Promise.all(Array.from({ length: LOGINS_AT_ONCE_MAX }, begin));
+    const running = logins.map((finish) => finish());
+    const late = await begin();
+    await expect(late()).rejects.toMatchObject({ code: "OVERLOADED" });
+    release();
+    expect(await Promise.all(running)).toHaveLength(LOGINS_AT_ONCE_MAX);
+    expect(await late()).toBe(CALLER);
+  });
+
+  test("of one browser that repeats its callback are one, and take one place", async () => {
+    const { begin, sent, release } = await holding();
+    const finish = await begin();
+    const running = Array.from({ length: LOGINS_AT_ONCE_MAX }, () => finish());
+    await expect(finish("another code")).rejects.toMatchObject({ code: "LOGIN_REFUSED" });
+    const other = await begin();
+    running.push(other());
+    release();
+    expect(new Set(await Promise.all(running))).toEqual(new Set([CALLER]));
+    expect(sent).toHaveLength(2);
+    // Over: the provider decides what a code is worth a second time.
+    expect(await finish()).toBe(CALLER);
+    expect(sent).toHaveLength(3);
+  });
+
+  test("that fail give their place back", async () => {
+    const { begin, release } = await holding();
+    answering({ error: "invalid_grant" }, 400);
+    const finish = await begin();
+    for (let n = 0; n < 2; n += 1) await expect(finish(`bad ${n}`)).rejects.toMatchObject({ code: "LOGIN_REFUSED" });
+    answering(TOKEN);
+    release();
+    expect(await finish()).toBe(CALLER);
+  });
 });

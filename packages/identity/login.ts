@@ -32,8 +32,14 @@ export interface LoginPorts extends Pick<Identity, "identify"> {
   readonly log: Log;
 }
 
-/** Maximum number of codes that one front end redeems at once. */
+/** Maximum number of codes that one front end redeems at once, each of another login: a browser that repeats its callback takes one place. */
 export const LOGINS_AT_ONCE_MAX = 100;
+
+interface Redemption {
+  /** The callback's, as they were received. */
+  readonly parameters: string;
+  readonly caller: Promise<Caller>;
+}
 
 export function createLogin(
   settings: LoginSettings,
@@ -43,7 +49,8 @@ export function createLogin(
   const { issuer, client, secret, endpoints, scopes, resource, parameters: extra, callback, ttlMs } = settings;
   const what = `the login at ${issuer}`;
   const flow = createCodeFlow({ issuer, endpoints, client, secret, timeoutMs, allowHttp, what });
-  let atOnce = 0;
+  /** By the state of the login. */
+  const atWork = new Map<string, Redemption>();
 
   async function redeemed(parameters: URLSearchParams, begun: LoginBegun): Promise<string> {
     try {
@@ -53,22 +60,27 @@ export function createLogin(
     }
   }
 
+  async function completed(parameters: URLSearchParams, begun: LoginBegun): Promise<Caller> {
+    const token = await redeemed(parameters, begun);
+    const caller = await identify({ rawHeaders: ["authorization", `Bearer ${token}`], url: "/", address: undefined });
+    log.info({ principal: caller.principal }, "person logged in");
+    return caller;
+  }
+
   return {
     ttlMs,
     base: callback.slice(0, -LOGIN_CALLBACK_PATH.length),
     isSecure: !isHttp(callback),
     start: () => flow.start({ callback, scopes, resource, extra }),
     async finish(parameters, begun) {
-      if (atOnce >= LOGINS_AT_ONCE_MAX) throw refuse("OVERLOADED", `${LOGINS_AT_ONCE_MAX} logins are being completed`);
-      atOnce += 1;
-      try {
-        const token = await redeemed(parameters, begun);
-        const caller = await identify({ rawHeaders: ["authorization", `Bearer ${token}`], url: "/", address: undefined });
-        log.info({ principal: caller.principal }, "person logged in");
-        return caller;
-      } finally {
-        atOnce -= 1;
-      }
+      const { state } = begun;
+      const same = atWork.get(state);
+      if (same?.parameters === parameters.toString()) return await same.caller;
+      if (same) throw refuse("LOGIN_REFUSED", `${what} is already being completed with another response`);
+      if (atWork.size >= LOGINS_AT_ONCE_MAX) throw refuse("OVERLOADED", `${LOGINS_AT_ONCE_MAX} logins are being completed`);
+      const caller = completed(parameters, begun).finally(() => atWork.delete(state));
+      atWork.set(state, { parameters: parameters.toString(), caller });
+      return await caller;
     },
   };
 }
