@@ -7,7 +7,7 @@
  *   outside runs, thrown    logged; the process shuts down, because its state is unknown
  *
  * By default Node.js would exit in each case and take all other runs with it, and every worker that takes the task over would exit the same
- * way (P7).
+ * way (I12).
  */
 import { describeError, type Log, type Scope, type Strays, straysOf } from "@parley/core";
 import type { RunAtWork } from "./runs-at-work.ts";

@@ -19,7 +19,7 @@ describe("a page", () => {
     "http://127.1/",
     "http://127.255.255.254/",
     "http://[::1]:9000/",
-  ])("is asked for: %s", (url) => {
+  ])("may be requested: %s", (url) => {
     expect(page(url)).toEqual([]);
   });
 
@@ -76,7 +76,7 @@ describe("a page", () => {
     ]);
   });
 
-  test("never has a scheme that runs code, reads files or starts programs, even where the deployment names it", () => {
+  test("never has a scheme that runs code, reads files or starts programs, even if the deployment allows it", () => {
     const forbidden = "javascript, vbscript, data, blob, file, filesystem, about, view-source, ms-msdt, search-ms".split(", ");
     expect(FORBIDDEN_SCHEMES).toStrictEqual(forbidden);
     for (const scheme of forbidden) expect(page(`${scheme}:x`, { askUrlSchemes: [scheme] }), scheme).toHaveLength(1);
@@ -84,7 +84,7 @@ describe("a page", () => {
 });
 
 describe("a form", () => {
-  test("is refused with each field that looks like a secret, by its name, title or description", () => {
+  test("is refused with each field that seems to ask for a secret, by its name, title or description", () => {
     const found = form({
       name: { type: "string" },
       "a/b~password": { type: "string" },
@@ -120,7 +120,7 @@ describe("a form", () => {
     ]);
   });
 
-  test("of one field is judged by what the person reads above it, and a form of several is not", () => {
+  test("with one field is also judged by the message above it, and a form with several is not", () => {
     const asked = (message: string, properties: JsonObject) => problems({ type: "form", message, schema: { type: "object", properties } });
     const value = { type: "string" };
     expect(asked("Please enter your password:", { value })).toEqual([
@@ -132,7 +132,7 @@ describe("a form", () => {
     expect(asked("Change of password", { name: value, city: value })).toEqual([]);
   });
 
-  test("may have yes or no, or a choice, about a secret", () => {
+  test("may ask for yes or no, or a choice, about a secret", () => {
     const fields: JsonObject = {
       rotateToken: { type: "boolean" },
       token: { type: "string", enum: ["ETH", "BTC"] },
@@ -142,13 +142,13 @@ describe("a form", () => {
     expect(form(fields)).toEqual([]);
   });
 
-  test("is judged by the deployment's own phrases too", () => {
+  test("is judged by the deployment's own phrases as well", () => {
     const fields: JsonObject = { token: { type: "string" }, vaultWord: { type: "string" } };
     expect(form(fields).map(({ path }) => path)).toEqual(["/token"]);
     expect(form(fields, { secretNames: ["-token", "vault word"] }).map(({ path }) => path)).toEqual(["/vaultWord"]);
   });
 
-  test("of no shape that is known is left to the client's side", () => {
+  test("of an unknown shape is left to the client", () => {
     expect(form({ broken: "a text", none: null })).toEqual([]);
     expect(form({ a: { type: "string", title: 5, description: null }, b: { type: "string", title: ["password"] } })).toEqual([]);
     expect(problems({ type: "form", message: "?", schema: { type: "object", properties: null } })).toEqual([]);
@@ -158,7 +158,7 @@ describe("a form", () => {
   });
 });
 
-describe("a question that waits", () => {
+describe("a waiting question", () => {
   const url: AskRequest = { type: "url", message: "Go", url: "http://example.com/" };
   const secret: AskRequest = {
     type: "form",
@@ -182,7 +182,7 @@ describe("a question that waits", () => {
     expect(askKeys(await task.run())).toEqual(["more"]);
   });
 
-  test("is refused when it is put, before anybody sees it, so that the handler can catch it", async () => {
+  test("is refused before anyone sees it, so that the handler can catch it", async () => {
     const task = subject(async ({ ask }) => {
       const refused = await ask("question", secret).catch((error: unknown) => error);
       await ask("more", { type: "roots" });
@@ -196,7 +196,7 @@ describe("a question that waits", () => {
 });
 
 describe("an audience", () => {
-  // Tools are written without types as well.
+  // Tools may be written without types.
   const audience = (to: unknown, not?: unknown) =>
     problems({ type: "roots" }, {}, { to, ...(not === undefined ? {} : { not }) } as unknown as Audience);
 
@@ -245,7 +245,7 @@ describe("an audience", () => {
     expect(audience(to, not)).toEqual([{ path, message }]);
   });
 
-  test("is told three kinds that are none, of as many as there are", () => {
+  test("lists at most three of its invalid parts", () => {
     const paths = (kinds: readonly string[]) => audience({ people: ["ada"], ...Object.fromEntries(kinds.map((kind) => [kind, []])) });
     expect(paths(["a", "b", "c"]).map(({ path }) => path)).toEqual(["/to/a", "/to/b", "/to/c"]);
     expect(paths(["a", "b", "c", "d"]).map(({ path }) => path)).toEqual(["/to/a", "/to/b", "/to/c"]);

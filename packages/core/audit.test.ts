@@ -23,10 +23,10 @@ function audited() {
   return { noted, services: { audit, digest: (text: string) => text } };
 }
 
-describe("questions that are shown are noted", () => {
+describe("shown questions are noted", () => {
   const alice = { caller: callerNamed("alice"), door: "a door" };
 
-  test("once for each reader, door and putting", () => {
+  test("once for each reader, door and time asked", () => {
     const { noted, services } = audited();
     for (const actor of [alice, alice, { ...alice, caller: callerNamed("bob") }, { ...alice, door: "another" }])
       noteShown(services, actor, task, [ask("a")]);
@@ -44,14 +44,14 @@ describe("questions that are shown are noted", () => {
     });
   });
 
-  test("also where the store has not said since when they are open", () => {
+  test("even if the store has not said since when they are open", () => {
     const { noted, services } = audited();
     const { since, ...young } = ask("a");
     for (const shown of [young, young, { ...young, since }]) noteShown(services, alice, task, [shown as Ask]);
     expect(noted.map(({ version }) => version)).toStrictEqual([undefined, 1]);
   });
 
-  test("as many as it remembers, at the limit and one beyond", () => {
+  test("as many as are remembered, at the limit and one beyond", () => {
     const { noted, services } = audited();
     const show = (from: number, to: number) => {
       for (let i = from; i < to; i += 1) noteShown(services, alice, task, [ask(`a${i}`)]);
@@ -65,7 +65,7 @@ describe("questions that are shown are noted", () => {
   });
 });
 
-test("without an audit no fact is made", () => {
+test("without an audit no fact is created", () => {
   const fact = () => {
     throw new Error("made");
   };
@@ -73,7 +73,7 @@ test("without an audit no fact is made", () => {
   noteShown({ digest: fact }, { caller: callerNamed("alice") }, task, [ask("a")]);
 });
 
-describe("a fact names who acts", () => {
+describe("a fact names the actor", () => {
   const fact = (): AuditFact => ({ action: "cancel", taskId: "0-1" });
 
   test.each<[Actor, object]>([
@@ -83,7 +83,7 @@ describe("a fact names who acts", () => {
       { principal: "alice", door: "a door" },
     ],
     [{ caller: callerNamed("alice", { tenant: "acme" }) }, { principal: "alice", tenant: "acme" }],
-  ])("and no more than is known of them: %o", (actor, named) => {
+  ])("with exactly what is known: %o", (actor, named) => {
     const { noted, services } = audited();
     expect(withAudit(services, actor, fact)).toStrictEqual({ audit: { ...named, action: "cancel", taskId: "0-1" } });
     expect(noted).toStrictEqual([]);
@@ -117,7 +117,7 @@ describe("a digest binds", () => {
     ["a page to no schema", call, open({ type: "url", message: "?", url: "https://example.com/" }), {}],
     ["which version of it", call, open({ type: "roots" }, { since: { revision: 7, position: 2 } }), { version: 7 }],
     ["the call", { ...call, binding: "b" }, open({ type: "roots" }), { call: "b" }],
-  ])("an answer to what was asked: %s", (_, of, ask, bound) => {
+  ])("an answer to the question: %s", (_, of, ask, bound) => {
     expect(boundTo(services, "0-1", of, ask)).toStrictEqual({ ask: "a", question: "d", ...bound });
   });
 });

@@ -5,11 +5,11 @@ const OWN = "YuagbDh7XfhieSlD0dvNkQ";
 const call = { tool: "book", arguments: { b: 1, a: 2 } };
 
 describe("the id of a child", () => {
-  test("is told from others by its end", () => {
+  test("is recognised by its end", () => {
     expect([isChildId(`0-${OWN}~`), isChildId(`0-${OWN}`), isChildId(`~0-${OWN}`)]).toStrictEqual([true, false, false]);
   });
 
-  test("follows from the secret, the parent, the key and the call, in any order of arguments", () => {
+  test("is derived from the secret, the parent, the key and the call, whatever the order of arguments", () => {
     const texts: string[] = [];
     const digest = (text: string) => (texts.push(text), "d".repeat(43));
     const id = childId(digest, { id: `0-${OWN}`, seed: "seed" }, "hotel", call);
@@ -26,7 +26,7 @@ describe("the id of a child", () => {
     ["a child of such a task", `7-word-${OWN}~`, "7-word-"],
     ["a task with a short id", "7-x", "7-"],
     ["one with as many characters as its own part has", OWN.replace("u", "-"), "Y-"],
-  ])("keeps the partition and the key's word of %s", (_what, parent, head) => {
+  ])("keeps the partition and the key word of %s", (_what, parent, head) => {
     expect(childId(() => "d".repeat(22), { id: parent, seed: "s" }, "k", call)).toBe(`${head}${"d".repeat(22)}~`);
   });
 });

@@ -1,4 +1,4 @@
-/** Handlers as people write them: branches, races, loops of branches, things that fail early. Numbers name the properties P1 to P10. */
+/** Handlers as people write them: branches, races, loops of branches, early failures. */
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
@@ -9,8 +9,8 @@ const HOUR = 3_600_000;
 const wait = (ms: number) => systemClock.sleep(ms);
 const json = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
-describe("the order in which effects settle (P1)", () => {
-  test("a map with two steps in each branch gives every branch its own results, however fast each was", async () => {
+describe("the order in which effects settle (I11)", () => {
+  test("in a map with two steps per item every item gets its own results, whichever is faster", async () => {
     const charged: string[] = [];
     const task = subject(async ({ step, ask }) => {
       const done = await Promise.all(
@@ -34,7 +34,7 @@ describe("the order in which effects settle (P1)", () => {
     expect(charged).toEqual(["fast", "slow"]);
   });
 
-  test("a worker that dies between two branches repeats nothing, and mixes up no idempotency keys", async () => {
+  test("after a worker died between two branches nothing is repeated, and no idempotency keys are mixed up", async () => {
     const charges: string[] = [];
     const stop = new AbortController();
     let dies = true;
@@ -42,7 +42,7 @@ describe("the order in which effects settle (P1)", () => {
       await Promise.all(
         ["slow", "fast"].map(async (item) => {
           await step("fetch", async () => {
-            // However busy the machine is: what was in flight when the worker died may rightly be done again.
+            // Guaranteed even on a busy machine: work in flight when the worker dies may rightly be repeated.
             while (item === "slow" && !task.journal.has("step:charge")) await wait(1);
             return item;
           });
@@ -62,7 +62,7 @@ describe("the order in which effects settle (P1)", () => {
     expect(new Set(charges)).toEqual(new Set(["fast 0-task.charge~1", "slow 0-task.charge~0"]));
   });
 
-  test("an answer that came within patience has won in every later run too", async () => {
+  test("an answer that arrived in time wins in every later run too", async () => {
     const task = subject(async ({ ask, sleep }) => {
       const winner = await Promise.race([ask("approve", form("?")).then(() => "answer"), sleep("patience", HOUR).then(() => "patience")]);
       await ask(`${winner}-next`, form("?"));
@@ -77,7 +77,7 @@ describe("the order in which effects settle (P1)", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { winner: "answer" } });
   });
 
-  test("patience that ran out before the answer came has won, even if both are found by the same run", async () => {
+  test("a deadline that passed before the answer arrived wins, even if the same run finds both", async () => {
     const handler = async ({ ask, sleep }: Effects) => ({
       winner: await Promise.race([ask("approve", form("?")).then(() => "answer"), sleep("patience", HOUR).then(() => "patience")]),
     });
@@ -94,7 +94,7 @@ describe("the order in which effects settle (P1)", () => {
     expect(await early.run()).toMatchObject({ result: { winner: "answer" } });
   });
 
-  test("who answered first stays the winner when the loser answers too (P4)", async () => {
+  test("the first to answer stays the winner when the loser answers too", async () => {
     const paid: string[] = [];
     const task = subject(async ({ ask, step }) => {
       const winner = await Promise.race(["alice", "bob"].map((name) => ask(name, form("?")).then(() => name)));
@@ -132,7 +132,7 @@ describe("the order in which effects settle (P1)", () => {
     expect(charged).toEqual(["bob 0-task.charge~1", "ann 0-task.charge~0", "cy 0-task.charge~2"]);
   });
 
-  test("a quorum states the count that it had, and a straggler's answer fails nothing", async () => {
+  test("a quorum reports the count that it had, and a late answer fails nothing", async () => {
     const people = ["a", "b", "c", "d", "e"];
     const task = subject(async ({ ask }) => {
       let count = 0;
@@ -151,7 +151,7 @@ describe("the order in which effects settle (P1)", () => {
     expect(await task.run()).toMatchObject({ type: "returned" });
   });
 
-  test("any and allSettled come out as they did", async () => {
+  test("any and allSettled have the same outcome in every replay", async () => {
     const task = subject(async ({ step, ask }) => {
       const fails = (name: string, ms: number) =>
         step(name, async () => {
@@ -170,8 +170,8 @@ describe("the order in which effects settle (P1)", () => {
   });
 });
 
-describe("what is awaited outside ctx (P2)", () => {
-  test("a branch that takes more than a second before its recorded step is no divergence", async () => {
+describe("awaits of something outside ctx", () => {
+  test("a branch that takes more than a second before its recorded step has not diverged", async () => {
     let slow = 1;
     const task = subject(
       async ({ ask, step }) => {
@@ -198,7 +198,7 @@ describe("what is awaited outside ctx (P2)", () => {
     expect(await task.run()).toMatchObject({ type: "returned" });
   });
 
-  test("items of a Promise.all that reach one name behind something outside are told apart by their number", async () => {
+  test("items of a Promise.all that use the same name after an outside await are distinguished by their number", async () => {
     let euMs = 1;
     const saved: string[] = [];
     const task = subject(async ({ step, ask }) => {
@@ -223,7 +223,7 @@ describe("what is awaited outside ctx (P2)", () => {
     expect(task.journal.get("step:save")?.calledAt).toBe("0o:0");
   });
 
-  test("an item that never came so far before takes no other's record", async () => {
+  test("an item that gets further than before does not take another item's record", async () => {
     let usMs = 200;
     const task = subject(async ({ step, ask }) => {
       const done = await Promise.all([
@@ -243,7 +243,7 @@ describe("what is awaited outside ctx (P2)", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
   });
 
-  test("two flows that reach one name behind something outside, and that nothing tells apart, end loudly before the second effect", async () => {
+  test("two indistinguishable flows that use the same name after an outside await fail loudly before the second effect", async () => {
     const saved: string[] = [];
     const task = subject(async ({ step }) => {
       const save = async (region: string) => {
@@ -258,7 +258,7 @@ describe("what is awaited outside ctx (P2)", () => {
     expect(saved).toEqual(["eu"]);
   });
 
-  test("a branch tells them apart, whichever is faster in which run", async () => {
+  test("a branch distinguishes them, whichever is faster in which run", async () => {
     let euMs = 1;
     const task = subject(async ({ step, branch, ask }) => {
       const done = await Promise.all(
@@ -279,7 +279,7 @@ describe("what is awaited outside ctx (P2)", () => {
     expect(await task.run()).toMatchObject({ result: { done: ["eu", "us"] } });
   });
 
-  test("a branch may be entered again, even while it is under way: its names are counted on", async () => {
+  test("a branch may be entered again, even while it is active: its names continue counting", async () => {
     const task = subject(async ({ branch, ask, sleep }) => {
       for (let round = 0; round < 2; round += 1) {
         await Promise.race([branch("approval", () => ask("approve", form("?"))), sleep("patience", HOUR)]);
@@ -328,8 +328,8 @@ describe("what is awaited outside ctx (P2)", () => {
   });
 });
 
-describe("facts (P3)", () => {
-  test("a step that is tried again after a crash sees the same uuid, number and time as before", async () => {
+describe("facts are durable before a side effect", () => {
+  test("a step that is retried after a crash sees the same uuid, number and time as before", async () => {
     const seen: unknown[] = [];
     const stop = new AbortController();
     const task = subject(async ({ step, uuid, random, now }) => {
@@ -348,7 +348,7 @@ describe("facts (P3)", () => {
     expect(seen[1]).toEqual(seen[0]);
   });
 
-  test("a straight line writes once per step; a race once more before the step behind it", async () => {
+  test("a straight line writes once per step; a race once more before the following step", async () => {
     const straight = subject(async ({ ask, step, uuid }) => {
       const id = uuid();
       await step("hold", () => id);
@@ -372,10 +372,10 @@ describe("facts (P3)", () => {
     expect(raced.recordings).toEqual([["ask:a"], ["step:act"]]);
   });
 
-  test("a step that waits for a write waits for what another branch reads meanwhile as well", async () => {
+  test("a step that waits for a write also waits for what another branch reads in the meantime", async () => {
     let isRecorded: boolean | undefined;
     const task = subject(async ({ step, sleep, now }) => {
-      // This makes the first write; the nap ends while it is under way.
+      // This makes the first write; the nap ends while it is in progress.
       now("start");
       await Promise.all([
         step("act", () => void (isRecorded = task.recordings.flat().includes("now:reading"))),
@@ -388,7 +388,7 @@ describe("facts (P3)", () => {
     expect(isRecorded).toBe(true);
   });
 
-  test("uuids are uuids, differ from each other and from task to task, and follow from the seed alone", async () => {
+  test("uuids are valid, differ from each other and from task to task, and depend only on the seed", async () => {
     const drawn: string[] = [];
     const numbers: number[] = [];
     const handler = async ({ uuid, random }: Effects) => {
@@ -407,7 +407,7 @@ describe("facts (P3)", () => {
   });
 });
 
-describe("asks that lost their race (P4)", () => {
+describe("asks that lost their race", () => {
   const raceOf =
     (people: readonly string[]) =>
     async ({ ask, step }: Effects) => {
@@ -421,7 +421,7 @@ describe("asks that lost their race (P4)", () => {
       return { winner };
     };
 
-  test("are withdrawn: nobody is asked any more, before the next side effect, and in every replay", async () => {
+  test("are withdrawn before the next side effect and in every replay, and no one is asked any more", async () => {
     const task = subject(raceOf(["alice", "bob"]));
     await task.run();
     task.answer("bob", accept(1));
@@ -446,7 +446,7 @@ describe("asks that lost their race (P4)", () => {
     expect(await task.run()).toMatchObject({ result: { maybe: "withdrawn" } });
   });
 
-  test("settle as withdrawn in a replay too, where all who must accept had done so just before it was written", async () => {
+  test("settle as withdrawn in a replay too, even if all required people had accepted just before it was written", async () => {
     const task = subject(async ({ ask }) => {
       const stop = new AbortController();
       const asked = ask("maybe", form("?"), { signal: stop.signal });
@@ -459,7 +459,7 @@ describe("asks that lost their race (P4)", () => {
     await task.run();
     task.answer("other", accept(1));
     await task.run();
-    // What a store holds keeps what it has, and takes its place and that it was withdrawn from the run.
+    // A store keeps the entry that it has and takes its place and its withdrawal from the run.
     const accepted = [{ by: "ada", content: {}, atMs: 1 }];
     task.journal.set("ask:maybe", { ...task.journal.get("ask:maybe")!, outcome: { type: "answer", answer: accept(1), accepted } });
     task.answer("last", accept(1));
@@ -467,12 +467,12 @@ describe("asks that lost their race (P4)", () => {
     expect("result" in end && end.result).toEqual({ settled: { action: "withdrawn" } });
   });
 
-  test("with a signal that was aborted before are never put", async () => {
+  test("are never asked if their signal was already aborted", async () => {
     const task = subject(async ({ ask }) => ({ got: (await ask("never", form("?"), { signal: AbortSignal.abort() })).action }));
     expect(await task.run()).toMatchObject({ type: "returned", result: { got: "withdrawn" } });
   });
 
-  test("a sleep that is withdrawn throws the signal's reason, and wakes nobody", async () => {
+  test("a withdrawn sleep throws the signal's reason and causes no run", async () => {
     const task = subject(async ({ ask, sleep }) => {
       const done = new AbortController();
       const slept = sleep("patience", HOUR, { signal: done.signal }).then(() => "over", String);
@@ -489,8 +489,8 @@ describe("asks that lost their race (P4)", () => {
   });
 });
 
-describe("everything ends together (P5)", () => {
-  test("a step in flight is awaited before a failed run is tried again, and is not done twice", async () => {
+describe("the end of a run leaves no work behind", () => {
+  test("a step in flight is awaited before a failed run is retried, and does not run twice", async () => {
     let running = 0;
     let most = 0;
     let charges = 0;
@@ -516,7 +516,7 @@ describe("everything ends together (P5)", () => {
     expect([most, charges]).toEqual([1, 1]);
   });
 
-  test("a step that is told to stop and does is tried again by the next run", async () => {
+  test("a step that stops when told to is retried by the next run", async () => {
     let tries = 0;
     let fails = true;
     const task = subject(async ({ step }) => {
@@ -535,7 +535,7 @@ describe("everything ends together (P5)", () => {
     expect(tries).toBe(2);
   });
 
-  test("a handler that returns while a step runs ends when the step has", async () => {
+  test("a handler that returns while a step runs ends when the step has ended", async () => {
     let done = false;
     const task = subject(async ({ step }) => {
       void step("log", async () => {
@@ -548,7 +548,7 @@ describe("everything ends together (P5)", () => {
     expect(done).toBe(true);
   });
 
-  test("a try that timed out is over, or was given time to be, before the next begins", async () => {
+  test("an attempt that timed out has ended, or was given time to end, before the next begins", async () => {
     let running = 0;
     let most = 0;
     const task = subject(async ({ step }) => {
@@ -569,8 +569,8 @@ describe("everything ends together (P5)", () => {
   });
 });
 
-describe("what nobody awaits (P7)", () => {
-  test("a step that fails before it is looked at is not unhandled", async () => {
+describe("failures that the handler does not await (I12)", () => {
+  test("a step that fails before it is awaited is not unhandled", async () => {
     const task = subject(async ({ step }) => {
       const flight = step("flight", () => wait(10));
       const hotel = step("hotel", () => {
@@ -588,7 +588,7 @@ describe("what nobody awaits (P7)", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { hotel: false } });
   });
 
-  test("a step that failed and that nobody ever awaited fails the task by name", async () => {
+  test("a failed step that is never awaited fails the task by name", async () => {
     const task = subject(async ({ step }) => {
       void step("notify", () => {
         throw new Error("no route");
@@ -604,7 +604,7 @@ describe("what nobody awaits (P7)", () => {
 });
 
 describe("ctx in the wrong place", () => {
-  test("an effect inside a step's work is refused at once", async () => {
+  test("an effect inside a step is refused at once", async () => {
     const task = subject(async ({ step, ask }) => {
       await step("outer", async () => {
         await wait(1);
@@ -615,7 +615,7 @@ describe("ctx in the wrong place", () => {
     expect(await task.run()).toMatchObject({ type: "threw", error: { message: expect.stringContaining('inside the step "outer"') } });
   });
 
-  test("behind its end a handler's effects never settle", async () => {
+  test("effects called after the handler's end never settle", async () => {
     let late: Promise<unknown> | undefined;
     const task = subject(async ({ step }) => {
       late = wait(5).then(() => step("late", () => 1));
@@ -653,7 +653,7 @@ describe("divergence", () => {
     expect(await run(4_000)).toBe("parked");
   });
 
-  test("new code that returns over a recorded step is found out", async () => {
+  test("new code that returns before a recorded step has diverged", async () => {
     const task = subject(async ({ step, ask }) => {
       await step("charge", () => 1);
       await ask("go", form("?"));
@@ -668,7 +668,7 @@ describe("divergence", () => {
     });
   });
 
-  test("new code that throws, or begins anew, over a recorded step is found out", async () => {
+  test("new code that throws or restarts before a recorded step has diverged", async () => {
     for (const changed of [
       async () => {
         throw new Error("gone");
@@ -688,7 +688,7 @@ describe("divergence", () => {
   });
 });
 
-describe("bounds (P10)", () => {
+describe("bounds of a task", () => {
   test("the entries of a task: one at the limit works, one beyond ends it", async () => {
     const steps = (count: number) => async (effects: Effects) => {
       for (let i = 0; i < count; i += 1) await effects.step("s", () => i).catch(() => undefined);
@@ -698,7 +698,7 @@ describe("bounds (P10)", () => {
     expect(await subject(steps(6), { journalEntriesMax: 5 }).run()).toMatchObject({ type: "threw", error: { code: "JOURNAL_FULL" } });
   });
 
-  test("the size of what is recorded", async () => {
+  test("the size of the recorded values", async () => {
     const text = "x".repeat(1_000);
     const steps = (count: number) => async (effects: Effects) => {
       for (let i = 0; i < count; i += 1) await effects.step("s", () => text);
@@ -708,7 +708,7 @@ describe("bounds (P10)", () => {
     expect(await subject(steps(4), { journalSizeMax: 4_000 }).run()).toMatchObject({ type: "threw", error: { code: "JOURNAL_FULL" } });
   });
 
-  test("questions that are open at once, and questions in all", async () => {
+  test("questions open at once, and questions in all", async () => {
     const asks = (count: number) => async (effects: Effects) => {
       await Promise.all(Array.from({ length: count }, (_, i) => effects.ask(`a${i}`, form("?"))));
       return {};
@@ -723,7 +723,7 @@ describe("bounds (P10)", () => {
     expect(await subject(handler, { storedValueMax: 400 }).run()).toMatchObject({ type: "threw", error: { code: "TOO_LARGE" } });
   });
 
-  test("what is reported is cut", async () => {
+  test("long reports are cut", async () => {
     const task = subject(
       async ({ report, status }) => {
         report({ type: "progress", progress: 1, message: "y".repeat(50) });
@@ -776,7 +776,8 @@ describe("bounds (P10)", () => {
     const before = process.cpuUsage();
     await task.run();
     const { user, system } = process.cpuUsage(before);
-    // 10 ms is the target, measured by the benchmark. Here it is the work that counts: a test machine may be busy.
+    // The target is 10 ms, measured by the benchmark. Here only the amount of work counts, because a test machine may
+    // be busy.
     expect((user + system) / 1_000).toBeLessThan(500);
   });
 });

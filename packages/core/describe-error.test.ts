@@ -15,7 +15,7 @@ describe("what the log says of an error", () => {
     });
   });
 
-  test("is the same of its causes, and of the errors that it gathers", () => {
+  test("is the same for its causes and for the errors of an AggregateError", () => {
     const pool = new Error("pool is closed", { cause: new RangeError("no sockets") });
     const gathered = new AggregateError([pool, "a text"], "all failed", { cause: new StepFailed("charge", "no", { defectId: "d-1" }) });
     const { cause, errors } = describeError(gathered);
@@ -27,7 +27,7 @@ describe("what the log says of an error", () => {
     expect(errors?.[0]?.stack).toEqual(expect.arrayContaining([here]));
   });
 
-  test("is nothing else that hangs on it", () => {
+  test("is nothing else that is attached to it", () => {
     const error = Object.assign(new Error("refused"), {
       command: { name: "evalsha", args: ["SECRET"] },
       config: { data: "SECRET" },
@@ -37,23 +37,23 @@ describe("what the log says of an error", () => {
     expect(JSON.stringify(describeError(error))).not.toContain("SECRET");
   });
 
-  test("has a code that is a text or a number, and no other", () => {
+  test("has a code that is a string or a number, and no other", () => {
     expect(describeError(Object.assign(new Error("x"), { code: 42 })).code).toBe(42);
     expect(describeError(Object.assign(new Error("x"), { code: 0 })).code).toBe(0);
     for (const code of [{ secret: "SECRET" }, true, null, undefined])
       expect(describeError(Object.assign(new Error("x"), { code }))).not.toHaveProperty("code");
   });
 
-  test("names a step, and the log's id of it, for a step that failed alone", () => {
+  test("names the step and its log id for a failed step only", () => {
     const keys = (error: unknown) => Object.keys(describeError(error)).toSorted();
     expect(keys(new StepFailed("charge", "no"))).toStrictEqual(["detail", "error", "stack", "step"]);
     expect(keys(Object.assign(new Error("no"), { step: "SECRET", defectId: "SECRET" }))).toStrictEqual(["detail", "error", "stack"]);
-    // Of another copy of the package, or of none.
+    // From another copy of the package, or from elsewhere.
     const odd = { [Symbol.for("parley.error")]: "step", step: ["SECRET"], defectId: 5 };
     expect(describeError(odd)).toStrictEqual({ error: "object", detail: "[object Object]" });
   });
 
-  test("leaves out messages of the catalogue's own errors alone, also where others have such a code", () => {
+  test("omits only the messages of the catalogue's own errors, even if other errors have the same code", () => {
     const error = Object.assign(new Error("from a library"), { code: "INVALID_ARGUMENTS" });
     expect(describeError(error)).toMatchObject({ code: "INVALID_ARGUMENTS", detail: "from a library" });
   });
@@ -63,12 +63,12 @@ describe("what the log says of an error", () => {
     new RpcFailure(-32_050, "SECRET", "SECRET"),
     new ParleyError("INVALID_ARGUMENTS", "SECRET", { violations: [{ path: "/a", message: "SECRET" }] }),
     new ParleyError("INVALID_ANSWER", "SECRET"),
-  ])("is no message that the caller was told: it may quote what the caller sent", (error) => {
+  ])("omits messages that callers received, because they may quote what the caller sent", (error) => {
     expect(JSON.stringify({ ...describeError(error), stack: [] })).not.toContain("SECRET");
     expect(describeError(error).stack).toEqual(expect.arrayContaining([here]));
   });
 
-  test("is what the catalogue says otherwise, with what is behind it", () => {
+  test("is otherwise the catalogue's message, with its causes", () => {
     const error = new ParleyError("UNHANDLED_REJECTION", "a callback threw", { cause: new Error("disk full") });
     expect(describeError(error)).toMatchObject({
       error: "ParleyError",
@@ -89,11 +89,11 @@ describe("what the log says of an error", () => {
       { error: "object", detail: "not an Error" },
     ],
     [Object.create(null), { error: "object", detail: "(no text can be made of what was thrown)" }],
-  ])("is there for anything that can be thrown", (thrown, expected) => {
+  ])("exists for anything that can be thrown", (thrown, expected) => {
     expect(describeError(thrown)).toEqual(expected);
   });
 
-  test("never throws, even if parts of the error throw", () => {
+  test("never throws, even if parts of the error do", () => {
     const bad = () => {
       throw new Error("gotcha");
     };
@@ -119,7 +119,7 @@ test.each<[unknown, string]>([
   [null, "Error"],
   [undefined, "Error"],
   ["a text", "Error"],
-])("the name of what was thrown is there for anything: %o", (thrown, name) => {
+])("names anything that was thrown: %o", (thrown, name) => {
   expect(errorName(thrown)).toBe(name);
 });
 
@@ -129,7 +129,7 @@ test.each<[unknown, ReturnType<typeof describeOrigin>]>([
   ["SECRET", { error: "string" }],
   [null, { error: "object" }],
   [undefined, { error: "undefined" }],
-])("where an error came from is said without its message: %o", (thrown, origin) => {
+])("says where an error came from without its message: %o", (thrown, origin) => {
   expect(describeOrigin(thrown)).toStrictEqual(origin);
   expect(JSON.stringify(describeOrigin(thrown))).not.toContain("SECRET");
 });
@@ -154,7 +154,7 @@ describe("bounds", () => {
     expect(frames(33, 501)).toStrictEqual(Array.from({ length: 32 }, (_, n) => `${`at f${n} `.padEnd(500, "p")}…`));
   });
 
-  test("hold for causes and gathered errors, which may go in circles", () => {
+  test("hold for causes and contained errors, which may be circular", () => {
     const loop = new Error("loop");
     loop.cause = loop;
     expect(describeError(loop)).not.toHaveProperty("cause");

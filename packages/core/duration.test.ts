@@ -43,13 +43,13 @@ describe("parseDuration", () => {
   });
 });
 
-test("what is no duration is shown as it was given", () => {
+test("a value that is not a duration is shown as it was given", () => {
   const says = 'is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"';
   expect(() => parseDuration("soon")).toThrow(new RangeError(`"soon" ${says}`));
   expect(() => parseDuration(-1)).toThrow(new RangeError(`-1 ${says}`));
 });
 
-test("the longest timer is the longest that fires in its time", () => {
+test("the longest timer is the longest that fires in time", () => {
   expect(LONGEST_TIMER_MS).toBe(2_147_483_647);
 });
 

@@ -9,7 +9,7 @@ test("docs/errors.md lists the catalogue, code by code, with the same hint", () 
   expect(listed).toEqual(Object.entries(ERRORS));
 });
 
-test("an error of any kind holds so much and no more", () => {
+test("an error of any kind is bounded", () => {
   const message = (length: number) => new ParleyError("NOT_OPEN", "x".repeat(length)).message;
   expect(message(4_000)).toBe("x".repeat(4_000));
   expect(message(4_001)).toBe(`${"x".repeat(4_000)}…`);
@@ -30,7 +30,7 @@ test.each<[ErrorKind, string, (options?: { cause: unknown }) => Error]>([
   ["parley", "ParleyError", (options) => new ParleyError("NOT_OPEN", "no", options)],
   ["tool", "ToolError", (options) => new ToolError("no", options)],
   ["step", "StepFailed", (options) => new StepFailed("charge", "no", options)],
-])("an error is known as of kind %s, by its name, and has a cause only if there is one", (kind, name, make) => {
+])("an error is recognised as %s, by its name, and has a cause only if there is one", (kind, name, make) => {
   expect(kindOf(make())).toBe(kind);
   expect(make()).toMatchObject({ name, message: "no" });
   expect(Object.hasOwn(make(), "cause")).toBe(false);
@@ -38,7 +38,7 @@ test.each<[ErrorKind, string, (options?: { cause: unknown }) => Error]>([
   expect(make({ cause }).cause).toBe(cause);
 });
 
-test("what a tool throws keeps what its author said, and is not tried again unless that says so", () => {
+test("a tool's error keeps its message, and is retried only if it says so", () => {
   expect(new ToolError("no").retryable).toBe(false);
   expect(new ToolError("no", { retryable: true }).retryable).toBe(true);
   const failure = new RpcFailure(-32_050, "no", { why: "x" });
@@ -46,21 +46,21 @@ test("what a tool throws keeps what its author said, and is not tried again unle
   expect(failure).toMatchObject({ name: "RpcFailure", message: "no", code: -32_050, data: { why: "x" } });
 });
 
-test("a step that failed is shown to callers, and known to the log, only where that is said", () => {
+test("a failed step is shown to callers, and known to the log, only if it says so", () => {
   const failed = new StepFailed("charge", "no");
   expect(failed).toMatchObject({ step: "charge", isForCaller: false });
   expect(failed.defectId).toBeUndefined();
   expect(new StepFailed("charge", "no", { isForCaller: true, defectId: "d-1" })).toMatchObject({ isForCaller: true, defectId: "d-1" });
 });
 
-test("anything else is of no kind, also what throws when it is looked at", () => {
+test("anything else has no kind, even if it throws when examined", () => {
   for (const other of [new Error("no"), { code: "NOT_OPEN" }, "ParleyError", 5, null, undefined]) expect(kindOf(other)).toBeUndefined();
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   expect(kindOf(proxy)).toBeUndefined();
 });
 
-test("violations are described on one line, with a word for those that are left out", () => {
+test("violations are described on one line, with a word for omitted ones", () => {
   expect(describeViolations([])).toBe("");
   expect(describeViolations([{ path: "", message: "must be an object" }])).toBe("the value must be an object");
   const wrong = Array.from({ length: 9 }, (_, index) => ({ path: `/${index}`, message: "is wrong" }));

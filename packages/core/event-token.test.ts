@@ -6,7 +6,7 @@ const signature = "aB3_-".repeat(8);
 const token = `${taskId}.ZXZlbnQ6cGFpZA.${signature}`;
 
 describe("a token of an event", () => {
-  test("is found wherever it stands in a text of its task", () => {
+  test("is found anywhere in a text of its task", () => {
     for (const text of [token, `https://example.com/events/${token}?x=1`, `"${token}"`, `${taskId}. ${token}`, `x${token}`])
       expect(hasEventToken(taskId, text), text).toBe(true);
   });
@@ -24,12 +24,12 @@ describe("a token of an event", () => {
     expect(hasEventToken(taskId, text)).toBe(false);
   });
 
-  test("is as long as a signature may be at least, and not one shorter", () => {
+  test("ends in at least as many characters as the shortest signature has", () => {
     expect(hasEventToken(taskId, `${taskId}.a.${"s".repeat(20)}`)).toBe(true);
     expect(hasEventToken(taskId, `${taskId}.a.${"s".repeat(19)}`)).toBe(false);
   });
 
-  test("is told from others by an id of any characters", () => {
+  test("is found for an id with any characters", () => {
     const odd = "a.b+(c)[d]{2}|^$\\";
     expect(hasEventToken(odd, `${odd}.key.${signature}`)).toBe(true);
     expect(hasEventToken("a.b", `a.b. axb.key.${signature}`)).toBe(false);
@@ -38,7 +38,7 @@ describe("a token of an event", () => {
 });
 
 describe("for logs and errors", () => {
-  test("all tokens of the task are left out, in any depth, and nothing else", () => {
+  test("all tokens of the task are removed, at any depth, and nothing else", () => {
     const value = {
       url: `https://example.com/events/${token}`,
       list: [token, `${token} and ${token}`, 5, null],
@@ -54,7 +54,7 @@ describe("for logs and errors", () => {
     expect(withoutEventTokens(taskId, token)).toBe("[event token]");
   });
 
-  test("what has none is left as it is, also what JSON cannot say", () => {
+  test("a value without tokens is returned as it is, even if JSON cannot represent it", () => {
     const value = { at: new Date(0), id: taskId, absent: undefined };
     expect(withoutEventTokens(taskId, value)).toBe(value);
     expect(withoutEventTokens(taskId, undefined)).toBeUndefined();

@@ -5,7 +5,7 @@ import type { JsonObject } from "./task.ts";
 const form = (properties: JsonObject, required: string[] = []): JsonObject => ({ type: "object", properties, required });
 
 describe("the fields of a form", () => {
-  test("are in the order of the schema, with what a person reads", () => {
+  test("are in the order of the schema, with the labels that people read", () => {
     const schema = form(
       {
         size: { type: "integer", title: "Party size", description: "Without children", default: 2, minimum: 1 },
@@ -63,7 +63,7 @@ describe("the fields of a form", () => {
   });
 });
 
-test("choices are none when something else than a choice among strings is offered too", () => {
+test("have no choices if something other than a choice among strings is offered too", () => {
   expect(choicesOf({ oneOf: [{ const: "a" }, { type: "number" }] })).toBeUndefined();
   expect(choicesOf({ enum: ["a", 1] })).toBeUndefined();
   expect(choicesOf({ enum: [] })).toBeUndefined();
@@ -90,7 +90,7 @@ test.each([
   expect(readTyped(text, { kind })).toEqual(value);
 });
 
-test("a violation is found at its field, with any characters in the name", () => {
+test("are found by the pointer of a violation, with any characters in the name", () => {
   const schema = form({ "a/b~c": { type: "string", title: "Odd" } });
   expect(fieldAt(schema, "/content/a~1b~0c")?.label).toBe("Odd");
   expect(fieldAt(schema, "/content/a~1b~0c/0")?.label).toBe("Odd");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readTokens } from "./granted-tokens.ts";
 
-test("what a provider gave is read as it was left", () => {
+test("a provider's tokens are read as they were deposited", () => {
   const tokens = { provider: "calendar", accessToken: "a", scopes: ["read"] };
   expect(readTokens("key", JSON.stringify(tokens))).toStrictEqual(tokens);
 });

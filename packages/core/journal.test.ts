@@ -3,15 +3,15 @@ import { answerOutcome, COMPENSATION, entryKey, inOrder, isOfCompensation, type 
 
 const line = (key: string, more: Partial<JournalLine> = {}): JournalLine => ({ key, state: "recorded", ...more });
 
-/** The same, whichever way they come. */
+/** The order, which must be the same for every order of the input. */
 function orderOf(...lines: JournalLine[]): string[] {
   const keys = inOrder(lines).map(({ key }) => key);
   expect(inOrder(lines.toReversed()).map(({ key }) => key)).toStrictEqual(keys);
   return keys;
 }
 
-describe("a journal is told in the order in which it came about", () => {
-  test("by place, as a number", () => {
+describe("the lines of a journal are ordered", () => {
+  test("by place, numerically", () => {
     expect(orderOf(line("step:c", { place: 10 }), line("step:b", { place: 9 }), line("step:a", { place: 100 }))).toStrictEqual([
       "step:b",
       "step:c",
@@ -19,7 +19,7 @@ describe("a journal is told in the order in which it came about", () => {
     ]);
   });
 
-  test("then by arrival, what no run has settled yet", () => {
+  test("then by arrival, for entries that no run has settled", () => {
     const lines = [
       line("ask:a", { arrivedAtMs: 1_000 }),
       line("ask:b", { arrivedAtMs: 999 }),
@@ -29,7 +29,7 @@ describe("a journal is told in the order in which it came about", () => {
     expect(orderOf(...lines)).toStrictEqual(["ask:settled", "ask:z", "ask:b", "ask:a"]);
   });
 
-  test("then by key, what has come to nothing or at the same moment", () => {
+  test("then by key, for entries without a result or of the same moment", () => {
     const lines = [
       line("step:b", { state: "begun" }),
       line("ask:a", { state: "closed" }),
@@ -40,7 +40,7 @@ describe("a journal is told in the order in which it came about", () => {
     expect(orderOf(...lines)).toStrictEqual(["ask:c", "ask:d", "ask:a", "step:a", "step:b"]);
   });
 
-  test("and last what a compensation did, in an order of its own", () => {
+  test("and last those of a compensation, in their own order", () => {
     const lines = [
       line("step:compensation:/refund", { place: 2 }),
       line("now:compensation:/now", { place: 1 }),
@@ -59,7 +59,7 @@ describe("a journal is told in the order in which it came about", () => {
     ]);
   });
 
-  test("and the journal itself is left as it was", () => {
+  test("and the journal itself is not changed", () => {
     const lines = [line("step:b"), line("step:a")];
     inOrder(lines);
     expect(lines.map(({ key }) => key)).toStrictEqual(["step:b", "step:a"]);
@@ -74,11 +74,11 @@ test.each([
   ["step:compensation/refund", false],
   ["step:a/compensation:/refund", false],
   ["step:refund-compensation:/", false],
-])("the key %s is of a compensation: %s", (key, is) => {
+])("the key %s belongs to a compensation: %s", (key, is) => {
   expect(isOfCompensation(key)).toBe(is);
 });
 
-test("an answer names who gave it, where that is not the owner", () => {
+test("an answer names the person who gave it, unless that is the owner", () => {
   const answer = { action: "accept", content: { n: 1 } } as const;
   expect(answerOutcome(answer, undefined)).toStrictEqual({ type: "answer", answer });
   expect(answerOutcome(answer, "bob")).toStrictEqual({ type: "answer", answer, by: "bob" });
@@ -90,7 +90,7 @@ test.each([
   ["round@1", 1, 1],
   ["round@1#2", 2, 1],
   ["round@12#10", 10, 12],
-])("%s is occurrence %i behind %i restarts", (key, occurrence, generation) => {
+])("%s is occurrence %i after %i restarts", (key, occurrence, generation) => {
   expect(occurrenceKey("round", occurrence, generation)).toBe(key);
   expect(entryKey("ask", key)).toBe(`ask:${key}`);
 });

@@ -12,13 +12,13 @@ test("depth counts arrays and objects, and the limit itself is allowed", () => {
   expect(jsonExceeds(nested(65, '{"a":', "}").replace(":}", ":1}"), deep(64))).toBe("depthMax");
 });
 
-test("values without members have no depth, and breadth is none", () => {
+test("values without members have no depth and count as one", () => {
   for (const text of ["1", '"x"', "null", "true", ""]) expect(jsonExceeds(text, { depthMax: 0, valuesMax: 0 })).toBeUndefined();
   expect(jsonExceeds("{}", deep(0))).toBe("depthMax");
   expect(jsonExceeds(JSON.stringify(Array.from({ length: 100_000 }, () => ({ a: [1] }))), deep(3))).toBeUndefined();
 });
 
-test("items and members count, wherever they are, and the limit itself is allowed", () => {
+test("items and members count at every depth, and the limit itself is allowed", () => {
   for (const value of [
     Array(1_000).fill(0),
     Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key ${index}`, index])),
@@ -64,14 +64,14 @@ test("random JSON has the depth and the number of values that it has", () => {
   }
 });
 
-test("a bomb is seen for what it is, and what is no JSON ends the look at it", () => {
+test("a bomb is recognised, and the scan ends at invalid JSON", () => {
   expect(jsonExceeds("[".repeat(1_000_000), deep(64))).toBe("depthMax");
   expect(jsonExceeds(`[${"0,".repeat(1_000_000)}`, many(50_000))).toBe("valuesMax");
   expect(jsonExceeds(`"${"[".repeat(1_000)}`, deep(64))).toBeUndefined();
   expect(jsonExceeds("]".repeat(1_000), deep(64))).toBeUndefined();
 });
 
-test("a megabyte of quotes or backslashes is looked at once", () => {
+test("a megabyte of quotes or backslashes is scanned once", () => {
   for (const text of [
     JSON.stringify('"'.repeat(500_000)),
     JSON.stringify("\\".repeat(500_000)),
@@ -80,7 +80,7 @@ test("a megabyte of quotes or backslashes is looked at once", () => {
     const before = process.threadCpuUsage();
     expect(jsonExceeds(text, { depthMax: 64, valuesMax: 1_000_000 })).toBeUndefined();
     const { user, system } = process.threadCpuUsage(before);
-    // One look takes 10 ms, a look for each quote many minutes.
+    // One scan takes 10 ms; a scan for each quote would take many minutes.
     expect(user + system).toBeLessThan(1_000_000);
   }
 });

@@ -10,7 +10,7 @@ const SECRET = "connect ECONNREFUSED postgres://admin:hunter2@10.0.0.5:5432";
 const masked = (what: string) => `${what} failed. What went wrong is in the server's log, under defect d-1.`;
 const result = (text: string) => ({ type: "result", result: { content: [{ type: "text", text }], isError: true } });
 
-/** Thrown by a copy of this package that a tool brought along: of the same kinds, and no instances of ours. */
+/** Thrown by a tool's own copy of this package: of the same kinds, but not instances of our classes. */
 function foreign(kind: string, members: object): object {
   return Object.assign(Object.create({ [Symbol.for("parley.error")]: kind }) as object, members);
 }
@@ -23,7 +23,7 @@ for (const member of ["name", "message", "stack", "cause"])
     },
   });
 
-describe("what a tool threw", () => {
+describe("a tool's error", () => {
   test.each([
     new Error(SECRET),
     new TypeError(SECRET),
@@ -45,7 +45,7 @@ describe("what a tool threw", () => {
     });
   });
 
-  test("is shown for development, and never throws all the same", () => {
+  test("is shown in development, and never throws", () => {
     expect(outcomeOf(new Error(SECRET), tool, shown)).toEqual(result(SECRET));
     expect(outcomeOf(new StepFailed("charge", SECRET), tool, shown)).toEqual(result(SECRET));
     expect(outcomeOf("a text", tool, shown)).toEqual(result("a text"));
@@ -53,7 +53,7 @@ describe("what a tool threw", () => {
     expect(outcomeOf(throwing, tool, shown)).toMatchObject({ type: "result" });
   });
 
-  test("is shown where it was meant for callers", () => {
+  test("is shown if it was meant for callers", () => {
     expect(outcomeOf(new ToolError("closed on Mondays", { retryable: true }), tool, options)).toEqual(result("closed on Mondays"));
     expect(outcomeOf(new ToolError("closed"), prompt, options)).toEqual({ type: "error", error: { code: -32603, message: "closed" } });
     expect(outcomeOf(new RpcFailure(-32_050, "closed", { until: 5 }), tool, options)).toEqual({
@@ -65,23 +65,23 @@ describe("what a tool threw", () => {
       type: "error",
       error: { code: -32603, message: large.message, data: { code: "TOO_LARGE", hint: large.hint, limit: 5 } },
     });
-    // A ParleyError that a step threw comes back as a failure of the step.
+    // A ParleyError that a step threw returns as a failure of the step.
     expect(outcomeOf(new StepFailed("list", "too large", { isForCaller: true }), tool, options)).toEqual(result("too large"));
   });
 
-  test("is known by its kind, also from another copy of this package", () => {
+  test("is recognised by its kind, also from another copy of this package", () => {
     expect(outcomeOf(foreign("tool", { message: "closed" }), tool, options)).toEqual(result("closed"));
     expect(outcomeOf(foreign("rpc", { code: 7, message: "no" }), tool, options)).toMatchObject({ error: { code: 7, message: "no" } });
   });
 
-  test("tells of a catalogue error with a cause where the log has it, and nothing of the cause", () => {
+  test("says that the log has more about a catalogue error with a cause, and nothing of the cause", () => {
     const error = new ParleyError("UNHANDLED_REJECTION", "a callback threw", { cause: new Error(SECRET) });
     const outcome = outcomeOf(error, tool, options);
     expect(outcome).toMatchObject({ error: { message: "a callback threw", data: { code: "UNHANDLED_REJECTION", defectId: "d-1" } } });
     expect(JSON.stringify(outcome)).not.toContain("hunter2");
   });
 
-  test("that cannot be stored is an outcome all the same", () => {
+  test("that cannot be stored still becomes an outcome", () => {
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
     for (const data of [
@@ -101,7 +101,7 @@ describe("what a tool threw", () => {
     expect(outcomeOf(new RpcFailure(Number.NaN, "no"), tool, options)).toMatchObject({ error: { code: -32603, message: "no" } });
   });
 
-  test("that is larger than a stored value may be says so, at the limit and one beyond", () => {
+  test("that is larger than a stored value says so, at the limit and one beyond", () => {
     const size = JSON.stringify(outcomeOf(new RpcFailure(1, ""), tool, options)).length;
     const fits = new RpcFailure(1, "x".repeat(2_000 - size));
     expect(outcomeOf(fits, tool, options)).toMatchObject({ error: { message: fits.message } });
@@ -112,13 +112,13 @@ describe("what a tool threw", () => {
   });
 });
 
-test("a failed step is known by the id that its line in the log has, everything else by a new one", () => {
+test("has the id of its line in the log if it is a failed step, otherwise a new one", () => {
   expect(defectIdOf(new StepFailed("charge", "no", { defectId: "d-7" }), () => "new")).toBe("d-7");
   expect(defectIdOf(new StepFailed("made by the author", "no"), () => "new")).toBe("new");
   expect(defectIdOf(Object.assign(new Error("x"), { defectId: "d-7" }), () => "new")).toBe("new");
 });
 
-test("a reply shows a defect for development alone", () => {
+test("is shown in replies only in development", () => {
   const defect = new Error(SECRET);
   expect(unmasked(defect, options)).toBe(defect);
   expect(unmasked(defect, shown)).toMatchObject({ name: "RpcFailure", code: -32603, message: SECRET, data: { defectId: "d-1" } });

@@ -4,11 +4,11 @@ import type { AskSettings } from "./ask-policy.ts";
 import { FILES_MAX } from "./files.ts";
 import type { Page } from "./task.ts";
 
-// Tools are written without types as well.
+// Tools may be written without types.
 const asked = (page: unknown, settings?: Partial<AskSettings>) =>
   problems({ type: "url", message: "Go there", url: "", page: page as Page }, settings);
 
-test("a page for a secret may be asked for, before it has an address", () => {
+test("a page for a secret may be requested before it has an address", () => {
   expect(asked({ kind: "secret" })).toStrictEqual([]);
 });
 
@@ -52,12 +52,12 @@ describe("a page for files", () => {
     [5],
     [[".pdf"]],
     [null],
-  ])("may not accept %j, alone or beside others", (type) => {
+  ])("may not accept %j, alone or with others", (type) => {
     expect(files({ accept: [type] })).toStrictEqual([accept]);
     expect(files({ accept: [".csv", type] })).toStrictEqual([accept]);
   });
 
-  test("accepts a list, of so many types and no more", () => {
+  test("accepts a bounded list of types", () => {
     expect(files({ accept: Array(50).fill(".pdf") })).toStrictEqual([]);
     for (const given of [Array(51).fill(".pdf"), ".pdf", undefined, { length: 0 }])
       expect(files({ accept: given })).toStrictEqual([accept]);
@@ -66,24 +66,24 @@ describe("a page for files", () => {
   test.each<[string, string, string, number]>([
     ["maxBytes", "bytesMax", "must be a whole number from 1", Number.MAX_SAFE_INTEGER],
     ["count", "countMax", "must be a whole number from 1 to 20", FILES_MAX],
-  ])("takes %s that is a whole number within its limits", (path, member, message, most) => {
+  ])("takes %s that is an integer within its limits", (path, member, message, most) => {
     for (const given of [1, 2, most]) expect(files({ [member]: given })).toStrictEqual([]);
     for (const given of [0, -1, 1.5, most + 1, Number.NaN, Number.POSITIVE_INFINITY, "1", null, undefined])
       expect(files({ [member]: given }), String(given)).toStrictEqual([{ path: `/${path}`, message }]);
   });
 
-  test("is told all that is wrong with it", () => {
+  test("is told all of its problems", () => {
     expect(files({ accept: "", bytesMax: 0, countMax: 0 }).map(({ path }) => path)).toStrictEqual(["/accept", "/maxBytes", "/count"]);
   });
 });
 
-describe("what a person may do at a provider", () => {
+describe("permission at a provider", () => {
   const oauthScopes = { github: ["repo", "read:user"], google: ["calendar"] };
   const oauth = (provider: unknown, scopes: unknown, settings: Partial<AskSettings> = { oauthScopes }) =>
     asked({ kind: "oauth", provider, scopes }, settings);
   const known = (names: string) => [{ path: "/provider", message: `must be one of those that are set up here: ${names} (PARLEY_OAUTH)` }];
 
-  test("is what the operator has set up there, or a part of it", () => {
+  test("may be what the operator configured for it, or a part of that", () => {
     expect(oauth("github", ["repo"])).toStrictEqual([]);
     expect(oauth("github", ["read:user", "repo"])).toStrictEqual([]);
     expect(oauth("anywhere", ["all"], { oauthScopes: "any" })).toStrictEqual([]);
@@ -93,7 +93,7 @@ describe("what a person may do at a provider", () => {
     expect(oauth(provider, ["repo"])).toStrictEqual(known("github, google"));
   });
 
-  test("is nothing where no provider is set up", () => {
+  test("cannot be requested without a provider", () => {
     expect(oauth("github", ["repo"], {})).toStrictEqual(known("none"));
     expect(oauth("github", ["repo"], { oauthScopes: {} })).toStrictEqual(known("none"));
   });
@@ -102,7 +102,7 @@ describe("what a person may do at a provider", () => {
     expect(oauth("github", scopes)).toStrictEqual([{ path: "/scopes", message: "must be a list of at least one scope" }]);
   });
 
-  test("is refused with the first scope that is not among them", () => {
+  test("is refused with the first scope that is not allowed", () => {
     expect(oauth("github", ["repo", "calendar", "admin"])).toStrictEqual([
       { path: "/scopes/1", message: "is not among the scopes that github is set up for here: repo, read:user (PARLEY_OAUTH)" },
     ]);
@@ -112,19 +112,19 @@ describe("what a person may do at a provider", () => {
   });
 });
 
-describe("a visit to somebody else's page", () => {
+describe("a visit to a page elsewhere", () => {
   const visit = (url: string, returnTo: string, settings?: Partial<AskSettings>) => asked({ kind: "visit", url, returnTo }, settings);
   const parameter = { path: "/returnTo", message: "must be the name of a parameter: 1 to 64 of A-Z a-z 0-9 _ - . [ ]" };
 
-  test.each(["r", "redirect_uri", "return-to", "a.b[0]", "x".repeat(64)])("comes back by the parameter %s", (returnTo) => {
+  test.each(["r", "redirect_uri", "return-to", "a.b[0]", "x".repeat(64)])("returns by the parameter %s", (returnTo) => {
     expect(visit("https://example.com/", returnTo)).toStrictEqual([]);
   });
 
-  test.each(["", "a b", "a&b", "a=b", "?a", "a#", "\u00e4", "a\n", "x".repeat(65)])("does not come back by %j", (returnTo) => {
+  test.each(["", "a b", "a&b", "a=b", "?a", "a#", "\u00e4", "a\n", "x".repeat(65)])("does not return by %j", (returnTo) => {
     expect(visit("https://example.com/", returnTo)).toStrictEqual([parameter]);
   });
 
-  test("goes where any question may send a person, and nowhere else", () => {
+  test("may go only where any question may send a person", () => {
     expect(visit("http://example.com/", "r", { askUrlSchemes: ["http"] })).toStrictEqual([]);
     expect(visit("/relative", "")).toStrictEqual([{ path: "/url", message: "is not an absolute url" }, parameter]);
     expect(visit("javascript:x", "r").map(({ path }) => path)).toStrictEqual(["/url"]);

@@ -6,7 +6,7 @@ import type { Ask, Audience, Task } from "./task.ts";
 
 const TENANTS = [undefined, "acme", "umbrella"] as const;
 
-/** Each says of itself what the audiences below ask for, and nothing else. */
+/** Each has exactly one property that the audiences below ask for. */
 const PEOPLE = {
   owner: callerNamed("ada"),
   "owner in finance": callerNamed("ada", { groups: ["finance"], roles: ["approver"] }),
@@ -70,7 +70,7 @@ function task(asks: readonly Ask[], tenant?: string): Task {
   };
 }
 
-describe.each(Object.entries(AUDIENCES))("an ask that is put to %s", (_, { audience, mayAnswer }) => {
+describe.each(Object.entries(AUDIENCES))("an ask with the audience %s", (_, { audience, mayAnswer }) => {
   const put = ask("sure", audience);
   const cells = Object.keys(PEOPLE).flatMap((person) =>
     TENANTS.flatMap((theirs) => TENANTS.map((ours) => ({ person: person as Person, theirs, ours }))),
@@ -93,7 +93,7 @@ describe.each(Object.entries(AUDIENCES))("an ask that is put to %s", (_, { audie
   });
 });
 
-test("where nobody is told apart, the one who calls is everybody: an audience keeps nobody out and lets nobody in", () => {
+test("if callers are not told apart, everyone is the caller: an audience neither excludes nor admits anyone", () => {
   const anonymous: Caller = { ...callerNamed("anonymous"), authenticatedBy: "nobody" };
   const mine = { ...task([]), call: { ...task([]).call, principal: "anonymous" } };
   for (const { audience } of Object.values(AUDIENCES)) {
@@ -102,24 +102,24 @@ test("where nobody is told apart, the one who calls is everybody: an audience ke
   }
 });
 
-describe("what a caller sees", () => {
+describe("the view of a caller", () => {
   const [own, finance, bobs] = [ask("own"), ask("finance", { to: { groups: ["finance"] } }), ask("bobs", { to: { people: ["bob"] } })];
   const asking = { ...task([own, finance, bobs]), outcome: { type: "result", result: { content: [] } } } as Task;
 
-  test("the owner sees all, and apart what is put to others", () => {
+  test("shows the owner everything, with asks of other audiences apart", () => {
     expect(viewOf(PEOPLE.owner, asking)).toEqual({ ...asking, asks: [own], asksOfOthers: [finance, bobs] });
     expect(viewOf(PEOPLE["owner in finance"], asking)).toEqual({ ...asking, asks: [own, finance], asksOfOthers: [bobs] });
     const plain = task([own]);
     expect(viewOf(PEOPLE.owner, plain)).toBe(plain);
   });
 
-  test("those who are asked see what they are asked, and nothing that the task says to its owner", () => {
+  test("shows members of an audience their asks, and nothing that the task says to its owner", () => {
     const { message: _, immediateResponse: __, outcome: ___, ...rest } = asking;
     expect(viewOf(PEOPLE["in the group"], asking)).toEqual({ ...rest, asks: [finance] });
     expect(viewOf(PEOPLE.named, asking)).toEqual({ ...rest, asks: [bobs] });
   });
 
-  test("of an ask that several must accept they see how many have, and nothing of what these said; who has accepted is not asked again", () => {
+  test("shows how many have accepted and not what they said, and does not ask again whoever has accepted", () => {
     const accepted = { revision: 7, acceptances: [{ by: "eve", content: { note: "secret of eve" }, atMs: 1 }] };
     const audience: Audience = { to: { groups: ["finance"] }, quorum: 3 };
     const several = { ...task([{ ...ask("several", audience), accepted }]) };
@@ -127,7 +127,7 @@ describe("what a caller sees", () => {
     expect(viewOf(PEOPLE.owner, several)).toEqual({ ...several, asks: [], asksOfOthers: shown(false) });
     expect(viewOf(PEOPLE["owner in finance"], several)).toEqual({ ...several, asks: shown(false) });
     expect(viewOf(PEOPLE["in the group"], several)).toMatchObject({ asks: [], asksOfOthers: shown(true) });
-    // By another client it is the same person, and so is the one who called.
+    // With another client it is the same person, and so is the caller.
     const byAnother = { ...callerNamed("eve-by-cli", { groups: ["finance"] }), person: "eve" };
     expect(viewOf(byAnother, several)).toMatchObject({ asks: [], asksOfOthers: shown(true) });
     const own = { ...several, call: { ...several.call, person: "ada herself" } };
@@ -137,7 +137,7 @@ describe("what a caller sees", () => {
     expect(may({ ...ada, person: "somebody else" }, "answer", own, notCaller)).toBe(true);
   });
 
-  test("everybody else sees nothing", () => {
+  test("shows everyone else nothing", () => {
     expect(viewOf(PEOPLE["of the same tenant"], asking)).toBeUndefined();
     expect(viewOf({ ...PEOPLE.owner, tenant: "acme" }, asking)).toBeUndefined();
   });

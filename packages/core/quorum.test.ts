@@ -7,7 +7,7 @@ const NOW_MS = 1_000;
 const owner = { principal: "alice" };
 const alice = callerNamed("alice");
 const bob = callerNamed("bob");
-/** Bob, by another client. */
+/** Bob, with another client. */
 const bobs = callerNamed("bob by phone", { person: "the person Bob" });
 
 const said = (n: number, more: Partial<Acceptance> = {}): Acceptance => ({ content: { n }, atMs: 1, ...more });
@@ -18,20 +18,20 @@ const asked = (acceptances?: readonly Acceptance[], audience: Audience = { to: "
 const countOf = (ask: Parameters<typeof count>[0], caller = bob, content: Acceptance["content"] = { n: 1 }) =>
   count(ask, { caller, owner, by: caller === alice ? undefined : caller.principal, content, nowMs: NOW_MS });
 
-describe("who has accepted", () => {
-  test("is known by the person, else by the principal, else it is the owner", () => {
+describe("a person who has accepted", () => {
+  test("is recognised by the person, otherwise by the principal, otherwise as the owner", () => {
     const accepted = asked([said(1), said(1, { by: "bob" }), said(1, { by: "carol", person: "the person Carol" })]);
     const carol = callerNamed("carol by phone", { person: "the person Carol" });
     expect([alice, bob, carol].map((caller) => hasAccepted(caller, owner, accepted))).toStrictEqual([true, true, true]);
     expect([callerNamed("carol"), bobs].map((caller) => hasAccepted(caller, owner, accepted))).toStrictEqual([false, false]);
-    // The owner may be known as a person, too.
+    // The owner may be known as a person as well.
     expect(hasAccepted(alice, { principal: "alice", person: "the person Alice" }, asked([said(1)]))).toBe(false);
     expect(hasAccepted(bob, owner, asked())).toBe(false);
   });
 });
 
-describe("one more acceptance", () => {
-  test("is the first of them, or comes behind the others, until none is missing", () => {
+describe("another acceptance", () => {
+  test("is the first, or follows the others, until none is missing", () => {
     const mine = { by: "bob", content: { n: 1 }, atMs: NOW_MS };
     expect(countOf(asked())).toStrictEqual({ type: "counted", acceptances: [mine], missing: 2 });
     const others = [said(1), said(2, { by: "carol" })];
@@ -41,7 +41,7 @@ describe("one more acceptance", () => {
     expect(countOf({})).toStrictEqual({ type: "counted", acceptances: [mine], missing: 0 });
   });
 
-  test("of the owner has no name, and of a person who is known as one has both", () => {
+  test("of the owner has no name, and of an owner known as a person has both", () => {
     expect(countOf(asked(), alice)).toMatchObject({ acceptances: [{ content: { n: 1 }, atMs: NOW_MS }] });
     expect(countOf(asked(), alice)).not.toHaveProperty("acceptances.0.by");
     expect(countOf(asked(), alice)).not.toHaveProperty("acceptances.0.person");
@@ -52,7 +52,7 @@ describe("one more acceptance", () => {
     });
   });
 
-  test("of the same person is a repetition where it says the same, and else stands in place of the first", () => {
+  test("of the same person is a repetition if it is equal, otherwise replaces the first", () => {
     const before = [said(1), said(2, { by: "bob", person: "the person Bob" })];
     const [alices] = before;
     expect(countOf(asked(before), bobs, { n: 2 })).toStrictEqual({ type: "repeated" });
@@ -61,27 +61,27 @@ describe("one more acceptance", () => {
       acceptances: [alices, { by: "bob by phone", person: "the person Bob", content: { n: 9 }, atMs: NOW_MS }],
       missing: 1,
     });
-    // The order of members says nothing.
+    // The order of members is irrelevant.
     expect(countOf(asked([{ content: { a: 1, b: 2 }, atMs: 1 }]), alice, { b: 2, a: 1 })).toStrictEqual({ type: "repeated" });
   });
 });
 
-describe("what settles an ask in place of its last acceptance", () => {
+describe("an answer that settles an ask in place of its last acceptance", () => {
   const open = (ask: object) => ask as Open;
 
-  test("carries those who had accepted, and what was seen of them", () => {
+  test("carries those who had accepted, and the revision that was seen", () => {
     expect(settling(open(asked()))).toStrictEqual({ acceptances: [], missing: 0 });
     expect(settling(open(asked([said(1)])))).toStrictEqual({ seen: 7, acceptances: [said(1)], missing: 0 });
   });
 
-  test("carries nothing for what one answer settles", () => {
+  test("carries nothing if one answer settles the ask", () => {
     expect(settling(open({ request: { type: "event" } }))).toBeUndefined();
     expect(settling(open({ audience: undefined }))).toBeUndefined();
     expect(settling(open(asked([], { to: "tenant" })))).toBeUndefined();
   });
 });
 
-test("a caller is shown how many have accepted and whether they have, and nothing of what was said", () => {
+test("a caller sees how many have accepted and whether they have, and not what was said", () => {
   const task = { call: owner } as Task;
   const shown = (caller: typeof alice, ask: object) => tallied(caller, task, ask as Ask);
   const audience = { to: "tenant", quorum: 3 };

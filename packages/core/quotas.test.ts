@@ -2,19 +2,19 @@ import { describe, expect, test } from "vitest";
 import { callerNamed } from "./caller.fixture.ts";
 import { type Counted, isCounted, quotaExceeded, shareOf, type TaskQuota } from "./quotas.ts";
 
-test("callers that can be told apart are counted, and nobody else", () => {
+test("only callers that can be told apart are counted", () => {
   expect(isCounted(callerNamed("alice", { authenticatedBy: "oidc" }))).toBe(true);
   expect(isCounted(callerNamed("nobody", { authenticatedBy: "proxy" }))).toBe(true);
   expect(isCounted(callerNamed("anonymous", { authenticatedBy: "nobody" }))).toBe(false);
 });
 
-describe("a place in the order of new tasks", () => {
-  test("is the principal's where there are no tenants", () => {
+describe("a share in the order of new tasks", () => {
+  test("belongs to the principal if there are no tenants", () => {
     expect(shareOf({ principal: "alice" })).toBe("principal:alice");
     expect(shareOf({ principal: "alice", tenant: "default" })).toBe("principal:alice");
   });
 
-  test("is the tenant's for all of its principals, and no tenant's is a principal's", () => {
+  test("belongs to the tenant for all of its principals, and never equals a principal's", () => {
     expect(shareOf({ principal: "alice", tenant: "acme" })).toBe("tenant:acme");
     expect(shareOf({ principal: "bob", tenant: "acme" })).toBe("tenant:acme");
     expect(shareOf({ principal: "acme" })).not.toBe(shareOf({ principal: "bob", tenant: "acme" }));
@@ -26,7 +26,7 @@ test.each<[Counted, keyof TaskQuota, string]>([
   ["principal", "bytes", "the caller has as many characters in unfinished tasks as it may: 4000 (PARLEY_QUOTA_BYTES)"],
   ["tenant", "tasks", "the caller's tenant has as many unfinished tasks as it may: 50 (PARLEY_QUOTA_TASKS)"],
   ["tenant", "bytes", "the caller's tenant has as many characters in unfinished tasks as it may: 60000 (PARLEY_QUOTA_BYTES)"],
-])("who is over the quota of a %s in %s is told so, the setting, and when to try again", (of, over, message) => {
+])("a caller over the quota of a %s in %s learns this, the setting, and when to retry", (of, over, message) => {
   const error = quotaExceeded({ over, of }, { principal: { tasks: 3, bytes: 4_000 }, tenant: { tasks: 50, bytes: 60_000 } });
   expect(error).toMatchObject({ name: "ParleyError", code: "QUOTA_EXCEEDED", message });
   expect(error.data).toStrictEqual({ retryAfterMs: 10_000 });

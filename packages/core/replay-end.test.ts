@@ -1,4 +1,4 @@
-/** How a run ends: parked, stopped, stuck, or with what its handler came to. */
+/** How a run ends: parked, stopped, stuck, or with the handler's result. */
 import { getEventListeners } from "node:events";
 import { createScope, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
@@ -17,7 +17,7 @@ describe("a run that is stuck", () => {
     for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
   };
 
-  /** A task with a step and an answered question behind it, and code that comes to neither. */
+  /** A task with a step followed by an answered question, and code that reaches neither. */
   async function changed(
     handler: (effects: Effects, sleep: (ms: number) => Promise<void>) => Promise<JsonObject>,
     divergenceWaitMs: number,
@@ -39,7 +39,7 @@ describe("a run that is stuck", () => {
     return { task, hand };
   }
 
-  /** Lets time pass from one look to the next until the run ends. Returns how long each was. */
+  /** Lets time pass from one check to the next until the run ends. Returns the length of each wait. */
   async function looks({ task, hand }: Awaited<ReturnType<typeof changed>>) {
     let end: Awaited<ReturnType<typeof task.run>> | undefined;
     void task.run().then((found) => (end = found));
@@ -90,24 +90,25 @@ describe("a run that is stuck", () => {
     },
   );
 
-  test("has its patience anew when it has come further meanwhile", async () => {
+  test("has its full patience again after progress", async () => {
     const later = async ({ step }: Effects, sleep: (ms: number) => Promise<void>) => {
       void step("new", () => 1);
       await sleep(25);
       await step("one", () => 1);
       return await forever();
     };
-    // It has called the step when it looks after 30 ms, and counts from there: 310 ms are not enough, and the next look is after 630.
+    // At the check after 30 ms it has called the step, and counts from there: 310 ms are not enough, and the next
+    // check is after 630.
     const stuck = await changed(later, 300 / 12);
     const { end, lookedMs } = await looks(stuck);
     expect(end).toMatchObject({ type: "diverged", error: { data: { recorded: "step:two, ask:go (not called again)" } } });
     expect(lookedMs.reduce((sum, ms) => sum + ms)).toBe(630);
   });
 
-  test("waits without end for what was called behind an await of something outside ctx, and says so when it is stopped", async () => {
+  test("waits indefinitely for a call after an await of something outside ctx, and says so when it is stopped", async () => {
     const late = async ({ step }: Effects) => {
       await systemClock.idle();
-      // It waits for the run to be live, which never comes: nothing is noted of it.
+      // It waits for the run to be live, which never happens, so nothing is noted of it.
       return { ...((await step("new", () => 1)) as object) };
     };
     const { task, hand } = await changed(late, 1);
@@ -125,7 +126,7 @@ describe("a run that is stuck", () => {
     });
   });
 
-  test("that has done nothing new says so when it is stopped, and hands on why", async () => {
+  test("that has done nothing new says so when it is stopped, and passes the reason on", async () => {
     let told: AbortSignal | undefined;
     const { task } = await changed(({ signal }) => ((told = signal), forever()), 1);
     const stop = new AbortController();
@@ -138,7 +139,7 @@ describe("a run that is stuck", () => {
     expect(getEventListeners(stop.signal, "abort")).toStrictEqual([]);
   });
 
-  test("on work of its own alone has all the time of the run, and nobody looks", async () => {
+  test("has the run's whole time for its own work, and does not look", async () => {
     const { task, hand } = await changed(async ({ step, ask, random, uuid }, sleep) => {
       random();
       uuid();
@@ -155,7 +156,7 @@ describe("a run that is stuck", () => {
     expect(await end).toMatchObject({ type: "returned", result: { done: true } });
   });
 
-  test("that has passed a recorded decision without a word is of older code, and says which", async () => {
+  test("that has silently passed a recorded decision belongs to older code, and names the decision", async () => {
     const stuck = await changed(() => forever(), 10);
     stuck.task.journal.set("patch:other-way", { digest: "", calledAt: "0", outcome: { type: "value", value: true } });
     const { end, lookedMs } = await looks(stuck);
@@ -178,7 +179,7 @@ describe("a run that is stuck", () => {
     ["an event that is open", ({ event }) => event("open", { type: "event", schema: {} }), "the end of the handler"],
     ["a call that is open", ({ callTool }) => callTool("open", { tool: "t", arguments: {} }), "the end of the handler"],
     ["a step that is recorded", ({ step }) => step("one", () => 1), "the end of the handler"],
-  ])("names the first thing that no record tells of: %s", async (what, call, found) => {
+  ])("names the first thing that is not recorded: %s", async (what, call, found) => {
     const task = subject(
       async ({ step, ask, event, callTool }) => {
         await Promise.all([
@@ -203,7 +204,7 @@ describe("a run that is stuck", () => {
 });
 
 describe("the end of a run", () => {
-  test("an aborted run ends at once and has no effects any more (R5)", async () => {
+  test("an aborted run ends at once and has no more effects (R5)", async () => {
     const stop = new AbortController();
     const gate = Promise.withResolvers<void>();
     let after = "nothing";
@@ -228,7 +229,7 @@ describe("the end of a run", () => {
     expect(await task.run()).toMatchObject({ type: "threw", error: new Error("at once") });
   });
 
-  test("that was to stop before it began is over, without a call of the handler", async () => {
+  test("a run that was stopped before it began ends without calling the handler", async () => {
     let called = false;
     const task = subject(async () => {
       called = true;
@@ -243,7 +244,7 @@ describe("the end of a run", () => {
     ["restarted", ({ restart }) => restart({}), "ended"],
     ["parked", async ({ ask }) => ({ ...(await ask("a", form("?"))) }), "ended"],
     ["threw", () => Promise.reject(new Error("no")), "failed"],
-  ])("(%s) tells what is still in flight why", async (type, handler, why) => {
+  ])("(%s) tells work in flight the reason", async (type, handler, why) => {
     let signal: AbortSignal | undefined;
     const task = subject((effects) => {
       ({ signal } = effects);
@@ -256,10 +257,10 @@ describe("the end of a run", () => {
   });
 
   const scope = createScope();
-  /** What the worker tells of errors that nobody caught (apps/worker/stray-errors.ts). */
+  /** Passes stray errors as the worker does (apps/worker/stray-errors.ts). */
   const strays = () => straysOf(scope.get());
 
-  test("is not that of a promise that was rejected and that somebody has handled after all", async () => {
+  test("does not fail because of a rejected promise that is handled after all", async () => {
     const task = subject(async () => {
       const promise = {};
       strays()?.rejected(promise, new Error("lost"));
@@ -308,7 +309,7 @@ describe("the end of a run", () => {
       "a callback threw",
       new Error("thrown"),
     ],
-  ])("is the end of a task in which %s failed unheard, by name", async (_, handler, message, cause) => {
+  ])("fails the task by name if %s failed unhandled", async (_, handler, message, cause) => {
     const task = subject(handler);
     task.wire({ scope });
     const end = await task.run();
@@ -316,7 +317,7 @@ describe("the end of a run", () => {
     expect((end as { error: Error }).error.cause).toStrictEqual(cause);
   });
 
-  test("leaves no timer, also where it throws since nothing can be recorded", async () => {
+  test("leaves no timer, even if it throws because nothing can be recorded", async () => {
     const hand = createHandClock();
     const task = subject(async ({ sleep, step }) => {
       await Promise.all([sleep("nap", 500), step("one", () => 1)]);
@@ -329,7 +330,7 @@ describe("the end of a run", () => {
     expect(hand.sleeping()).toStrictEqual([]);
   });
 
-  test("has what was in flight and came to its result, as arrived then, and nothing of what failed", async () => {
+  test("returns results that completed in flight, as arrived then, and no failures", async () => {
     const begun = Promise.withResolvers<void>();
     const task = subject(async ({ step }) => {
       const stopped = (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
@@ -361,7 +362,7 @@ describe("the end of a run", () => {
     });
   });
 
-  describe("that is stopped waits five seconds", () => {
+  describe("a stopped run waits five seconds", () => {
     const passed = async (hand: ReturnType<typeof createHandClock>, end: Promise<unknown>, ms: number) => {
       for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
       await hand.pass(ms);
@@ -369,7 +370,7 @@ describe("the end of a run", () => {
       return await Promise.race([end, Promise.resolve("not yet")]);
     };
 
-    test("for work that does not heed its signal", async () => {
+    test("for work that ignores its signal", async () => {
       const begun = Promise.withResolvers<void>();
       const task = subject(async ({ step }) => {
         await step("deaf", () => (begun.resolve(), forever()));
@@ -384,7 +385,7 @@ describe("the end of a run", () => {
       expect(await passed(hand, end, 1)).toStrictEqual({ type: "aborted", entries: [] });
     });
 
-    test("for work that does not heed its signal, from then on where the handler had come to its end before", async () => {
+    test("for work that ignores its signal, counted from the stop if the handler had already ended", async () => {
       const begun = Promise.withResolvers<void>();
       const task = subject(async ({ step }) => {
         void step("deaf", () => (begun.resolve(), forever()));
@@ -415,19 +416,19 @@ describe("the end of a run", () => {
       expect(task.journal.size).toBe(0);
     });
 
-    test("for a write that is on its way, and no longer: what rests on it is left", async () => {
+    test("for a write in progress, and no longer: results that depend on it are dropped", async () => {
       const { hand, end, stop } = await writing();
       stop.abort();
       expect(await passed(hand, end, 4_999)).toBe("not yet");
       expect(await passed(hand, end, 1)).toStrictEqual({ type: "aborted", entries: [] });
     });
 
-    /** A run whose first write is on its way, and which has read the time since. */
+    /** A run whose first write is in progress, and which has read the time since. */
     async function writing() {
       const write = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
       const task = subject(async ({ now, step, signal }) => {
-        // It throws when it is stopped: that comes too late to end the run, and takes nothing of what is handed in.
+        // It throws when it is stopped, too late to end the run, and does not affect the entries that are returned.
         const fails = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
         await Promise.all([step("one", () => 1), begun.promise.then(() => now("read")), fails]);
         return {};
@@ -441,7 +442,7 @@ describe("the end of a run", () => {
     }
   });
 
-  test("leaves nothing to what is called behind it: no token, and no answer", async () => {
+  test("and gives nothing to later calls: no token, and no answer", async () => {
     let effects: Effects | undefined;
     const task = subject(async (given) => {
       effects = given;

@@ -1,4 +1,4 @@
-/** Steps, and calls of other tools: what is done once, in which order it is written, and what it waits for. */
+/** Steps, and calls of other tools: what happens once, in which order it is written, and what it waits for. */
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
@@ -8,12 +8,12 @@ import { accept, askKeys, form, subject } from "./replay.fixture.ts";
 import type { JsonObject } from "./task.ts";
 
 describe("steps", () => {
-  test("a result that nests as deep as may be stored is recorded; one level more fails the step, and the work is not done again", async () => {
+  test("a result at the maximum depth is recorded; one level more fails the step, and its work is not repeated", async () => {
     const nested = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as JsonObject;
     let done = 0;
     const task = subject(async ({ step, ask }) => {
       await step("deep", () => nested(1_000));
-      // JSON.stringify takes this, and what records it does not.
+      // JSON.stringify accepts this depth, but recording does not.
       const failure = await step("deeper", () => ((done += 1), nested(2_900))).catch((error: unknown) => error);
       const limit = await step("limit", () => nested(1_001)).catch((error: unknown) => error);
       await ask("go", form("?"));
@@ -26,7 +26,7 @@ describe("steps", () => {
     expect(task.failures.map(({ error }) => error)).toMatchObject([{ code: "NOT_SERIALIZABLE" }, { code: "NOT_SERIALIZABLE" }]);
   });
 
-  test("a recorded step is not done again and returns what it returned (R1)", async () => {
+  test("a recorded step does not run again and returns what it returned (R1)", async () => {
     let done = 0;
     const task = subject(async ({ ask, step }) => {
       const held = await step("hold", () => ({ table: (done += 1), at: new Date(0) }));
@@ -44,7 +44,7 @@ describe("steps", () => {
     expect(await task.run()).toMatchObject({ result: { type: "string" } });
   });
 
-  test("a step that cannot be recorded is no failure that a handler sees: the run throws, and the next one continues (R6)", async () => {
+  test("a step that cannot be recorded is not a failure for the handler: the run throws, and the next one continues (R6)", async () => {
     const seen: unknown[] = [];
     const task = subject(async (effects) => {
       try {
@@ -58,7 +58,7 @@ describe("steps", () => {
 
     task.loseStore(away);
     await expect(task.run()).rejects.toBe(away);
-    expect(seen).toEqual([]); // neither its failure nor its result: nothing follows from what is not recorded
+    expect(seen).toEqual([]); // neither its failure nor its result: nothing may follow from an unrecorded step
 
     task.loseStore(undefined);
     expect(await task.run()).toMatchObject({ type: "returned" });
@@ -87,10 +87,10 @@ describe("steps", () => {
     slow.resolve(1);
     expect(askKeys(await end)).toEqual(["size"]);
     expect(task.journal.has("step:slow")).toBe(true);
-    expect(told).toEqual([false]); // nobody asked it to stop
+    expect(told).toEqual([false]); // it was not asked to stop
   });
 
-  test("a run does not park while the result of a step is being written: what follows from it parks along", async () => {
+  test("a run does not park while the result of a step is being written: asks that follow from it park along", async () => {
     const task = subject(async ({ ask, step }) => {
       await Promise.all([ask("go", form("?")), step("one", () => 1).then(() => ask("next", form("?")))]);
       return {};
@@ -103,7 +103,7 @@ describe("steps", () => {
     expect(askKeys(await task.run())).toEqual(["go", "next"]);
   });
 
-  test("a step behind an await of something outside ctx is written before its work, and done again by a run that finds no more (R3)", async () => {
+  test("a step after an await of something outside ctx is written before its work, and repeated by a run that finds no more (R3)", async () => {
     const found: unknown[] = [];
     const dies = new AbortController();
     const task = subject(async ({ step }) => {
@@ -124,7 +124,7 @@ describe("steps", () => {
     expect(task.journal.get("step:charge")?.outcome).toEqual({ type: "value" });
   });
 
-  test("a result is as large as a stored value may be, and not one character larger", async () => {
+  test("a result may be as large as a stored value, and not one character larger", async () => {
     const result = async (characters: number) => {
       const task = subject(async ({ step }) => ({ text: (await step("write", () => "x".repeat(characters))) ?? null }), {
         storedValueMax: 30,
@@ -139,7 +139,7 @@ describe("steps", () => {
     });
   });
 
-  test("a step is tried again, with the same idempotency key, and fails for good after its attempts", async () => {
+  test("a step is retried with the same idempotency key, and fails for good after its attempts", async () => {
     const tries: string[] = [];
     const task = subject(async ({ step }) => {
       await step(
@@ -161,12 +161,12 @@ describe("steps", () => {
     const { error } = end as { error: StepFailed };
     expect(await task.run()).toMatchObject({ type: "threw", error: { step: "charge", message: "no money", defectId: error.defectId } });
     expect(tries).toHaveLength(3);
-    // Told of with its error while there is one, and in no replay.
+    // Reported with its error when it fails, and in no replay.
     const failed = { step: "charge", defectId: error.defectId, error: expect.objectContaining({ message: "no money" }) };
     expect(task.failures).toEqual([1, 2, 3].map((attempt) => ({ ...failed, attempt, isLast: attempt === 3 })));
   });
 
-  test("a step that waits for its next try is not tried again once the run is over", async () => {
+  test("a step that waits for its next attempt is not retried after the end of the run", async () => {
     let tries = 0;
     const failed = Promise.withResolvers<void>();
     const task = subject(async ({ step }) => {
@@ -205,7 +205,7 @@ describe("steps", () => {
     expect(tries).toBe(1);
   });
 
-  test("a try that takes too long is stopped and counts as failed", async () => {
+  test("an attempt that takes too long is stopped and counts as failed", async () => {
     const signals: AbortSignal[] = [];
     const task = subject(async ({ step }) => {
       await step(
@@ -222,7 +222,7 @@ describe("steps", () => {
     expect(signals[0]?.aborted).toBe(true);
   });
 
-  test("a result that JSON cannot hold, or that is too large, fails the step with a clear error", async () => {
+  test("a result that JSON cannot represent, or that is too large, fails the step with a clear error", async () => {
     const big = subject(async ({ step }) => ({ value: (await step("big", () => "x".repeat(100))) ?? null }), { storedValueMax: 50 });
     for (const end of [await big.run(), await big.run()])
       expect(end).toMatchObject({ type: "threw", error: { message: expect.stringContaining("102 characters"), isForCaller: true } });
@@ -231,8 +231,8 @@ describe("steps", () => {
   });
 });
 
-describe("what a side effect waits for", () => {
-  test("is that all before it is written, and then that the task is held: asked once, right before the work", async () => {
+describe("a side effect waits", () => {
+  test("until everything before it is written, and then until the task is held: checked once, right before the work", async () => {
     const order: string[] = [];
     const task = subject(async ({ step, now }) => {
       now("a");
@@ -250,7 +250,7 @@ describe("what a side effect waits for", () => {
       "one",
       "held?",
       "two",
-      // Before what is written, and before it settles.
+      // Before the write, and before it settles.
       "held?",
       "step:one",
       "held?",
@@ -260,7 +260,7 @@ describe("what a side effect waits for", () => {
     ]);
   });
 
-  test("is that the task is held: a run that has lost it does nothing, and records nothing of a step from outside", async () => {
+  test("until the task is held: a run that has lost it does nothing, and records nothing of a step from outside", async () => {
     const stop = new AbortController();
     let ran = false;
     const task = subject(async ({ step }) => {
@@ -303,14 +303,14 @@ describe("a call of another tool", () => {
   test.each([
     ["another error", new Error("away")],
     ["an error that says nothing of it", new ParleyError("NOT_SERIALIZABLE", "no")],
-  ])("that comes to %s has not happened: the run throws", async (_, error) => {
+  ])("that returns %s has not happened: the run throws", async (_, error) => {
     const task = subject(calling);
     task.wire({ startChild: () => Promise.reject(error) });
     await expect(task.run()).rejects.toBe(error);
     expect(task.journal.size).toBe(0);
   });
 
-  test("is made when all before it is written and the task is held, and is then open", async () => {
+  test("is made when everything before it is written and the task is held, and is then open", async () => {
     const order: string[] = [];
     const task = subject(async (effects) => {
       effects.now("a");
@@ -328,7 +328,7 @@ describe("a call of another tool", () => {
   test.each([
     [[], ["call:sub"]],
     [["go"], ["go", "call:sub"]],
-  ])("keeps the run from parking until its child is there, also where %j is open", async (asked, open) => {
+  ])("keeps the run from parking until its child exists, even if %j is open", async (asked, open) => {
     const task = subject(async (effects) => {
       await Promise.all([...asked.map((name) => effects.ask(name, form("?"))), calling(effects)]);
       return {};
@@ -341,7 +341,7 @@ describe("a call of another tool", () => {
     expect(askKeys(await task.run())).toStrictEqual(open);
   });
 
-  test("is made behind the answer that it follows from, which is written first", async () => {
+  test("is made after the answer that it follows from, which is written first", async () => {
     const order: string[] = [];
     const task = subject(async (effects) => {
       await effects.ask("go", form("?"));
@@ -357,7 +357,7 @@ describe("a call of another tool", () => {
     expect(order).toStrictEqual(["ask:go", "call:sub"]);
   });
 
-  test("that is given up at once makes no child", async () => {
+  test("that is withdrawn at once creates no child", async () => {
     const task = subject(async ({ callTool }) => {
       const stop = new AbortController();
       const called = callTool("sub", { tool: "other", arguments: {} }, { signal: stop.signal });

@@ -1,4 +1,4 @@
-/** A handler that is run again and again: questions, facts, and what it may not do differently. */
+/** A handler that runs again and again: questions, facts, and what it must not do differently. */
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
@@ -9,14 +9,14 @@ import type { Settings } from "./settings.ts";
 import type { JsonObject } from "./task.ts";
 
 describe("asks", () => {
-  test("a run parks at an open ask and continues behind it once it is answered", async () => {
+  test("a run parks at an open ask and continues after it once it is answered", async () => {
     const task = subject(async ({ ask }) => ({ answer: { ...(await ask("size", form("How many?"))) } as JsonObject }));
     expect(askKeys(await task.run())).toEqual(["size"]);
     task.answer("size", accept(4));
     expect(await task.run()).toMatchObject({ type: "returned", result: { answer: { action: "accept", content: { n: 4 } } } });
   });
 
-  test("asks that are put together park together, and each finds its own answer (I4)", async () => {
+  test("asks that are made together park together, and each finds its own answer (I4)", async () => {
     const task = subject(async ({ ask }) => {
       const [a, b] = await Promise.all([ask("a", form("A?")), ask("b", form("B?"))]);
       return { a: a as unknown as JsonObject, b: b as unknown as JsonObject };
@@ -58,7 +58,7 @@ describe("asks", () => {
     expect(seen).toBe("nothing");
   });
 
-  test("a name that is used again gets an occurrence number, the same on every replay", async () => {
+  test("a repeated name gets an occurrence number, the same on every replay", async () => {
     const task = subject(async ({ ask }) => {
       for (let round = 0; round < 3; round += 1) await ask("round", form(`Round ${round}?`));
       return {};
@@ -70,7 +70,7 @@ describe("asks", () => {
     expect(askKeys(await task.run())).toEqual(["round#3"]);
   });
 
-  test("a fitting reply that came with the call is taken without asking; one that does not fit is asked", async () => {
+  test("a valid early reply is taken without asking; an invalid one is ignored and the question is asked", async () => {
     const handler = async ({ ask }: Effects) => ({ n: (await ask("size", form("?"))) as unknown as JsonObject });
     expect(await subject(handler, {}, { size: { action: "accept", content: { n: 5 } } }).run()).toMatchObject({
       type: "returned",
@@ -91,7 +91,7 @@ describe("asks", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { got: expected } });
   });
 
-  test("an ask that timed out under the policy fail ends the run past every catch", async () => {
+  test("an ask that times out with the policy fail ends the run without reaching any catch", async () => {
     const task = subject(async ({ ask }) => {
       await ask("size", form("?"), { onTimeout: "fail" }).catch(() => undefined);
       return {};
@@ -101,7 +101,7 @@ describe("asks", () => {
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "ASK_TIMEOUT" } });
   });
 
-  test("an ask that the client cannot be put says so; a default for its timeout stands in only where the deployment wants it", async () => {
+  test("an ask that the client cannot handle says so; its timeout default replaces it only if the deployment wants that", async () => {
     const withDefault = async ({ ask }: Effects) => ({
       answer: (await ask("size", form("How many?"), { onTimeout: { default: { n: 2 } } })) as unknown as JsonObject,
     });
@@ -123,7 +123,7 @@ describe("asks", () => {
     });
   });
 
-  test("a name that is not allowed is refused with what is", async () => {
+  test("an invalid name is refused with the allowed ones", async () => {
     const task = subject(async ({ ask }) => ({ got: (await ask("Wie viele?", form("?"))) as unknown as JsonObject }));
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "INVALID_NAME" } });
   });
@@ -138,14 +138,14 @@ describe("divergence (I4, R2)", () => {
     expect(await task.run()).toMatchObject({ type: "diverged", error: { code: "REPLAY_DIVERGED" } });
   });
 
-  test("a changed open question is not put under the old one's name", async () => {
+  test("a changed open question is not asked under the old one's name", async () => {
     const task = subject(async ({ ask }) => ({ got: (await ask("size", form("A?"))) as unknown as JsonObject }));
     await task.run();
     task.deploy(async ({ ask }) => ({ got: (await ask("size", form("B?"))) as unknown as JsonObject }));
     expect(await task.run()).toMatchObject({ type: "diverged" });
   });
 
-  test("a new step in place of a recorded one is not run", async () => {
+  test("a new step in place of a recorded one does not run", async () => {
     const task = subject(async ({ ask, step }) => {
       await step("hold", () => 1);
       await ask("size", form("?"));
@@ -164,7 +164,7 @@ describe("divergence (I4, R2)", () => {
     expect(ran).toBe(false);
   });
 
-  test("a branch that awaits something of its own before its recorded step is no divergence", async () => {
+  test("a branch that awaits something of its own before its recorded step has not diverged", async () => {
     let calls = 0;
     const handler = async ({ ask, step }: Effects) => {
       const own = async () => {
@@ -187,7 +187,7 @@ describe("divergence (I4, R2)", () => {
   });
 });
 
-describe("what cannot be kept", () => {
+describe("a value that cannot be stored", () => {
   const large = "x".repeat(40);
   const token = `0-task.paid.${"t".repeat(43)}`;
   const limit = (what: string) => `${what} has 42 characters of JSON; the limit is 30 (PARLEY_STORED_VALUE_MAX)`;
@@ -217,14 +217,14 @@ describe("what cannot be kept", () => {
     task.wire({ tokenOf: () => ({ token, url: "" }) });
     const end = await task.run();
     const { error } = end as { readonly error?: ParleyError };
-    // A step that failed is known by its message alone.
+    // A failed step is recorded by its message alone.
     const codes = { limit: "TOO_LARGE", plain: "NOT_SERIALIZABLE", token: "EVENT_TOKEN_MISPLACED" };
     const code = Object.entries(codes).find(([word]) => message.includes(word))?.[1];
     expect([end.type, error?.message, error?.code]).toStrictEqual(["threw", message, message.includes("of step") ? undefined : code]);
     if (error?.code === "NOT_SERIALIZABLE") expect(error.cause).toBeInstanceOf(TypeError);
   });
 
-  test("is no text that only looks like a token, where none was given out", async () => {
+  test("is not a text that merely looks like a token, if none was issued", async () => {
     const task = subject(async ({ step, status }) => {
       status(token);
       return { text: (await step("s", () => token)) ?? null };
@@ -233,11 +233,11 @@ describe("what cannot be kept", () => {
   });
 });
 
-describe("time, chance and reports", () => {
+describe("time, random values and reports", () => {
   test.each<[string, (effects: Effects) => unknown]>([
     ["now:t", ({ now }) => now("t")],
     ["patch:t", ({ patched }) => patched("t")],
-  ])("what was recorded of %s behind an await of something outside ctx lets the run continue as it is called again", async (id, call) => {
+  ])("the record of %s after an await of something outside ctx lets the run continue once it is called again", async (id, call) => {
     const task = subject(async (effects) => {
       const outside = async () => {
         await systemClock.sleep(1);
@@ -269,7 +269,7 @@ describe("time, chance and reports", () => {
     expect(new Set(seen[0] as unknown[]).size).toBe(4);
   });
 
-  test("a long sleep parks and is over when its recorded end has passed", async () => {
+  test("a long sleep parks and ends when its recorded end has passed", async () => {
     const task = subject(async ({ sleep }) => {
       await sleep("cool-down", 60_000);
       return {};
@@ -290,7 +290,7 @@ describe("time, chance and reports", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { done: true } });
   });
 
-  test("which sleep is short is a setting: at the limit it stays, one beyond parks", async () => {
+  test("the length of a short sleep is a setting: at the limit it stays, one beyond parks", async () => {
     const sleeps = async (ms: number) => {
       const task = subject(
         async ({ sleep }) => {
@@ -306,7 +306,7 @@ describe("time, chance and reports", () => {
     expect(await sleeps(21)).toBe("parked");
   });
 
-  test("reports are sent in order, once: replay does not repeat them", async () => {
+  test("reports are sent in order, once, and not repeated by replay", async () => {
     const task = subject(async ({ ask, report, status }) => {
       report({ type: "progress", progress: 1 });
       status("asking");
@@ -322,7 +322,7 @@ describe("time, chance and reports", () => {
   });
 });
 
-test("a handler has what the run was given: who answered, what was left on a page, and a word to the caller at once", async () => {
+test("a handler has what the run was given: who answered, deposits, and immediate responses", async () => {
   const task = subject(async ({ ask, answeredBy, deposit, immediateResponse }) => {
     immediateResponse("One moment.");
     await ask("go", form("?"));
@@ -334,7 +334,7 @@ test("a handler has what the run was given: who answered, what was left on a pag
   expect(task.reports).toStrictEqual([{ items: [], immediateResponse: "One moment." }]);
 });
 
-test("each call of the handler is told of, by the key of its entry", async () => {
+test("each call of the handler is reported with the key of its entry", async () => {
   const called: string[] = [];
   const task = subject(async ({ step, uuid, ask }) => {
     uuid();
@@ -347,7 +347,7 @@ test("each call of the handler is told of, by the key of its entry", async () =>
   expect(called).toStrictEqual(["uuid:uuid", "step:one", "ask:size"]);
 });
 
-test("a branch by a wrong name, or whose work throws at once, is a promise that is rejected", async () => {
+test("a branch with an invalid name, or whose work throws at once, is a rejected promise", async () => {
   const task = subject(async ({ branch }) => {
     const wrong = await branch("no name", async () => "never").catch((error: ParleyError) => error.code);
     const thrown = await branch("a", (): Promise<string> => {

@@ -12,14 +12,14 @@ const requests = [form, url, sampling, roots];
 const completion = { role: "assistant", content: { type: "text", text: "Paris." }, model: "m" };
 
 describe("a client's reply", () => {
-  test.each(requests)("to $type may say no, in the same words for every kind", (request) => {
+  test.each(requests)("to $type may decline, in the same words for every kind", (request) => {
     for (const action of ["decline", "cancel"] as const) {
       expect(readReply(request, { action, content: { n: 1 }, _meta: {} }, validate)).toEqual({ ok: true, answer: { action } });
       expect(readReplyByShape({ action, content: { n: 1 }, _meta: {} })).toEqual([{ action }]);
     }
   });
 
-  test.each(requests)("to $type is known again by its shape, once nobody knows what was asked", (request) => {
+  test.each(requests)("to $type is recognised by its shape, once the question is no longer known", (request) => {
     const replies = [
       { action: "accept" },
       { action: "accept", content: {} },
@@ -36,7 +36,7 @@ describe("a client's reply", () => {
     expect(readReplyByShape(5)).toEqual([]);
   });
 
-  test.each(requests)("to $type is never read as what only the server writes", (request) => {
+  test.each(requests)("to $type is never read as an action that only the server writes", (request) => {
     for (const action of ["timeout", "unavailable", "reply", "closed", "ACCEPT", "", null, ["cancel"], { cancel: true }]) {
       for (const reply of [{ action }, { action, content: { n: 1 } }, { action, result: {} }, { action, result: { action } }]) {
         expect(readReply(request, reply, validate)).toMatchObject({ ok: false });
@@ -45,7 +45,7 @@ describe("a client's reply", () => {
     }
   });
 
-  test("to a form whose pattern takes long is refused by its length before any pattern is tried, at twice the limit and one beyond", () => {
+  test("to a form whose pattern is slow is refused by its length before any pattern is tried, at twice the limit and one beyond", () => {
     const mail = { type: "string", pattern: "^[^@]+@[^@]+\\.[^@]+$", maxLength: 100 };
     const request: AskRequest = {
       type: "form",
@@ -68,7 +68,7 @@ describe("a client's reply", () => {
     expect(judged).toBe(3);
   });
 
-  test("to sampling and roots is taken as it is, what travels beside it left out", () => {
+  test("to sampling and roots is taken as it is, without the message's metadata", () => {
     expect(readReply(sampling, { ...completion, _meta: { x: 1 } }, validate)).toEqual({
       ok: true,
       answer: { action: "reply", result: completion },
@@ -79,11 +79,11 @@ describe("a client's reply", () => {
   });
 });
 
-describe("a reply of the wrong shape is refused with what is wrong", () => {
+describe("a reply of the wrong shape is refused with its violations", () => {
   const { role, content, model } = completion;
   const wrong = (path: string, message: string) => ({ path, message });
 
-  test.each(requests)("to $type: no object", (request) => {
+  test.each(requests)("to $type: not an object", (request) => {
     for (const reply of [undefined, null, 5, "accept", [], [{ action: "accept" }]])
       expect(readReply(request, reply, validate)).toStrictEqual({ ok: false, violations: [wrong("", "must be an object")] });
   });
@@ -138,16 +138,16 @@ describe("a reply of the wrong shape is refused with what is wrong", () => {
     ["no block", sampling, { role, content: [], model }],
     ["no root", roots, { roots: [] }],
     ["roots with a name", roots, { roots: [{ uri: "file:///a", name: "a" }, { uri: "file:///b" }] }],
-  ])("and one that MCP allows is taken: %s", (_, request, result) => {
+  ])("and one that MCP allows is accepted: %s", (_, request, result) => {
     expect(readReply(request, result, validate)).toStrictEqual({ ok: true, answer: { action: "reply", result } });
   });
 
-  test("of a content that is none, nothing is left but that the person accepted", () => {
+  test("with unusable content counts as a bare acceptance", () => {
     expect(readReplyByShape({ action: "accept", content: 5 })).toStrictEqual([{ action: "accept" }]);
   });
 });
 
-describe("the length of a text is judged ahead of the schema", () => {
+describe("the length of a string is checked before the schema", () => {
   const given = (properties: JsonObject | undefined, content: JsonObject) => {
     const request: AskRequest = { type: "form", message: "?", schema: { type: "object", ...(properties && { properties }) } };
     return readReply(request, { action: "accept", content }, validate);
@@ -155,14 +155,14 @@ describe("the length of a text is judged ahead of the schema", () => {
   const text = "x".repeat(21);
   const accepted = (content: JsonObject) => ({ ok: true, answer: { action: "accept", content } });
 
-  test("where the field has a pattern and a limit, and by the field's own name", () => {
+  test("if the field has a pattern and a limit, under the field's own name", () => {
     expect(given({ "a~b/c": { type: "string", pattern: "^y", maxLength: 10 } }, { "a~b/c": text })).toStrictEqual({
       ok: false,
       violations: [{ path: "/content/a~0b~1c", message: "must have at most 10 characters" }],
     });
   });
 
-  test("and not where one of them is missing: then the validator has the only say", () => {
+  test("and not if one of them is missing: then only the validator decides", () => {
     expect(given({ a: { type: "string", maxLength: 10 } }, { a: text })).toStrictEqual({
       ok: false,
       violations: [{ path: "/content/a", message: "must NOT have more than 10 characters" }],

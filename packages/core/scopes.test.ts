@@ -23,7 +23,7 @@ describe("a scope", () => {
     expect(lackedScopes(held, needed)).toStrictEqual(lacked);
   });
 
-  test("of a client is all that a call takes, and lets it see no other's tasks", () => {
+  test("of a client covers a complete call, and shows no other caller's tasks", () => {
     expect(CLIENT_SCOPES).toStrictEqual(["tools:call", "tasks:read", "asks:answer"]);
     expect(lackedScopes(CLIENT_SCOPES, Object.values(SCOPES))).toStrictEqual(["admin:read"]);
   });

@@ -45,7 +45,7 @@ describe("names and titles", () => {
       "others",
       "wachtwoord, lösenord, adgangskode, salasana, jelszó, hasło, şifre, mật khẩu, kata sandi, كلمة المرور, סיסמה, รหัสผ่าน, पासवर्ड, κωδικός πρόσβασης",
     ],
-  ])("are known in %s", (_language, texts) => {
+  ])("are recognised in %s", (_language, texts) => {
     for (const text of texts.split(/,\s*/)) expect(found(text), text).toBeDefined();
   });
 
@@ -66,7 +66,7 @@ describe("names and titles", () => {
     expect(found(text)).toBeUndefined();
   });
 
-  test("say what was found", () => {
+  test("report the match", () => {
     expect(secretNames().find({ name: "field1", title: "Your access token" })).toEqual({ in: "title", words: "access token" });
     expect(secretNames().find({ name: "field1", title: "New pin" })).toEqual({ in: "title", words: "pin" });
     expect(secretNames().find({ name: "dbPassword", title: "Password" })).toEqual({ in: "name", words: "password" });
@@ -74,7 +74,7 @@ describe("names and titles", () => {
   });
 });
 
-describe("what is found is the whole phrase", () => {
+describe("the match is the whole phrase", () => {
   test.each([
     ["número de seguridad social", "seguridad social"],
     ["Número de la tarjeta", "numero de la tarjeta"],
@@ -83,25 +83,25 @@ describe("what is found is the whole phrase", () => {
     ["DBPassword", "password"],
     ["businessPassword", "password"],
     ["密码和长度", "密码和长度"],
-  ])("of %s it is %s", (text, words) => {
+  ])("for %s it is %s", (text, words) => {
     expect(found(text)).toBe(words);
   });
 });
 
-describe("what is about a secret", () => {
-  test.each(["Name of the password", "Length of your password", "passwordLength"])("is none: %s", (text) => {
+describe("something about a secret", () => {
+  test.each(["Name of the password", "Length of your password", "passwordLength"])("is not a secret: %s", (text) => {
     expect(found(text)).toBeUndefined();
   });
 
   test.each([
-    // About the account, and then the secret.
+    // Something about the account, and then the secret.
     "Name of the account and password",
-    // No "of" between them, though one stands elsewhere.
+    // "of" does not connect them, although it occurs elsewhere.
     "Type the password of the account",
-    // About nothing that is said of secrets.
+    // No such word is about a secret.
     "Confirmation of the password",
     "the password",
-  ])("is only what says so: %s", (text) => {
+  ])("must say so: %s", (text) => {
     expect(found(text)).toBe("password");
   });
 });
@@ -124,7 +124,7 @@ describe("descriptions", () => {
     "不同的密码",
     "パスワードを入力してください",
     "Введите пароль",
-  ])("that ask for a secret are found: %s", (description) => {
+  ])("that ask for a secret are recognised: %s", (description) => {
     expect(described(description)).toMatchObject({ in: "description" });
   });
 
@@ -149,13 +149,13 @@ describe("descriptions", () => {
     "Click on the map to drop a pin",
     "パスワードは入力しないでください",
     "Не вводите пароль",
-  ])("that do not are left alone: %s", (description) => {
+  ])("that do not are ignored: %s", (description) => {
     expect(described(description)).toBeUndefined();
   });
 });
 
 describe("a deployment's own phrases", () => {
-  test("are found beside the built-in ones, as words or within scripts that have no blanks between them", () => {
+  test("are recognised besides the built-in ones, as words or within scripts without spaces", () => {
     const more = ["Kundengeheimnis", "vault code", "密语"];
     for (const text of ["kundengeheimnis", "Vault-Code", "vaultCode", "newVaultCode", "密语", "我的密语"])
       expect(found(text, more), text).toBeDefined();
@@ -164,19 +164,19 @@ describe("a deployment's own phrases", () => {
     expect(secretNames(["vault code"]).find({ name: "x", description: "Enter the vault code" })).toMatchObject({ in: "description" });
   });
 
-  test("are allowed with a minus before them", () => {
+  test("are allowed with a leading minus", () => {
     const more = ["-token", "-credit card number", "-pin code"];
     for (const text of ["token", "rewardToken", "creditCardNumber", "PIN code"]) expect(found(text, more), text).toBeUndefined();
     for (const text of ["creditCard", "pin", "tokenPassword"]) expect(found(text, more), text).toBeDefined();
   });
 
-  test("are taken as parts of a word only if they are one word of a script without blanks", () => {
+  test("match parts of a word only if they are one word of a script without spaces", () => {
     expect(found("vaulted", ["vault"])).toBeUndefined();
     expect(found("密语", ["密语 代码"])).toBeUndefined();
     expect(found("密语 代码", ["密语 代码"])).toBe("密语 代码");
   });
 
-  test("with a minus before them are looked for nowhere, and without one allow nothing", () => {
+  test("with a leading minus are never matched, and without one allow nothing", () => {
     expect(found("我的密语", ["-密语"])).toBeUndefined();
     expect(found("pin", ["TPIN"])).toBe("pin");
   });
@@ -189,7 +189,7 @@ describe("a deployment's own phrases", () => {
   });
 });
 
-test("a long text is judged in time that grows with it alone", () => {
+test("a long text is judged in linear time", () => {
   const began = performance.now();
   expect(found(`${"a".repeat(100_000)}${"A b".repeat(50_000)}`)).toBeUndefined();
   expect(performance.now() - began).toBeLessThan(2_000);

@@ -41,13 +41,13 @@ describe("the task state machine", () => {
     expect(apply(answered, { type: "answered", key: "a" })).toEqual({ ok: false, reason: "not_open" });
   });
 
-  test("an ask that is withdrawn is as closed as an answered one (I3)", () => {
+  test("a withdrawn ask is as closed as an answered one (I3)", () => {
     const withdrawn = after({ type: "asked", ask: ask("a") }, { type: "withdrawn", key: "a" });
     expect(withdrawn).toEqual({ status: "working", asks: [] });
     expect(apply(withdrawn, { type: "answered", key: "a" })).toEqual({ ok: false, reason: "not_open" });
   });
 
-  test("a task that begins again asks nothing (I3)", () => {
+  test("a restarted task has no open ask (I3)", () => {
     expect(after({ type: "asked", ask: ask("a") }, { type: "asked", ask: ask("b") }, { type: "restarted" })).toEqual({
       status: "working",
       asks: [],

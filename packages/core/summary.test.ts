@@ -8,12 +8,12 @@ const task: Task = { id: "0-1", call, status: "working", revision: 1, run: 0, ge
 const short = { id: "0-1", ...facts, status: "working", updatedAtMs: 2 };
 
 describe("the summary of a task", () => {
-  test("has what a list shows, and leaves out what is not said", () => {
+  test("has what a list shows, and omits what is absent", () => {
     expect(summaryOf(task)).toStrictEqual(short);
     expect(summaryOf({ ...task, outcome: { type: "result", result: {} } })).toStrictEqual(short);
   });
 
-  test("has its tenant, its time, its message and its problem where there are any", () => {
+  test("has its tenant, its time, its message and its problem if present", () => {
     const outcome: Outcome = { type: "error", error: { code: 1, message: "" } };
     const full: Task = { ...task, call: { ...call, tenant: "acme" }, expiresAtMs: 4, message: "", outcome };
     expect(summaryOf(full)).toStrictEqual({ ...short, tenant: "acme", expiresAtMs: 4, message: "", problem: "" });
@@ -37,7 +37,7 @@ describe("the problem", () => {
     expect(problemOf(outcome as Outcome)).toBe(problem);
   });
 
-  test("is cut to what lists keep", () => {
+  test("is cut to the length that lists keep", () => {
     const long = "x".repeat(PROBLEM_CHARS + 1);
     expect(problemOf({ type: "error", error: { code: 1, message: long } })).toBe("x".repeat(1_000));
     expect(problemOf(no([text(long)]))).toBe("x".repeat(1_000));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { turns } from "./turns.ts";
 
-test("so many are at work at once and no more, in the order in which they came, and one that fails passes its turn on", async () => {
+test("a bounded number runs at once, the others in order of arrival, and one that fails passes its turn on", async () => {
   const turn = turns(3);
   const began: number[] = [];
   const works = Array.from({ length: 8 }, () => Promise.withResolvers<number>());

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemoryClaims } from "./claims.ts";
 
-test("a claim is one holder's, who may take it again, until it is given up or its time is over", async () => {
+test("a claim belongs to one holder, who may take it again, until it is released or expires", async () => {
   const { clock, stand } = createHandClock();
   const claims = createMemoryClaims({ clock });
   const take = (holder: string, ms: number) => claims.take("refresh", holder, ms);

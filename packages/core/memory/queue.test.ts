@@ -4,7 +4,7 @@ import type { RunRef } from "../ports.ts";
 import { createMemoryQueue } from "./queue.ts";
 
 describe("the queue in memory", () => {
-  test("hands out a run that an answer overtook while the job that the answer added too early is at work, and once", async () => {
+  test("hands out a run that an answer overtook while the job that the answer added too early is active, and only once", async () => {
     const queue = createMemoryQueue();
     const refusing = Promise.withResolvers<void>();
     const run = vi.fn(async (_ref: RunRef) => undefined as void).mockImplementationOnce(() => refusing.promise);
@@ -24,7 +24,7 @@ describe("the queue in memory", () => {
     expect(queue.waiting).toEqual([]);
   });
 
-  test("hands out runs in their order, so many at once, and the next as one ends, however it ends", async () => {
+  test("hands out runs in order, a bounded number at once, and the next when one ends, however it ends", async () => {
     const queue = createMemoryQueue();
     const ends: PromiseWithResolvers<void>[] = [];
     const begun: string[] = [];
@@ -44,7 +44,7 @@ describe("the queue in memory", () => {
       ["c", 1],
     ] as const)
       await queue.add({ taskId, run });
-    // Known while it waits and while it is at work.
+    // Known while it waits and while it is active.
     for (const run of [1, 2]) await queue.add({ taskId: "a", run });
     await systemClock.idle();
     expect([begun, queue.waiting]).toStrictEqual([
@@ -57,7 +57,7 @@ describe("the queue in memory", () => {
     ends[1]?.reject(new Error("broken"));
     await systemClock.idle();
     expect(begun).toStrictEqual(["a.1", "a.2", "b.1"]);
-    // What has ended may be added again.
+    // A run that has ended may be added again.
     await queue.add({ taskId: "a", run: 2 });
     ends[0]?.resolve();
     ends[2]?.resolve();

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createMemoryWakeUps } from "./wake-ups.ts";
 
 describe("wake-ups in memory", () => {
-  test("reach everybody who watches the task, once for each time that they watch, behind the change", async () => {
+  test("reach everyone who watches the task, once per watch, after the change", async () => {
     const wakeUps = createMemoryWakeUps();
     const woken: string[] = [];
     const wake = () => void woken.push("a");
@@ -22,7 +22,7 @@ describe("wake-ups in memory", () => {
     expect(woken).toStrictEqual(["a", "a", "a"]);
   });
 
-  test("know a task for as long as somebody watches it", async () => {
+  test("know a task as long as it is watched", async () => {
     const wakeUps = createMemoryWakeUps();
     const [first, second] = [await wakeUps.watch("a", () => undefined), await wakeUps.watch("a", () => undefined)];
     expect([wakeUps.isWatched("a"), wakeUps.isWatched("b")]).toStrictEqual([true, false]);
@@ -30,13 +30,13 @@ describe("wake-ups in memory", () => {
     expect(wakeUps.isWatched("a")).toBe(true);
     second();
     expect(wakeUps.isWatched("a")).toBe(false);
-    // Those who stopped before do not stop those who came later.
+    // Watchers that stopped earlier do not stop later ones.
     await wakeUps.watch("a", () => undefined);
     second();
     expect(wakeUps.isWatched("a")).toBe(true);
   });
 
-  test("announce to those who listen, until they stop, behind the one who announces", async () => {
+  test("reach those who listen for announcements, until they stop, after the announcer has continued", async () => {
     const wakeUps = createMemoryWakeUps();
     const heard: unknown[] = [];
     const hear = (announcement: unknown) => void heard.push(announcement);

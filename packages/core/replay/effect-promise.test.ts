@@ -1,9 +1,9 @@
-/** A promise that knows whether anybody listens to it. */
+/** A promise that knows whether its rejection is handled. */
 import { describe, expect, test } from "vitest";
 import { EffectPromise, forever, pendingEffect } from "./effect-promise.ts";
 
 describe("the promise of an effect", () => {
-  test("is not heard until somebody reacts to it, in any way", async () => {
+  test("counts as unhandled until a reaction of any kind is attached", async () => {
     const ways: ((promise: Promise<unknown>) => unknown)[] = [
       (promise) => promise.then(() => undefined),
       (promise) => promise.catch(() => undefined),
@@ -21,7 +21,7 @@ describe("the promise of an effect", () => {
     }
   });
 
-  test("settles as it was told to, once", async () => {
+  test("settles as told, once", async () => {
     const { promise, resolve, reject } = pendingEffect<number>();
     resolve(1);
     reject(new Error("late"));
@@ -31,19 +31,19 @@ describe("the promise of an effect", () => {
     await expect(failed.promise).rejects.toStrictEqual(new Error("no"));
   });
 
-  test("leads to ordinary promises", () => {
+  test("derives ordinary promises", () => {
     const { promise } = pendingEffect<number>();
     expect(promise).toBeInstanceOf(EffectPromise);
     expect(promise.then(() => 1)).not.toBeInstanceOf(EffectPromise);
   });
 
-  test("that is rejected while nobody listens is no unhandled rejection", async () => {
+  test("that is rejected without a reaction causes no unhandled rejection", async () => {
     const seen: unknown[] = [];
     const listen = (error: unknown) => void seen.push(error);
     process.on("unhandledRejection", listen);
     try {
       pendingEffect().reject(new Error("not looked at yet"));
-      // Node.js tells of unhandled rejections at the end of the turn.
+      // Node.js reports unhandled rejections at the end of the turn.
       await new Promise((resolve) => setImmediate(resolve));
       expect(seen).toStrictEqual([]);
     } finally {
@@ -52,7 +52,7 @@ describe("the promise of an effect", () => {
   });
 });
 
-test("forever does not settle", async () => {
+test("for never does not settle", async () => {
   const turn = new Promise((resolve) => setImmediate(() => resolve("the turn is over")));
   expect(await Promise.race([forever(), turn])).toBe("the turn is over");
 });

@@ -4,7 +4,7 @@ import { accept, askKeys, form, subject } from "../replay.fixture.ts";
 
 type Handler = (effects: Effects) => Promise<{ seen: string }>;
 
-/** Old code asks twice; the change puts a step before the first question and another one before the second. */
+/** The old code asks twice; the change puts a step before each question. */
 const old: Handler = async ({ ask }) => {
   await ask("first", form("?"));
   await ask("second", form("?"));
@@ -22,7 +22,7 @@ const changed =
   };
 
 describe("patched", () => {
-  test("is true for a task that comes by for the first time, and for one that has passed the point before it is false", async () => {
+  test("is true for a task that reaches it for the first time, and false for one that passed the point before it existed", async () => {
     const done: string[] = [];
     const fresh = subject(changed(done));
     await fresh.run();
@@ -43,7 +43,7 @@ describe("patched", () => {
     expect(done).toEqual(["notify"]);
   });
 
-  test("is recorded before the side effect behind it, and decides the same when that was lost", async () => {
+  test("is recorded before the following side effect, and decides the same if that was lost", async () => {
     const waiting = subject(old);
     await waiting.run();
     waiting.answer("first", accept(1));
@@ -64,7 +64,7 @@ describe("patched", () => {
     expect(died).toBe(2);
   });
 
-  test("is one decision for each name in all places of a run, and in each branch its own", async () => {
+  test("is one decision per name in a whole run, and a separate one in each branch", async () => {
     const branches =
       (isNew: boolean): Handler =>
       async ({ ask, branch, patched }) => {
@@ -91,7 +91,7 @@ describe("patched", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { seen: "ada false false, bob true true" } });
   });
 
-  test("decides anew after a restart, where nothing is recorded", async () => {
+  test("decides anew after a restart, because nothing is recorded", async () => {
     let isChanged = false;
     const seen: boolean[] = [];
     const looping = subject(async ({ ask, patched, restart }) => {
@@ -108,7 +108,7 @@ describe("patched", () => {
     expect([...looping.journal.keys()]).toEqual(["patch:change@1"]);
   });
 
-  test("of code that does not know it is a divergence that names it, soon even if that code does nothing new", async () => {
+  test("diverges in code that does not know it, naming it, soon even if that code does nothing new", async () => {
     const task = subject(changed([]));
     await task.run();
     task.answer("first", accept(1));
@@ -145,7 +145,7 @@ describe("deprecatePatch", () => {
       return { seen: "new" };
     };
 
-  test("finds the decision of a task that went the new way, and records none for new tasks", async () => {
+  test("finds the decision of a task that took the new path, and records none for new tasks", async () => {
     const task = subject(changed([]));
     await task.run();
     task.deploy(without([]));
@@ -157,7 +157,7 @@ describe("deprecatePatch", () => {
     expect([...fresh.journal.keys()]).toEqual(["step:check"]);
   });
 
-  test("is a divergence for a task that went the old way, before anything new is done", async () => {
+  test("diverges for a task that took the old path, before anything new is done", async () => {
     const done: string[] = [];
     const task = subject(old);
     await task.run();

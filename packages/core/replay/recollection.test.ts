@@ -39,12 +39,12 @@ function run({ recorded = {}, asks = {}, generation = 0 }: Remembered = {}) {
     scope,
     start,
     journal,
-    /** From here on the handler is in the drain of this settlement, or behind something outside ctx. */
+    /** Moves the handler to the drain of this settlement, or to after an outside await. */
     goTo(settled: number, where: "drain" | "outside") {
       course.settled = settled;
       course.isInDrain = where === "drain";
     },
-    /** The keys that calls get which one flow makes one after another. */
+    /** The keys of calls that one flow makes one after another. */
     keys: (names: readonly string[], { flow = start as object, kind = "step" as CalledKind } = {}) =>
       scope.run(flow, () => names.map((name) => recollection.call(kind, name).key)),
   };
@@ -64,7 +64,7 @@ const AMBIGUOUS = [
 ];
 
 describe("a call", () => {
-  test("gets a key of its name, the branch, the generation and its occurrence, apart from other kinds", () => {
+  test("gets a key of its name, branch, generation and occurrence, separate from other kinds", () => {
     const subject = run({ generation: 2 });
     const branch = subject.branch("alice");
     expect(subject.keys(["a", "b", "a"])).toStrictEqual(["a@2", "b@2", "a@2#2"]);
@@ -73,7 +73,7 @@ describe("a call", () => {
     expect(subject.keys(["a"], { flow: subject.scope.run(branch, () => subject.branch("deep")) })).toStrictEqual(["alice/deep/a@2"]);
   });
 
-  test("finds its entry, and says where it was called then; a new one says where it is called now", () => {
+  test("finds its entry and where it was called then; a new one says where it is called now", () => {
     const subject = run({ recorded: { "step:a": "0o" } });
     const call = () => subject.scope.run(subject.start, () => subject.call("step", "a"));
     expect(call()).toStrictEqual({ key: "a", id: "step:a", calledAt: "0o", entry: subject.journal.get("step:a"), effectKey: "a" });
@@ -81,7 +81,7 @@ describe("a call", () => {
     expect(call()).toStrictEqual({ key: "a#2", id: "step:a#2", calledAt: "3", entry: undefined, effectKey: "a#2" });
   });
 
-  test("of a name that is not allowed is refused, and so is such a branch", () => {
+  test("with an invalid name is refused, and so is an invalid branch", () => {
     const subject = run();
     const refusal = (kind: string, name: string) => [
       "INVALID_NAME",
@@ -94,7 +94,7 @@ describe("a call", () => {
     expect(subject.keys(["x".repeat(64)])).toStrictEqual(["x".repeat(64)]);
   });
 
-  test("within a step, or by another task's handler, is misplaced; one of an unknown flow belongs to the run", () => {
+  test("within a step, or by another task's handler, is misplaced; one from an unknown flow belongs to the run", () => {
     const subject = run();
     expect(thrown(() => subject.keys(["a"], { flow: subject.start.inStep("charge") }))).toStrictEqual([
       "MISPLACED_EFFECT",
@@ -121,7 +121,7 @@ describe("a second call of a name (C2)", () => {
     expect(subject.keys(["a"])).toStrictEqual(["a#4"]);
   });
 
-  test("is certain behind something outside ctx when one flow made both, even with other calls between", () => {
+  test("is certain after an outside await when one flow made both, even with other calls between", () => {
     const subject = run();
     subject.goTo(0, "outside");
     expect(subject.keys(["a", "b", "c", "d", "a", "a"])).toStrictEqual(["a", "b", "c", "d", "a#2", "a#3"]);
@@ -129,7 +129,7 @@ describe("a second call of a name (C2)", () => {
     expect(thrown(() => subject.keys(["e", "a"]))).toStrictEqual(AMBIGUOUS);
   });
 
-  test("is certain behind something outside ctx if it was recorded to follow from a settlement after the first", () => {
+  test("is certain after an outside await if it was recorded to follow from a settlement after the first", () => {
     for (const [recordedAt, expected] of [
       ["1", ["a#2"]],
       ["0", AMBIGUOUS],
@@ -145,7 +145,7 @@ describe("a second call of a name (C2)", () => {
     }
   });
 
-  test("that comes ahead of a recorded one, which follows from a settlement still to come, is another call", () => {
+  test("before a recorded one that follows from a later settlement is a different call", () => {
     for (const generation of [0, 1]) {
       const at = generation === 0 ? "" : "@1";
       const subject = run({ generation, recorded: { [`step:a${at}`]: "0", [`step:a${at}#2`]: "1" } });
@@ -155,27 +155,27 @@ describe("a second call of a name (C2)", () => {
     }
   });
 
-  test("is told from the first one, too, if that is the one that is still to come", () => {
+  test("is also distinguished from the first one if that is the later one", () => {
     const subject = run({ recorded: { "step:a": "1" } });
     expect(subject.keys(["a"])).toStrictEqual(["a#2"]);
     subject.goTo(1, "drain");
     expect(subject.keys(["a", "a"])).toStrictEqual(["a", "a#3"]);
   });
 
-  test("that came ahead in an earlier run already is the one that it was then", () => {
+  test("that came first in an earlier run is the same one again", () => {
     const subject = run({ recorded: { "step:a": "0", "step:a#2": "1", "step:a#4": "0" } });
     expect(subject.keys(["a", "a", "a"])).toStrictEqual(["a", "a#4", "a#5"]);
     subject.goTo(1, "drain");
     expect(subject.keys(["a", "a"])).toStrictEqual(["a#2", "a#3"]);
   });
 
-  test("is the next recorded one if that was called behind something outside ctx, or in this very drain", () => {
+  test("is the next recorded one if that was called after an outside await, or in the same drain", () => {
     expect(run({ recorded: { "step:a": "0", "step:a#2": "1o" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
     expect(run({ recorded: { "step:a": "0", "step:a#2": "0" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
   });
 });
 
-describe("a call from outside ctx that an item of a Promise.all awaits", () => {
+describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
   /** Makes the call in an async function that is this item. */
   async function calledAs(subject: ReturnType<typeof run>, item: number, { name = "a", flow = Flow.start(subject.start.strays) } = {}) {
     const calls = await Promise.all(
@@ -188,7 +188,7 @@ describe("a call from outside ctx that an item of a Promise.all awaits", () => {
   }
   const callAs = async (...made: Parameters<typeof calledAs>) => (await calledAs(...made))?.key;
 
-  test("is the one that this item made, in the order of their numbers, regardless of the store's order", async () => {
+  test("is the one that this item made, by number, whatever the store's order", async () => {
     const subject = run({ recorded: { "step:a#3": "0o:1", "step:a#2": "0o:0", "step:a": "0o:1" } });
     subject.goTo(0, "outside");
     expect(await callAs(subject, 1)).toBe("a");
@@ -203,7 +203,7 @@ describe("a call from outside ctx that an item of a Promise.all awaits", () => {
     expect(await callAs(subject, 1, { name: "b" })).toBe("b");
   });
 
-  test("has an effect that is known by the item and how often it called the name, not by a number of others (C3)", async () => {
+  test("has an effect identified by the item and how often it used the name, not by a number shared with others (C3)", async () => {
     for (const order of [
       [0, 1, 1],
       [1, 0, 1],
@@ -220,7 +220,7 @@ describe("a call from outside ctx that an item of a Promise.all awaits", () => {
     ).toStrictEqual(["a", "a#2"]);
   });
 
-  test("is ambiguous where several were recorded before there were items", async () => {
+  test("is ambiguous if several were recorded before items were", async () => {
     const subject = run({ recorded: { "step:a": "0", "step:a#2": "0", "step:b": "0" } });
     subject.goTo(0, "outside");
     await expect(callAs(subject, 1)).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
@@ -228,8 +228,8 @@ describe("a call from outside ctx that an item of a Promise.all awaits", () => {
   });
 });
 
-describe("what was recorded", () => {
-  test("has settled in the order of places, regardless of the store's order, and what has come since is ordered by its arrival", () => {
+describe("recorded effects", () => {
+  test("settle in the order of their places, whatever the store's order, and later ones by arrival", () => {
     const arrived = (atMs: number, revision: number) => ({ arrived: { atMs, revision } });
     const subject = run({
       recorded: {
@@ -249,7 +249,7 @@ describe("what was recorded", () => {
     expect(subject.ahead.size).toBe(9);
   });
 
-  test("is ahead until it is called, open questions included, and each once", () => {
+  test("are pending until called, including open questions, each once", () => {
     const subject = run({ recorded: { "ask:closed": "0" }, asks: { closed: "0", open: "0" } });
     expect([...subject.ahead]).toStrictEqual(["ask:closed", "ask:open"]);
     subject.keys(["closed"], { kind: "ask" });
@@ -258,7 +258,7 @@ describe("what was recorded", () => {
     expect([[...subject.ahead], subject.isCalledBefore(1)]).toStrictEqual([[], true]);
   });
 
-  test("settles only when all was called again that was called before it (C1)", () => {
+  test("settle only when everything called before them has been called again (C1)", () => {
     const subject = run({ recorded: { "step:a": "0", "step:b": "0o", "step:c": "2" } });
     const called = () => [1, 2, 3, 9].map(subject.isCalledBefore);
     expect(called()).toStrictEqual([false, false, false, false]);
@@ -272,7 +272,7 @@ describe("what was recorded", () => {
     expect(run().isCalledBefore(1)).toBe(true);
   });
 
-  test("may take its time if all that is to be called next was called behind something outside ctx", () => {
+  test("may take their time if all pending calls were made after an outside await", () => {
     const isAheadOutside = (recorded: Record<string, string>, settled = 0) => {
       const subject = run({ recorded });
       subject.goTo(settled, "outside");
@@ -283,7 +283,7 @@ describe("what was recorded", () => {
     expect(isAheadOutside({ "step:a": "0o" })).toBe(true);
     expect(isAheadOutside({ "step:a": "0o", "step:b": "0o" })).toBe(true);
     expect(isAheadOutside({ "step:a": "0o", "step:b": "0" })).toBe(false);
-    // What follows from a settlement to come is not to be called next.
+    // A call that follows from a later settlement is not the next one.
     expect(isAheadOutside({ "step:a": "0o", "step:b": "1" })).toBe(true);
     expect(isAheadOutside({ "step:a": "0o", "step:b": "1" }, 1)).toBe(false);
     expect(isAheadOutside({ "step:a": "1o" })).toBe(false);

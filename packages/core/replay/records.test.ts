@@ -5,7 +5,7 @@ import { createRecords } from "./records.ts";
 
 const reading = (value: number): Entry => ({ digest: "", calledAt: "0", outcome: { type: "value", value } });
 const noted = (key: string, value = 0): KeyedEntry => ({ key, entry: reading(value) });
-/** What an entry counts for: its key, its outcome, and 32 characters for the rest. */
+/** The size of an entry: its key, its outcome, and 32 characters for the rest. */
 const sizeOf = ({ key, entry }: KeyedEntry) => key.length + 32 + JSON.stringify(entry.outcome).length;
 
 function ledger({ held = 0, journalSize = 0, entriesMax = 100, sizeMax = 10_000 } = {}) {
@@ -23,8 +23,8 @@ function ledger({ held = 0, journalSize = 0, entriesMax = 100, sizeMax = 10_000 
 
 const TOO_MANY = "JOURNAL_FULL the journal is full: 3 entries (PARLEY_JOURNAL_ENTRIES_MAX)";
 
-describe("what is noted", () => {
-  test("goes with the next write, ahead of what that is for, and once", async () => {
+describe("noted entries", () => {
+  test("go with the next write, before its own entries, and once", async () => {
     const { records, writes } = ledger();
     records.note(noted("now:a"));
     records.note(noted("now:b"));
@@ -33,7 +33,7 @@ describe("what is noted", () => {
     expect(writes).toStrictEqual([[noted("now:a"), noted("now:b"), noted("step:c")], [noted("step:d")]]);
   });
 
-  test("is written before what stands on it, and where nothing is noted nothing is", async () => {
+  test("are written before anything that depends on them; if none are noted, nothing is written", async () => {
     const { records, writes } = ledger();
     records.mustBeSavedIfNoted();
     expect(records.isSaved()).toBe(true);
@@ -45,13 +45,13 @@ describe("what is noted", () => {
     expect(records.isSaved()).toBe(false);
     await records.saved();
     expect(writes).toStrictEqual([[noted("ask:a")]]);
-    // What had to be written anyway still has.
+    // Entries that had to be written anyway still do.
     records.mustBeSaved();
     records.mustBeSavedIfNoted();
     expect(records.isSaved()).toBe(false);
   });
 
-  test("is not written before a side effect unless another run could come to something else", async () => {
+  test("are written before a side effect only if another run could decide differently", async () => {
     const { records, writes } = ledger();
     records.note(noted("sleep:a"));
     await records.saved();
@@ -66,7 +66,7 @@ describe("what is noted", () => {
     expect(records.take()).toStrictEqual([]);
   });
 
-  test("need not be saved any more once a write, or the end, took it along", async () => {
+  test("need not be saved any more after a write, or the end, has included them", async () => {
     const { records, writes } = ledger();
     records.note(noted("now:a"));
     records.mustBeSaved();
@@ -75,7 +75,7 @@ describe("what is noted", () => {
     expect(writes).toHaveLength(1);
   });
 
-  test("twice under one key is one entry, the later, in the place of the later", () => {
+  test("with the same key are one entry, the later, in the position of the later", () => {
     const { records, stops } = ledger({ entriesMax: 3 });
     records.note(noted("sleep:a", 1));
     records.note(noted("now:b"));
@@ -85,7 +85,7 @@ describe("what is noted", () => {
     expect(stops).toStrictEqual([]);
   });
 
-  test("a side effect waits for a write that another one has begun", async () => {
+  test("make a side effect wait for a write that another one has begun", async () => {
     const gate = Promise.withResolvers<void>();
     const records = createRecords({
       journal: new Map(),
@@ -106,8 +106,8 @@ describe("what is noted", () => {
   });
 });
 
-describe("the bounds (P10)", () => {
-  test("entries count with those of earlier runs, and with questions that are open", () => {
+describe("the bounds of a journal", () => {
+  test("count entries of earlier runs, and open questions", () => {
     const { records, stops } = ledger({ held: 1, entriesMax: 3 });
     records.note(noted("now:a"));
     records.checkBounds(1);
@@ -119,7 +119,7 @@ describe("the bounds (P10)", () => {
     expect(stops).toStrictEqual([TOO_MANY, TOO_MANY]);
   });
 
-  test("what is written without having been noted counts too", async () => {
+  test("count entries that are written without having been noted", async () => {
     const { records, stops } = ledger({ held: 2, entriesMax: 3 });
     await records.write([noted("step:a")]);
     expect(stops).toStrictEqual([]);
@@ -127,13 +127,13 @@ describe("the bounds (P10)", () => {
     expect(stops).toStrictEqual([TOO_MANY]);
   });
 
-  test("an entry that the store holds counts once, even if something is added to it", () => {
+  test("count an entry that the store holds once, even if something is added to it", () => {
     const { records, stops } = ledger({ held: 3, entriesMax: 3, sizeMax: 1 });
     records.note({ ...noted("step:0"), known: true });
     expect(stops).toStrictEqual([]);
   });
 
-  test("characters count with those of earlier runs: at the limit it works, one beyond ends the run", () => {
+  test("count characters of earlier runs: at the limit it works, one beyond ends the run", () => {
     const entries = [noted("now:a", 12_345), noted("now:long-name", 6)];
     const size = entries.reduce((sum, entry) => sum + sizeOf(entry), 500);
     for (const [sizeMax, expected] of [

@@ -1,4 +1,4 @@
-/** What a run says while it works. */
+/** What a run reports while it works. */
 import { describe, expect, test } from "vitest";
 import type { Announcement, Report } from "../ports.ts";
 import type { FeedItem, Json, JsonObject } from "../task.ts";
@@ -22,7 +22,7 @@ function speaker({ itemMax = 100 } = {}) {
 }
 
 describe("reports", () => {
-  test("that come in one turn are told together: all items, and the last of each text", async () => {
+  test("of one turn are sent together: all items, and the last of each text", async () => {
     const { reports, told } = speaker();
     reports.item(progress(1));
     reports.message("one");
@@ -33,7 +33,7 @@ describe("reports", () => {
     expect(told).toStrictEqual([{ items: [progress(1), progress(2)], message: "two", immediateResponse: "for the model" }]);
   });
 
-  test("that come later are told later, and all in their order", async () => {
+  test("that come later are sent later, in order", async () => {
     const { reports, told } = speaker();
     reports.item(progress(1));
     await reports.told();
@@ -49,7 +49,7 @@ describe("reports", () => {
     ]);
   });
 
-  test("are gathered while an earlier one is on its way", async () => {
+  test("are collected while an earlier one is being sent", async () => {
     const gate = Promise.withResolvers<void>();
     const told: Report[] = [];
     const reports = createReports(
@@ -77,7 +77,7 @@ describe("reports", () => {
     expect([exceeds?.items.length, exceeds?.items[0]]).toStrictEqual([1_000, progress(2)]);
   });
 
-  test("are not made while the run does not speak", async () => {
+  test("are dropped while the run replays", async () => {
     const { reports, told, speaking } = speaker();
     speaking.isOpen = false;
     reports.item(progress(1));
@@ -92,7 +92,7 @@ describe("reports", () => {
     expect(told).toStrictEqual([{ items: [progress(2)] }]);
   });
 
-  test("that fail say so at the end of the run, and nothing is told after the first that did", async () => {
+  test("that fail reject at the end of the run, and nothing is sent after the first failure", async () => {
     const told: Announcement[] = [];
     const reports = createReports(
       { report: () => Promise.reject(new Error("away")), announce: async (announcement) => void told.push(announcement) },
@@ -100,19 +100,20 @@ describe("reports", () => {
     );
     reports.item(progress(1));
     reports.announce({ type: "tools" });
-    // Nobody has asked so far. Node.js tells of unhandled rejections at the end of the turn, and the test would fail by them.
+    // The result has not been awaited so far. Node.js reports unhandled rejections at the end of the turn, which
+    // would fail the test.
     await new Promise((resolve) => setImmediate(resolve));
     await expect(reports.told()).rejects.toStrictEqual(new Error("away"));
     expect(told).toStrictEqual([]);
   });
 });
 
-describe("texts", () => {
-  test("are left alone at the limit and cut one beyond", async () => {
+describe("long texts", () => {
+  test("are unchanged at the limit and cut one beyond", async () => {
     const { reports, told } = speaker({ itemMax: 5 });
     const release: FeedItem = { type: "release" };
     for (const item of [progress(1), progress(2, "12345"), progress(3, "123456"), release]) reports.item(item);
-    // Log data counts as JSON: with its quotation marks.
+    // Log data counts as JSON, including its quotation marks.
     for (const data of ["123", "1234", "123456", [1, 2], [1, 23]]) reports.item(log(data));
     reports.message("12345");
     reports.immediateResponse("123456");
@@ -136,7 +137,7 @@ describe("texts", () => {
     ]);
   });
 
-  test("of what is emitted are cut where they are longest, and data that is large without them becomes one text", async () => {
+  test("in emitted data are cut where they are longest, and data that is still too large becomes one text", async () => {
     const { reports, told } = speaker({ itemMax: 20 });
     const emit = (data: JsonObject): FeedItem => ({ type: "emit", kind: "toast", data });
     // {"a":"x","b":"1234"} has 20 characters.

@@ -1,4 +1,4 @@
-/** What settles next, what is written for it first, and what keeps a run from being live. */
+/** What settles next, what is written first, and what keeps a run from being live. */
 import { createScope, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Entry, KeyedEntry } from "../journal.ts";
@@ -61,8 +61,8 @@ async function run(called: readonly string[], { recorded = {}, arrived = [], isH
 }
 const keys = (writes: readonly (readonly KeyedEntry[])[]) => writes.map((entries) => entries.map(({ key }) => key));
 
-describe("what is recorded", () => {
-  test("settles in the order of its places, and only then is the run live (S1)", async () => {
+describe("recorded effects", () => {
+  test("settle in the order of their places, and only then is the run live (S1)", async () => {
     const recorded = { "step:b": { place: 1 }, "step:a": { place: 2 }, "step:c": { place: 3, calledAt: "2" } };
     const subject = await run(["a", "b"], { recorded });
     expect([subject.settled, subject.state.isLive, subject.settling.isLive()]).toStrictEqual([["b", "a"], false, false]);
@@ -73,7 +73,7 @@ describe("what is recorded", () => {
     expect(subject.writes).toStrictEqual([]);
   });
 
-  test("waits for what was called before it, even if nothing waits for that", async () => {
+  test("wait for earlier calls, even if nothing waits for those", async () => {
     const subject = await run(["a"], { recorded: { "step:a": { place: 1 }, "step:b": { calledAt: "0o" } } });
     expect(subject.settled).toStrictEqual([]);
     subject.wait("b");
@@ -81,7 +81,7 @@ describe("what is recorded", () => {
     expect(subject.settled).toStrictEqual(["a"]);
   });
 
-  test("as withdrawn settles when the handler has given it up, and the rest behind it", async () => {
+  test("that were withdrawn settle when the handler has withdrawn them, and the rest after them", async () => {
     let isWithdrawn = false;
     const recorded = { "step:a": { place: 1, withdrawn: true as const }, "step:b": { place: 2 } };
     const subject = await run(["b"], { recorded });
@@ -95,14 +95,14 @@ describe("what is recorded", () => {
     expect([subject.settled, subject.settling.missing(), subject.state.isLive]).toStrictEqual([["a", "b"], "nothing more", true]);
   });
 
-  test("and called, but without a place, leaves nothing missing", async () => {
+  test("that are called but have no place leave nothing missing", async () => {
     expect((await run(["a"], { recorded: { "step:a": {} } })).settling.missing()).toBe("nothing more");
     expect((await run(["a"], { recorded: { "step:a": { place: 1 } } })).settling.missing()).toBe("nothing more");
   });
 });
 
-describe("what is new", () => {
-  test("settles one after another, in the order in which it was added, with the next places (S2)", async () => {
+describe("new effects", () => {
+  test("settle one after another, in the order in which they were added, with the next places (S2)", async () => {
     const subject = await run(["old", "a", "b"], { recorded: { "step:old": { place: 1 } } });
     subject.settling.add({ id: "step:b", entry: value(2) });
     subject.settling.add({ id: "step:a", entry: value(1) });
@@ -114,7 +114,7 @@ describe("what is new", () => {
     ]);
   });
 
-  test("is said to be known if the journal holds it, so that a store need not be sent it again", async () => {
+  test("are marked as known if the journal holds them, so that they need not be sent again", async () => {
     const arrived = { ...value(1), arrived: { atMs: 1, revision: 1 } };
     const subject = await run(["a", "b"], { recorded: { "step:a": arrived }, arrived: [{ id: "step:a", entry: arrived }] });
     subject.settling.add({ id: "step:b", entry: value(2) });
@@ -125,14 +125,14 @@ describe("what is new", () => {
     ]);
   });
 
-  test("is preceded by what had come before the run was live, each once", async () => {
+  test("come after everything that had arrived before the run was live, each once", async () => {
     const [one, two] = [
       { id: "step:one", entry: value(1) },
       { id: "step:two", entry: value(2) },
     ];
     const subject = await run(["one", "two", "new"], { recorded: { "step:ahead": {} }, arrived: [one, two] });
     subject.settling.add({ id: "step:new", entry: value(3) });
-    // Settled by the handler meanwhile: not by what had come.
+    // Settled by the handler in the meantime, not by arriving.
     subject.settling.add({ id: "step:two", entry: value(4) });
     subject.wait("ahead");
     await subject.rest();
@@ -140,7 +140,7 @@ describe("what is new", () => {
     expect(subject.records.take().map(({ entry }) => entry.outcome)).toStrictEqual([1, 3, 4].map((of) => value(of).outcome));
   });
 
-  test("is not seen by the handler, and nor is anything behind it, if recording it ends the run", async () => {
+  test("and everything after them are not seen by the handler if recording them ends the run", async () => {
     const subject = await run(["a", "b"]);
     const large = (of: string): Entry => ({ ...value(0), outcome: { type: "value", value: of } });
     subject.settling.add({ id: "step:a", entry: large("x".repeat(10_000)) });
@@ -149,7 +149,7 @@ describe("what is new", () => {
     expect(subject.settled).toStrictEqual([]);
   });
 
-  test("does not reach a handler whose run ended as it was to settle", async () => {
+  test("do not reach a handler whose run ended just before they settled", async () => {
     const subject = await run(["a"]);
     subject.settling.add({ id: "step:a", entry: value(1) });
     subject.state.isOver = true;
@@ -157,7 +157,7 @@ describe("what is new", () => {
     expect(subject.settled).toStrictEqual([]);
   });
 
-  test("may be taken back until it settles; what was never added need not be", async () => {
+  test("may be withdrawn until they settle; removing one that was never added is harmless", async () => {
     const subject = await run(["a", "b", "c"], { recorded: { "step:ahead": {} } });
     for (const name of ["a", "b", "c"]) subject.settling.add({ id: `step:${name}`, entry: value(1) });
     subject.settling.drop("step:b");
@@ -168,7 +168,7 @@ describe("what is new", () => {
     expect(subject.settling.isWaitedFor("step:a")).toBe(false);
   });
 
-  test("must be saved before the next side effect where something else could have settled instead (S4)", async () => {
+  test("must be saved before the next side effect if something else could have settled instead (S4)", async () => {
     for (const [called, expected] of [
       [["a"], []],
       [["a", "b"], [["step:a"]]],
@@ -184,7 +184,7 @@ describe("what is new", () => {
 });
 
 describe("results of steps (S3)", () => {
-  test("are written before the handler sees them, those that are ready together in one write", async () => {
+  test("are written before the handler sees them; those that are ready together share one write", async () => {
     const subject = await run(["a", "b", "c", "d"]);
     const gate = Promise.withResolvers<void>();
     subject.state.gate = gate.promise;
@@ -208,7 +208,7 @@ describe("results of steps (S3)", () => {
     expect(subject.records.take()).toStrictEqual([{ key: "step:d", entry: { ...value(4), place: 4 } }]);
   });
 
-  test("that nothing was written of are left over for a run that ends: not those on their way, and no answers", async () => {
+  test("that were not written are left over when a run ends, except for those in progress and answers", async () => {
     const subject = await run(["a", "b", "c"]);
     subject.state.gate = new Promise(() => undefined);
     subject.settling.add({ id: "step:a", entry: value(1), isStep: true });
@@ -237,8 +237,8 @@ describe("a side effect", () => {
   });
 });
 
-describe("behind its lease (P6)", () => {
-  test("a run settles nothing new until it holds its task for sure", async () => {
+describe("when its lease may have expired", () => {
+  test("a run settles nothing new until it certainly holds its task", async () => {
     const renewed = Promise.withResolvers<boolean>();
     let asked = 0;
     let isSure = false;

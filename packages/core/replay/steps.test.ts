@@ -1,4 +1,4 @@
-/** Tries of a step's work, on a clock that the test turns. */
+/** Attempts at a step's work, on a clock that the test turns. */
 import { describe, expect, test } from "vitest";
 import { ERROR_TEXT_MAX } from "../describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
@@ -35,20 +35,20 @@ function trying(work: (attempt: StepAttempt) => unknown, options: StepOptions = 
 const fail = (message: string) => () => Promise.reject(new Error(message));
 const failed = (message: string, name = "Error") => ({ is: { type: "error", name, message } });
 
-describe("tries", () => {
-  test("are one unless more are wanted", async () => {
+describe("attempts", () => {
+  test("are one by default", async () => {
     const { tried, triedAtMs } = trying(fail("no"));
     expect(await tried).toStrictEqual(failed("no"));
     expect(triedAtMs).toStrictEqual([0]);
   });
 
-  test("are one where their number is none", async () => {
+  test("are one if their number is invalid", async () => {
     const { tried, triedAtMs } = trying(fail("no"), { attempts: Number.NaN });
     expect(await tried).toStrictEqual(failed("no"));
     expect(triedAtMs).toStrictEqual([0]);
   });
 
-  test("wait a second, then twice as long each time, and do not wait behind the last", async () => {
+  test("wait a second, then twice as long each time, and not after the last", async () => {
     const { pass, triedAtMs, outcome, sleeping } = trying(fail("no"), { attempts: 4 });
     await pass(2_999);
     expect(triedAtMs).toStrictEqual([0, 1_000]);
@@ -65,7 +65,7 @@ describe("tries", () => {
     expect(triedAtMs).toStrictEqual([0, 10, 30]);
   });
 
-  test("end with the first that works, whose value is kept, and know which they are", async () => {
+  test("end with the first success, whose value is kept, and know their number", async () => {
     const seen: unknown[] = [];
     const { pass, outcome, run } = trying(
       (attempt) => {
@@ -84,17 +84,17 @@ describe("tries", () => {
     ]);
   });
 
-  test("that return nothing are kept as nothing", async () => {
+  test("without a return value are recorded without one", async () => {
     expect(await trying(() => undefined).tried).toStrictEqual({ is: { type: "value" } });
     expect(await trying(() => null).tried).toStrictEqual({ is: { type: "value", value: null } });
   });
 
-  test("that throw something other than an Error are failures with its text", async () => {
+  test("that throw something other than an Error are failures with its string form", async () => {
     expect(await trying(() => Promise.reject("a text" as unknown as Error)).tried).toStrictEqual(failed("a text"));
     expect(await trying(() => Promise.reject(new TypeError("a type"))).tried).toStrictEqual(failed("a type", "TypeError"));
   });
 
-  test("are failures with any thrown value, and by no name that is not their own", async () => {
+  test("are failures with any thrown value, and with no name but their own", async () => {
     const throwing = new Error("x");
     for (const member of ["name", "message", "stack"])
       Object.defineProperty(throwing, member, {
@@ -105,7 +105,7 @@ describe("tries", () => {
     expect(await trying(() => Promise.reject(throwing)).tried).toStrictEqual({
       is: { type: "error", name: "object", message: expect.any(String) },
     });
-    // A message is for callers by its name: no other error may come by it.
+    // The name decides whether callers see the message, so no other error may have it.
     for (const name of ["ToolError", "ParleyError"]) {
       expect(await trying(() => Promise.reject(Object.assign(new Error("secret"), { name }))).tried).toStrictEqual(failed("secret"));
     }
@@ -114,13 +114,13 @@ describe("tries", () => {
     expect(await trying(() => Promise.reject(new ParleyError("TOO_LARGE", "large"))).tried).toStrictEqual(failed("large", "ParleyError"));
   });
 
-  test("are recorded with so much of their message as a log line has", async () => {
+  test("are recorded with a message as long as the log's", async () => {
     const fits = "x".repeat(ERROR_TEXT_MAX);
     expect(await trying(fail(fits)).tried).toStrictEqual(failed(fits));
     expect(await trying(fail(`${fits}x`)).tried).toStrictEqual(failed(`${fits}…`));
   });
 
-  test("are told of as they fail, with the error itself and whether it was the last", async () => {
+  test("are reported when they fail, with the error itself and whether it was the last", async () => {
     const { pass, failures } = trying(fail("no"), { attempts: 2 });
     await pass(1_000);
     const error = expect.objectContaining({ message: "no", stack: expect.stringContaining("steps.test.ts") });
@@ -130,7 +130,7 @@ describe("tries", () => {
     ]);
   });
 
-  test("are not repeated for what comes out the same each time, unless a ToolError says that it may not", async () => {
+  test("are not repeated for errors that never change, unless a ToolError is retryable", async () => {
     const tries = async (error: Error) => {
       const { pass, triedAtMs } = trying(() => Promise.reject(error), { attempts: 3, backoffMs: 1 });
       await pass(100);
@@ -143,7 +143,7 @@ describe("tries", () => {
     expect(await tries(new Error("network"))).toBe(3);
   });
 
-  test("do not begin when the run does not hold its task any more, nor does one that failed as the run ended count", async () => {
+  test("do not begin when the run no longer holds its task, and one that failed as the run ended does not count", async () => {
     const lost = trying(fail("no"), { attempts: 3 });
     await lost.pass(0);
     lost.held.mayAct = false;
@@ -160,7 +160,7 @@ describe("tries", () => {
 describe("a time limit", () => {
   const late = failed("step work took longer than 50 ms", "ParleyError");
 
-  test("is no matter for work that ends in time, and leaves no timer behind", async () => {
+  test("does not affect work that ends in time, and leaves no timer behind", async () => {
     for (const [work, expected] of [
       [() => 1, { is: { type: "value", value: 1 } }],
       [fail("no"), failed("no")],
@@ -171,7 +171,7 @@ describe("a time limit", () => {
     }
   });
 
-  test("is told to the work by its signal, with the error as the reason, and to nobody else", async () => {
+  test("is passed to the work by its signal only, with the error as the reason", async () => {
     const reasons: unknown[] = [];
     const { pass, outcome, run } = trying(
       ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(reasons.push(signal.reason)))),
@@ -185,12 +185,12 @@ describe("a time limit", () => {
     expect(run.signal.aborted).toBe(false);
   });
 
-  test("makes of work that ends too late a failure, whether it then works or throws", async () => {
+  test("makes a failure of work that ends too late, whether it succeeds or throws", async () => {
     for (const end of ["resolve", "reject"] as const) {
       const gate = Promise.withResolvers<string>();
       const { pass, outcome, sleeping } = trying(() => gate.promise, { timeoutMs: 50 });
       await pass(60);
-      // The next try may not begin beside it.
+      // The next attempt may not begin at the same time.
       expect(outcome()).toBeUndefined();
       gate[end]("too late");
       await pass(0);
@@ -199,7 +199,7 @@ describe("a time limit", () => {
     }
   });
 
-  test("leaves work that ignores its signal behind after as long again, five seconds at most", async () => {
+  test("abandons work that ignores its signal after as long again, five seconds at most", async () => {
     const short = trying(() => new Promise(() => undefined), { timeoutMs: 50 });
     await short.pass(99);
     expect(short.outcome()).toBeUndefined();
@@ -214,7 +214,7 @@ describe("a time limit", () => {
     expect(HEED_SIGNAL_MS).toBe(5_000);
   });
 
-  test("is over with the run: what the work then throws says nothing", async () => {
+  test("ends with the run: what the work then throws is ignored", async () => {
     const { pass, run, tried, sleeping } = trying(
       ({ signal }) => new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")))),
       { timeoutMs: 50 },
@@ -225,7 +225,7 @@ describe("a time limit", () => {
     expect(sleeping()).toStrictEqual([]);
   });
 
-  test("holds for each try", async () => {
+  test("holds for each attempt", async () => {
     const { pass, triedAtMs, outcome } = trying(({ attempt }) => (attempt === 1 ? new Promise(() => undefined) : "second"), {
       timeoutMs: 50,
       attempts: 2,

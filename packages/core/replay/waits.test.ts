@@ -1,4 +1,4 @@
-/** Asks and sleeps: what is put, what wakes, and what the handler gives up. */
+/** Asks and sleeps: how they are asked, what wakes the task, and what the handler withdraws. */
 import { getEventListeners } from "node:events";
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
@@ -6,7 +6,7 @@ import type { Effects } from "../effects.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
 
 const HOUR = 3_600_000;
-/** When a sleep ends, as it was recorded. */
+/** The recorded end of a sleep. */
 function endOf({ journal }: ReturnType<typeof subject>, id: string): number {
   const outcome = journal.get(id)?.outcome;
   return outcome?.type === "value" ? Number(outcome.value) : Number.NaN;
@@ -16,7 +16,7 @@ const until = async (isSo: () => boolean) => {
 };
 
 describe("an ask", () => {
-  test("is put with its deadline and its policy, and stays as it was put in every later run", async () => {
+  test("is asked with its deadline and its policy, and stays as it was asked in every later run", async () => {
     const settings = { askTimeoutMs: 2 * HOUR, askTimeoutMaxMs: 10 * HOUR };
     const task = subject(async ({ ask }) => {
       await Promise.all([
@@ -37,7 +37,7 @@ describe("an ask", () => {
     expect(await task.run()).toStrictEqual(first);
   });
 
-  test("names those whom it is put to, and an event nobody; an event is written before the next side effect", async () => {
+  test("names its audience, an event has none; an event is written before the next side effect", async () => {
     const audience = { to: "tenant" } as const;
     const known: string[][] = [];
     const task = subject(async ({ ask, event, step }) => {
@@ -56,7 +56,7 @@ describe("an ask", () => {
     expect(known).toStrictEqual([["event:paid"]]);
   });
 
-  test("that is to wait longer than a question may is refused, and one that is open already is not", async () => {
+  test("with too long a timeout is refused, unless it is already open", async () => {
     const settings = { askTimeoutMaxMs: 10 * HOUR };
     const long = async ({ ask }: Effects) => ({ ...(await ask("long", form("?"), { timeoutMs: 10 * HOUR + 1 })) });
     expect(await subject(long, settings).run()).toMatchObject({
@@ -73,7 +73,7 @@ describe("an ask", () => {
     expect(askKeys(await waiting.run())).toStrictEqual(["long"]);
   });
 
-  test("whose default stands in for an answer that cannot be had leaves an answer that is had alone", async () => {
+  test("uses its default only if no answer can be had", async () => {
     const task = subject(async ({ ask }) => ({ ...(await ask("size", form("?"), { onTimeout: { default: { n: 2 } } })) }), {
       withoutCapability: "default",
     });
@@ -82,7 +82,7 @@ describe("an ask", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { action: "accept", content: { n: 7 } } });
   });
 
-  test("of a later generation is not answered by what came with the call, under any name", async () => {
+  test("of a later generation is not answered by an early reply, under any name", async () => {
     const reply = { action: "accept", content: { n: 1 } };
     const task = subject(
       async ({ ask, restart }) => {
@@ -96,7 +96,7 @@ describe("an ask", () => {
     expect(askKeys(await task.run())).toStrictEqual(["size@1"]);
   });
 
-  test("that cannot be put, has changed, or times out says which, and what to look at", async () => {
+  test("that cannot be asked, has changed, or times out says which, and what to look at", async () => {
     const messageOf = async (run: Promise<unknown>) => ((await run) as { error?: Error }).error?.message;
     const both = async ({ ask }: Effects) => {
       await Promise.all([ask("a", form("?")), ask("b", form("?"), { onTimeout: "fail" })]);
@@ -118,8 +118,8 @@ describe("an ask", () => {
   });
 });
 
-describe("what is withdrawn", () => {
-  test("can be so by a signal that outlives the run, which keeps nothing of it", async () => {
+describe("a withdrawal", () => {
+  test("by a signal that outlives the run leaves nothing attached to it", async () => {
     const shutdown = new AbortController();
     const task = subject(async ({ ask, sleep }) => {
       await Promise.all([ask("maybe", form("?"), { signal: shutdown.signal }), sleep("long", HOUR, { signal: shutdown.signal })]);
@@ -129,7 +129,7 @@ describe("what is withdrawn", () => {
     expect(getEventListeners(shutdown.signal, "abort")).toStrictEqual([]);
   });
 
-  test("is so although its answer had come, and has one place, in this run and in every later one", async () => {
+  test("counts although the answer had arrived, and has one place, in this run and in every later one", async () => {
     const task = subject(async ({ ask }) => {
       const stop = new AbortController();
       const b = ask("b", form("?"), { signal: stop.signal });
@@ -165,7 +165,7 @@ describe("what is withdrawn", () => {
     expect(found).toMatchObject({ withdrawn: true, place: 2, outcome: { type: "withdrawn" } });
   });
 
-  test("settles in a replay when the handler has withdrawn it again, however long it takes over that", async () => {
+  test("settles in a replay when the handler has withdrawn again, however long that takes", async () => {
     const seen: boolean[] = [];
     let isSlow = false;
     const task = subject(async ({ ask, step }) => {
@@ -186,11 +186,11 @@ describe("what is withdrawn", () => {
     task.answer("last", accept(1));
     expect(await task.run()).toMatchObject({ type: "returned" });
     expect(seen).toStrictEqual([true, true]);
-    // It has not been given a second place.
+    // It has no second place.
     expect(["ask:other", "ask:maybe", "ask:last", "step:after"].map((id) => task.journal.get(id)?.place)).toStrictEqual([1, 2, 3, 4]);
   });
 
-  test("sleeps that are over by then do not settle again", async () => {
+  test("does not settle sleeps again that are over by then", async () => {
     const task = subject(async ({ sleep, step }) => {
       const stop = new AbortController();
       const startedAt = performance.now();
@@ -213,7 +213,7 @@ describe("what is withdrawn", () => {
 });
 
 describe("a sleep", () => {
-  test("that is short keeps the run from parking at an open ask, until it is over", async () => {
+  test("that is short keeps the run from parking at an open ask until it is over", async () => {
     const task = subject(async ({ ask, sleep, step }) => {
       await Promise.all([ask("go", form("?")), sleep("nap", 10).then(() => step("after", () => 1))]);
       return {};
@@ -223,7 +223,7 @@ describe("a sleep", () => {
     expect(task.journal.get("sleep:nap")).toMatchObject({ digest: "", calledAt: "0", place: 1 });
   });
 
-  test("that a run before began wakes this one when it is over", async () => {
+  test("that an earlier run began wakes this one when it is over", async () => {
     let fails = true;
     const task = subject(async ({ sleep, step }) => {
       const nap = sleep("nap", 60);
@@ -240,7 +240,7 @@ describe("a sleep", () => {
     expect(task.journal.get("sleep:nap")).toMatchObject({ place: 2, outcome: { value: endsAtMs } });
   });
 
-  test("that ends first says when the task is to run", async () => {
+  test("that ends first determines when the task is to run", async () => {
     const task = subject(async ({ sleep }) => {
       await Promise.all([sleep("long", 3 * HOUR), sleep("short", HOUR), sleep("middle", 2 * HOUR)]);
       return {};

@@ -11,10 +11,10 @@ const tooMany = { action: "accept", content: { n: 21 } } as const;
 const violations = [{ path: "/content/n", message: "must be <= 20" }];
 const noTask = (taskId: string) => ({ code: "TASK_NOT_FOUND", message: `no task "${taskId}"` });
 const forBob = (key: string, more: Partial<Ask> = {}) => anAsk(key, { audience: { to: { people: ["bob"] } }, ...more });
-/** Bob may answer as well as its owner may. */
+/** Both Bob and the owner may answer. */
 const forBoth = (key: string) => anAsk(key, { audience: { to: { people: ["alice", "bob"] } } });
 
-/** As a fact of the audit names the ask. */
+/** The ask's part of an audit fact. */
 const asked = (key: string, taskId = "0-put-1") => ({
   taskId,
   tool: "tool subject",
@@ -31,7 +31,7 @@ async function answered(services: Services, request: AnswerTask) {
 const receiptsOf = async (services: Services, request: AnswerTask) => (await answered(services, request)).receipts;
 
 describe("a request with answers", () => {
-  test("has a limit of them: at it, and one beyond", async () => {
+  test("has a limit on their number: at it, and one beyond", async () => {
     const { services, put } = inMemory({ settings: { ...DEFAULT_SETTINGS, repliesMax: 2 } });
     const taskId = await put([anAsk("a"), anAsk("b")]);
     expect(await receiptsOf(services, { taskId, caller: alice, replies: { a: yes, b: yes } })).toStrictEqual({
@@ -44,7 +44,7 @@ describe("a request with answers", () => {
     });
   });
 
-  test("is told of the task as it was before, as its sender may see it", async () => {
+  test("returns the task as it was before, as its sender may see it", async () => {
     const { services, put, task } = inMemory();
     const taskId = await put([anAsk("size"), forBob("bobs")]);
     const before = await task(taskId);
@@ -55,7 +55,7 @@ describe("a request with answers", () => {
     expect(others.task.asks).toStrictEqual([bobs]);
   });
 
-  test("names no event and no call of a tool: they are nobody's to answer here", async () => {
+  test("cannot name events and calls of tools: clients do not answer those", async () => {
     const { services, put, requests } = inMemory();
     const taskId = await put([anAsk("size"), anEvent("paid")]);
     const replies = { "event:paid": { action: "accept", content: { body: { amount: 1 } } }, "call:book": yes };
@@ -80,7 +80,7 @@ describe("a request with answers", () => {
     });
   });
 
-  test("has each answer observed, with the ask where one is open", async () => {
+  test("has each answer observed, with the ask if one is open", async () => {
     const seen: unknown[] = [];
     const observer: Pick<Observer, "answering"> = {
       async answering({ task, key, ...told }, work) {
@@ -100,15 +100,15 @@ describe("a request with answers", () => {
   });
 });
 
-describe("who may answer", () => {
-  test("the owner may not answer what is put to others, and learns that it is", async () => {
+describe("permission to answer", () => {
+  test("is refused to the owner for an ask with another audience, and the owner learns so", async () => {
     const { services, put, requestsOf } = inMemory();
     const taskId = await put([forBob("bobs")]);
     expect(await receiptsOf(services, { taskId, caller: alice, replies: { bobs: yes } })).toStrictEqual({ bobs: { type: "forbidden" } });
     expect(requestsOf("answer")).toStrictEqual([]);
   });
 
-  test("somebody who is asked one thing knows nothing of another, and their name stands with their answer", async () => {
+  test("covers one ask only, and the answer names its sender", async () => {
     const { services, put, requestsOf } = inMemory();
     const taskId = await put([forBob("bobs"), anAsk("size")]);
     const send = (replies: Record<string, unknown>) => receiptsOf(services, { taskId, caller: bob, replies });
@@ -120,7 +120,7 @@ describe("who may answer", () => {
     ]);
   });
 
-  test("the owner's own answer has no name, and is not counted where one settles the ask", async () => {
+  test("is implicit for the owner, whose answer has no name, and is not counted without a quorum", async () => {
     const { services, put, requestsOf } = inMemory();
     const taskId = await put([forBoth("ours")]);
     await answerTask(services, { taskId, caller: alice, replies: { ours: yes } });
@@ -128,7 +128,7 @@ describe("who may answer", () => {
     expect(requestsOf("answer")[0]).not.toHaveProperty("quorum");
   });
 
-  test("an ask that several must accept counts acceptances, and takes one without content as one that fills in nothing", async () => {
+  test("with a quorum counts acceptances, and reads one without content as empty content", async () => {
     const { services, put, requestsOf } = inMemory();
     const url = { type: "url", message: "Look.", url: "https://example.com/" } as const;
     const taskId = await put([anAsk("pay", { audience: { to: "tenant", quorum: 2 }, request: url })]);
@@ -148,7 +148,7 @@ describe("who may answer", () => {
   });
 });
 
-describe("an answer that does not fit", () => {
+describe("an invalid answer", () => {
   test("leaves the ask open, and is noted", async () => {
     const { services, put, facts, requests } = inMemory();
     const taskId = await put([anAsk("size")]);
@@ -159,7 +159,7 @@ describe("an answer that does not fit", () => {
     expect(requests).toStrictEqual([["load", taskId]]);
   });
 
-  test("is not looked at any further where it is too large, at the limit and one beyond", async () => {
+  test("that is too large is not examined any further, at the limit and one beyond", async () => {
     const content = (length: number) => ({ text: "x".repeat(length) });
     const storedValueMax = JSON.stringify({ action: "accept", content: content(10) }).length;
     const looked: unknown[] = [];
@@ -179,7 +179,7 @@ describe("an answer that does not fit", () => {
     expect(looked).toStrictEqual([content(11), content(10)]);
   });
 
-  test("is counted where its sender can only be asked again, with its fact, and the last that is allowed cancels the question", async () => {
+  test("is counted with its fact if its sender can only be asked again, and the last allowed one cancels the question", async () => {
     const { services, put, task, requestsOf, logged, facts } = inMemory({ settings: { ...DEFAULT_SETTINGS, refusalsMax: 2 } });
     const taskId = await put([forBoth("size")]);
     const wrong = () => receiptsOf(services, { taskId, caller: bob, door: "a session", replies: { size: tooMany }, countRefusals: true });
@@ -203,7 +203,7 @@ describe("an answer that does not fit", () => {
     expect((await task(taskId)).asks).toStrictEqual([]);
   });
 
-  test("is late where the ask was closed meanwhile", async () => {
+  test("is late if the ask was closed in the meantime", async () => {
     const { services, put } = inMemory({ replace: () => ({ refuse: async () => undefined }) });
     const taskId = await put([anAsk("size")]);
     expect(await receiptsOf(services, { taskId, caller: alice, replies: { size: tooMany }, countRefusals: true })).toStrictEqual({
@@ -236,7 +236,7 @@ describe("an ask with a page", () => {
     expect((await task(taskId)).asks).toMatchObject([{ key: "key", agreed: true }]);
   });
 
-  test("is declined by the client as any other", async () => {
+  test("is declined by the client like any other", async () => {
     const { services, put, task } = inMemory();
     const taskId = await put([onPage("key")]);
     expect(await receiptsOf(services, { taskId, caller: alice, replies: { key: { action: "decline" } } })).toStrictEqual({
@@ -245,7 +245,7 @@ describe("an ask with a page", () => {
     expect((await task(taskId)).asks).toStrictEqual([]);
   });
 
-  test("that was completed meanwhile is compared with what was recorded", async () => {
+  test("that was completed in the meantime is compared with the recorded answer", async () => {
     const { services, put, requestsOf } = inMemory({ replace: () => ({ agree: async () => "late" }) });
     const taskId = await put([anAsk("key", { ...onPage("key"), audience: { to: { people: ["bob"] } } })]);
     expect(await receiptsOf(services, { taskId, caller: bob, replies: { key: { action: "accept" } } })).toStrictEqual({
@@ -255,8 +255,8 @@ describe("an ask with a page", () => {
   });
 });
 
-describe("an answer to what is not open any more", () => {
-  test("is noted once, however it may be read, by what became of it, and not at all where nothing has that key", async () => {
+describe("an answer to a closed ask", () => {
+  test("is noted once, however it may be read, with its result, and not at all for an unknown key", async () => {
     const { services, put, facts, requestsOf } = inMemory();
     const key = "k".repeat(201);
     const taskId = await put([anAsk(key)]);
@@ -264,7 +264,7 @@ describe("an answer to what is not open any more", () => {
     await send({ [key]: { action: "accept" } });
     const before = requestsOf("answer").length;
     expect(await send({ [key]: { action: "accept" } })).toStrictEqual({ [key]: { type: "duplicate" } });
-    // The first way to read it was right.
+    // The first reading was right.
     expect(requestsOf("answer").slice(before)).toMatchObject([{ answer: { action: "accept", content: {} } }]);
     expect(await send({ [key]: yes, never: yes })).toStrictEqual({ [key]: { type: "late" }, never: { type: "unknown" } });
     expect(await send({ [key]: "nonsense" })).toStrictEqual({ [key]: { type: "unknown" } });
@@ -275,7 +275,7 @@ describe("an answer to what is not open any more", () => {
     ]);
   });
 
-  test("of somebody who is asked nothing any more is a duplicate if it is theirs, and else there is no such task", async () => {
+  test("from a former member of its audience is a duplicate if it is theirs; otherwise the task does not exist", async () => {
     const { services, put, facts, requestsOf } = inMemory();
     const taskId = await put([forBob("bobs"), anAsk("size")]);
     const reply = { action: "accept", content: {} };
@@ -287,7 +287,7 @@ describe("an answer to what is not open any more", () => {
     expect(again.task).toMatchObject({ id: taskId, asks: [] });
     expect(again.task).not.toHaveProperty("outcome");
     expect(facts).toStrictEqual([{ principal: "bob", action: "answer", taskId, ask: "bobs", verdict: "duplicate" }]);
-    // Each way to read each of them was tried, but for the event.
+    // Each reading of each of them was tried, except for the event.
     expect(requestsOf("answer").slice(before)).toMatchObject(["never", "never", "bobs", "bobs"].map((key) => ({ key, by: "bob" })));
 
     for (const replies of [{ bobs: yes }, { never: yes }, {}])
@@ -299,8 +299,8 @@ describe("an answer to what is not open any more", () => {
   });
 });
 
-describe("what a task shows of its children", () => {
-  test("is answered at them, together with what is its own", async () => {
+describe("a child's ask that the task shows", () => {
+  test("is answered at the child, together with the task's own asks", async () => {
     const { services, putWithChild, task } = inMemory();
     const { taskId, child } = await putWithChild([anAsk("size")], [anAsk("date"), anAsk("time")]);
     const before = await task(taskId);
@@ -319,7 +319,7 @@ describe("what a task shows of its children", () => {
     expect((await task(child)).asks.map(({ key }) => key)).toStrictEqual(["time"]);
   });
 
-  test("is late where the child has answered or is gone, and unknown where there was none", async () => {
+  test("is late if the child has answered or is gone, and unknown if there was none", async () => {
     const { services, real, putWithChild, requestsOf } = inMemory();
     const { taskId, child } = await putWithChild([], [anAsk("date")]);
     const send = (key: string, reply: unknown = yes) => receiptsOf(services, { taskId, caller: alice, replies: { [key]: reply } });
@@ -337,7 +337,7 @@ describe("what a task shows of its children", () => {
     });
   });
 
-  test("is answered by whom it is put to, who knows nothing else of either task, also when they send it again", async () => {
+  test("is answered by its audience, which learns nothing else of either task, also when they repeat it", async () => {
     const { services, putWithChild } = inMemory();
     const { taskId } = await putWithChild([anAsk("size")], [forBob("bobs"), anAsk("date")]);
     const send = (replies: Record<string, unknown>, caller = bob) => answered(services, { taskId, caller, replies });
@@ -358,7 +358,7 @@ describe("what a task shows of its children", () => {
     );
   });
 
-  test("of a child whose name somebody who is asked guesses they learn nothing", async () => {
+  test("reveals nothing to a member of an audience who guesses the child's name", async () => {
     const { services, real, putWithChild } = inMemory();
     const { taskId, child } = await putWithChild([forBob("bobs")], [anAsk("date")]);
     const load = async (id: string) => (id === child ? undefined : await real.load(id));
@@ -368,7 +368,7 @@ describe("what a task shows of its children", () => {
     });
   });
 
-  test("fails as a whole where the store fails", async () => {
+  test("fails as a whole if the store fails", async () => {
     const { services, putWithChild, real } = inMemory();
     const { taskId, child } = await putWithChild([], [anAsk("date")]);
     const away = new Error("away");

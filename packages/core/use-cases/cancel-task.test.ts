@@ -19,14 +19,14 @@ describe("a cancellation", () => {
     expect(await task(taskId)).toMatchObject({ status: "cancelled", message: "Cancelled by the client.", asks: [] });
   });
 
-  test("says why, and leaves a last run to a tool that compensates", async () => {
+  test("gives its reason, and leaves a compensation to a tool that has one", async () => {
     const { services, put, task } = inMemory();
     const taskId = await put([], { compensates: true });
     await cancelTask(services, { taskId, caller: alice, reason: "No longer needed." });
     expect(await task(taskId)).toMatchObject({ status: "cancelled", message: "No longer needed.", owed: "cancelled" });
   });
 
-  test("of a child has its parent run", async () => {
+  test("of a child makes its parent run", async () => {
     const { services, putWithChild, logged, runs } = inMemory();
     const { taskId, child } = await putWithChild([], [anAsk("date")]);
     expect(await cancelTask(services, { taskId: child, caller: alice })).toBe("cancelled");
@@ -34,14 +34,14 @@ describe("a cancellation", () => {
     expect(logged).toStrictEqual([["info", "cancellation received", { taskId: child, became: "cancelled" }]]);
   });
 
-  test("of a task that is gone by then finds it finished", async () => {
+  test("of a task that has just ended finds it finished", async () => {
     const { services, put, logged } = inMemory({ replace: () => ({ cancel: async () => "unknown" }) });
     const taskId = await put([]);
     expect(await cancelTask(services, { taskId, caller: alice })).toBe("finished");
     expect(logged).toStrictEqual([["info", "cancellation received", { taskId, became: "unknown" }]]);
   });
 
-  test("is the owner's, and needs nothing of what was said in the task", async () => {
+  test("belongs to the owner, and does not read content", async () => {
     const { services, put, requestsOf, real } = inMemory();
     const taskId = await put([anAsk("size", { audience: { to: { people: ["bob"] } } })]);
     await expect(cancelTask(services, { taskId, caller: bob })).rejects.toMatchObject({

@@ -1,4 +1,7 @@
-/** What becomes of work in flight when its task is cancelled, and of what was done: with real steps, a real clock and the rules of the memory store. */
+/**
+ * Work in flight when its task is cancelled, and finished work: with real steps, a real clock and the rules of the
+ * memory store.
+ */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
@@ -74,13 +77,13 @@ async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopp
     services,
     logged,
     skip: (ms: number) => void (skippedMs += ms),
-    /** From now on time passes only by `skip`. */
+    /** Stops the clock: time passes only with `skip`. */
     stopClock: () => void (stoppedAtMs = Date.now()),
-    /** What the store was told of runs that parked, and how long after now the last one is to be followed. */
+    /** Park requests that the store received, and how long after now the next run is due. */
     parked,
     dueInMs: () => (parked.at(-1)?.dueAtMs ?? Number.NaN) - clock.now(),
     work: (number: number, tools = [tool]) => runTask(services, catalogue(tools), { taskId, run: number }),
-    /** By a worker that stays. */
+    /** Another worker, which is not shutting down. */
     elsewhere(run: number) {
       const { stopping: _, ...others } = services;
       return runTask(others, catalogue([tool]), { taskId, run });
@@ -95,7 +98,7 @@ async function started({ run, compensate, settings, runTimeoutMs = 60_000, stopp
   };
 }
 
-/** A step that waits to be told to stop, and then ends as `end` says. */
+/** A step that waits to be stopped and then ends as `end` says. */
 function stoppable(end: (reason: unknown) => unknown) {
   const begun = Promise.withResolvers<void>();
   const work = async ({ signal }: StepAttempt) => {
@@ -106,8 +109,8 @@ function stoppable(end: (reason: unknown) => unknown) {
   return { begun: begun.promise, work };
 }
 
-describe("a task that is cancelled under its run", () => {
-  test("is cancelled at once; the step in flight learns why, what it still comes to is noted, and undone", async () => {
+describe("a task that is cancelled during its run", () => {
+  test("is cancelled at once; the step in flight learns why, its result is recorded, and undone", async () => {
     const reasons: unknown[] = [];
     const flight = stoppable((reason) => {
       reasons.push(reason);
@@ -144,7 +147,7 @@ describe("a task that is cancelled under its run", () => {
     expect(await work(3)).toEqual({ type: "refused", reason: "finished" });
   });
 
-  test("whose tool has nothing to undo ends as usual: the step learns why, and nothing is owed", async () => {
+  test("whose tool has no compensation ends as usual: the step learns why, and nothing is owed", async () => {
     const reasons: unknown[] = [];
     const flight = stoppable((reason) => reasons.push(reason));
     const { work, cancel, load } = await started({ run: async ({ step }) => void (await step("flight", flight.work)) });
@@ -158,7 +161,7 @@ describe("a task that is cancelled under its run", () => {
 });
 
 describe("the reason of a step's signal", () => {
-  test("is the run's time", async () => {
+  test("is the run's time limit", async () => {
     const reasons: unknown[] = [];
     const slow = stoppable((reason) => reasons.push(reason));
     const undone: unknown[] = [];
@@ -173,7 +176,7 @@ describe("the reason of a step's signal", () => {
     expect(undone).toEqual(["timeout", 1]);
   });
 
-  test("is a branch that failed, or the end of the tool", async () => {
+  test("is a failed branch, or the end of the tool", async () => {
     for (const [why, end] of [
       ["failed", () => Promise.reject(new Error("no"))],
       ["ended", async () => undefined],
@@ -192,7 +195,7 @@ describe("the reason of a step's signal", () => {
     }
   });
 
-  test("is the worker's end: another one continues at once, and what was done is not done again", async () => {
+  test("is the worker's shutdown: another worker continues at once, and finished work is not repeated", async () => {
     const stopping = new AbortController();
     const reasons: unknown[] = [];
     const slow = stoppable((reason) => reasons.push(reason));
@@ -215,7 +218,7 @@ describe("the reason of a step's signal", () => {
     expect(runs).toEqual(["done in run 1", "done in run 1", 1]);
   });
 
-  test("is the worker's end behind an answer: another one finds the answer where the step found it", async () => {
+  test("is the worker's shutdown after an answer: the next worker finds the answer where the step found it", async () => {
     const stopping = new AbortController();
     const slow = stoppable(() => "done all the same");
     const seen: unknown[] = [];
@@ -237,7 +240,7 @@ describe("the reason of a step's signal", () => {
     expect(seen).toEqual(["done all the same"]);
   });
 
-  test("is another worker that has the task", async () => {
+  test("is a takeover by another worker", async () => {
     const reasons: unknown[] = [];
     const slow = stoppable((reason) => reasons.push(reason));
     const { work, services, load } = await started({ run: async ({ step }) => void (await step("slow", slow.work)) });
@@ -254,7 +257,7 @@ describe("the reason of a step's signal", () => {
 describe("a compensation", () => {
   const failing = async () => Promise.reject(new Error("no"));
 
-  test("waits for a worker that has the tool, and is given up when it has waited as long as a task may", async () => {
+  test("waits for a worker that has the tool, and is given up after the maximum wait of a task", async () => {
     const { work, skip, load, logged } = await started({
       run: failing,
       compensate: async () => undefined,
@@ -286,7 +289,7 @@ describe("a compensation", () => {
     expect(await work(12)).toEqual({ type: "refused", reason: "finished" });
   });
 
-  test("that its worker died of as often as it may is done", async () => {
+  test("whose worker died as often as allowed is done", async () => {
     const { work, services, skip } = await started({ run: failing, compensate: async () => undefined, settings: { takeoversMax: 1 } });
     await work(1);
     await services.store.begin({ taskId: "0-task", run: 2, token: "a", nowMs: services.clock.now(), leaseMs: 1_000 });
@@ -294,7 +297,7 @@ describe("a compensation", () => {
     expect(await work(2)).toEqual({ type: "compensated" });
   });
 
-  test("that its workers die of is given up", async () => {
+  test("whose workers die more often is given up", async () => {
     const { work, services, load, skip, logged } = await started({
       run: failing,
       compensate: async () => undefined,
@@ -313,7 +316,7 @@ describe("a compensation", () => {
     });
   });
 
-  test("asks nobody: one that does is given up", async () => {
+  test("that asks a question is given up", async () => {
     const { work, logged } = await started({
       run: failing,
       compensate: async (_ended, { sleep }) => sleep("long", 3_600_000),
@@ -323,7 +326,7 @@ describe("a compensation", () => {
     expect(logged.at(-1)).toMatchObject({ fields: { code: "MISPLACED_EFFECT" } });
   });
 
-  test("that is cut off by its time is tried again", async () => {
+  test("that is cut off by its time limit is retried", async () => {
     const slow = stoppable(() => Promise.reject(new Error("stopped")));
     let isFast = false;
     const { work, logged } = await started({
@@ -344,7 +347,7 @@ describe("a compensation", () => {
   const fields = { taskId: "0-task", tool: "subject", why: "failed" };
   const stack: unknown = expect.any(Array);
 
-  test("whose tool is missing is tried again after an eighth of what it has waited, to the millisecond, and is given up at its limit", async () => {
+  test("whose tool is missing is retried after an eighth of its wait so far, to the millisecond, and is given up at its limit", async () => {
     const { work, skip, stopClock, dueInMs, parked, logged } = await started({
       run: failing,
       compensate: async () => undefined,
@@ -383,7 +386,7 @@ describe("a compensation", () => {
     });
   });
 
-  test("that failed is tried again after a second, then twice as long each time, an hour at most, and says so", async () => {
+  test("that failed is retried after a second, then twice as long each time, up to an hour, and says so", async () => {
     const { work, stopClock, dueInMs, parked, logged } = await started({
       run: failing,
       compensate: async () => Promise.reject(new TypeError("no again")),
@@ -420,13 +423,13 @@ describe("a compensation", () => {
     ["what the catalogue names", new ParleyError("INVALID_NAME", "no"), "given-up"],
     ["a step's time", new ParleyError("STEP_TIMEOUT", "late"), "retrying"],
     ["the run's time", new ParleyError("RUN_TIMEOUT", "late"), "retrying"],
-  ])("that fails with %s is tried again only where that may help", async (_, error, type) => {
+  ])("that fails with %s is retried only if that may help", async (_, error, type) => {
     const { work } = await started({ run: failing, compensate: () => Promise.reject(error) });
     await work(1);
     expect(await work(2)).toStrictEqual({ type });
   });
 
-  test("has names of its own, and a step that failed is tried again with the next run", async () => {
+  test("has names of its own, and a failed step is retried with the next run", async () => {
     const worked: string[] = [];
     const { work } = await started({
       run: async ({ step }) => {
@@ -444,7 +447,7 @@ describe("a compensation", () => {
     expect(worked).toStrictEqual(["booked", "0-task.compensation:/book", "told", "told"]);
   });
 
-  test("that fails before it comes to what it had done already is tried again", async () => {
+  test("that fails before it reaches its recorded steps is retried", async () => {
     const undone: string[] = [];
     let tries = 0;
     const { work } = await started({
@@ -464,7 +467,7 @@ describe("a compensation", () => {
     expect(undone).toStrictEqual(["refund"]);
   });
 
-  test("says that it is done, once it is written", async () => {
+  test("reports that it is done, once it is written", async () => {
     const { work, logged } = await started({ run: failing, compensate: async () => undefined });
     await work(1);
     logged.length = 0;
@@ -486,7 +489,7 @@ describe("a compensation", () => {
     ["done", async () => undefined, { settle: async () => "refused" }],
     ["to be given up", () => Promise.reject(new ToolError("no")), { settle: async () => "refused" }],
     ["to be tried again", () => Promise.reject(new Error("no")), { park: async () => ({ type: "refused" }) }],
-  ])("that is %s and no longer this worker's is left to who has it, without a word", async (_, compensate, refusing) => {
+  ])("that is %s and no longer this worker's is silently left to the holder", async (_, compensate, refusing) => {
     const { work, logged } = await started({ run: failing, compensate, store: () => refusing });
     await work(1);
     logged.length = 0;
@@ -494,7 +497,7 @@ describe("a compensation", () => {
     expect(logged.filter(({ level }) => level !== "warn")).toStrictEqual([]);
   });
 
-  test("whose tool is missing and that is no longer this worker's is left to who has it", async () => {
+  test("whose tool is missing and that is no longer this worker's is left to the holder", async () => {
     const { work } = await started({
       run: failing,
       compensate: async () => undefined,
@@ -504,7 +507,7 @@ describe("a compensation", () => {
     expect(await work(2, [])).toStrictEqual({ type: "fenced" });
   });
 
-  test("is not given what its tool does not own: a task whose journal is full has room for it", async () => {
+  test("is not limited by its task: one whose journal is full has room for it", async () => {
     let undone = 0;
     const { work } = await started({
       run: async ({ step }) => {
@@ -521,7 +524,7 @@ describe("a compensation", () => {
   });
 });
 
-test("what was done is in the order in which it settled, then in which it arrived, also within one millisecond", () => {
+test("finished steps are in the order in which they settled, then in which they arrived, also within one millisecond", () => {
   const at = (key: string, entry: object) =>
     [`step:${key}`, { calledAt: "0", outcome: { type: "value", value: key }, ...entry }] as [string, Entry];
   const journal = new Map([
@@ -535,7 +538,7 @@ test("what was done is in the order in which it settled, then in which it arrive
   expect(doneOf(journal).map(({ key }) => key)).toEqual(["first", "second", "early", "late", "later"]);
 });
 
-test("what was done is what steps came to: no question, no reading of the clock, and no step that failed or had only begun", () => {
+test("finished steps are steps with a result: no questions, clock readings, or steps that failed or only began", () => {
   const journal = new Map<string, Entry>([
     ["step:late", { digest: "", calledAt: "0", outcome: { type: "value", value: 2 }, arrived: { atMs: 1, revision: 0 } }],
     ["step:told", { digest: "", calledAt: "0", outcome: { type: "value" }, place: 2 }],
@@ -553,7 +556,7 @@ test.each([
   [true, new Error("no"), "failed"],
   [false, new ParleyError("RUN_TIMEOUT", "late"), undefined],
   [false, new Error("no"), undefined],
-])("a task whose tool undoes (%j) what it did is owed its last run for %s as %j", (compensates, error, owed) => {
+])("a task whose tool compensates (%j) is owed compensation for %s as %j", (compensates, error, owed) => {
   const task = { call: compensates ? { compensates: true } : {} } as Task;
   expect(owedBy(task, error)).toBe(owed);
 });

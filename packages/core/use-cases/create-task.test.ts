@@ -34,7 +34,7 @@ const unaudited = (services: Services): Services => {
 };
 
 describe("a call", () => {
-  test("is written with its fact and its quotas, together with its first run, and told", async () => {
+  test("is written with its fact and its quotas, together with its first run, and observed", async () => {
     const told: unknown[] = [];
     const observer = { traceparent: () => undefined, created: (of: unknown) => void told.push(of) } as unknown as Observer;
     const { services, requests, runs, logged } = inMemory({ observer });
@@ -56,7 +56,7 @@ describe("a call", () => {
     expect(logged).toStrictEqual([["info", "task created", { taskId: "0-1", tool: "subject" }]]);
   });
 
-  test("of somebody who is not told apart is counted nowhere, and shares no place", async () => {
+  test("from a caller who cannot be told apart is not counted, and has no share", async () => {
     const { services, requests, runs } = inMemory();
     const { binding: _, ...unbound } = { ...call, principal: "anonymous" };
     await createTask(unaudited(services), plain, { ...request, caller: anybody });
@@ -64,7 +64,7 @@ describe("a call", () => {
     expect(runs).toStrictEqual([{ taskId: "0-1", cause: "created", run: 1 }]);
   });
 
-  test("keeps what the tool, the caller, the session and the trace say, and leaves out what nobody says", async () => {
+  test("keeps what the tool, the caller, the session and the trace provide, and omits what is absent", async () => {
     const observer = { traceparent: () => "00-trace", created: () => undefined } as unknown as Observer;
     const { services, requestsOf } = inMemory({ observer });
     const tool = toolNamed("subject", async () => ({}), { version: "2", earlyReplies: true, compensate: async () => undefined });
@@ -93,13 +93,13 @@ describe("a call", () => {
     expect(requestsOf("create")).toMatchObject([{ audit: { tenant: "acme", toolVersion: "2" } }]);
   });
 
-  test("drops replies that its tool does not take early", async () => {
+  test("drops early replies that its tool does not take", async () => {
     const { services, requestsOf } = inMemory();
     await createTask(services, plain, { ...request, replies: { size: { action: "decline" } } });
     expect(requestsOf("create")).toMatchObject([{ call: expect.not.objectContaining({ replies: expect.anything() }) }]);
   });
 
-  test("has the id that was drawn before, and what is beside it is written with it", async () => {
+  test("has the id that was drawn before, and its further writes are sent with it", async () => {
     const { services, runs } = inMemory();
     const order: string[] = [];
     const beside = async () => void order.push("beside");
@@ -107,7 +107,7 @@ describe("a call", () => {
     expect([order, runs]).toMatchObject([["beside"], [{ taskId: "0-mine" }]]);
   });
 
-  test("with wrong arguments says what is wrong with which tool, and writes nothing", async () => {
+  test("with invalid arguments says what is wrong with which tool, and writes nothing", async () => {
     const { services, requests, runs } = inMemory();
     const violations = [{ path: "/n", message: "is not a known field" }];
     const tool = toolNamed("subject", async () => ({}), { readArguments: () => ({ ok: false, violations }) });
@@ -119,7 +119,7 @@ describe("a call", () => {
     expect([requests, runs]).toStrictEqual([[], []]);
   });
 
-  test("has a limit of what comes with it: at it, and one beyond", async () => {
+  test("has a limit on its arguments and replies: at it, and one beyond", async () => {
     const { services } = inMemory({ settings: { ...DEFAULT_SETTINGS, storedValueMax: JSON.stringify({ n: "xx" }).length } });
     const tool = { ...plain, earlyReplies: true };
     const create = (args: JsonObject, replies: JsonObject) => createTask(services, tool, { ...request, arguments: args, replies });
@@ -135,7 +135,7 @@ describe("a call", () => {
     });
   });
 
-  test("beyond a quota is refused with the quota, and neither logged nor told", async () => {
+  test("beyond a quota is refused with the quota, and neither logged nor observed", async () => {
     const told: unknown[] = [];
     const observer = { traceparent: () => undefined, created: () => void told.push(1) } as unknown as Observer;
     const settings = { ...DEFAULT_SETTINGS, taskQuotas: { ...taskQuotas, principal: { tasks: 1, bytes: 1_000 } } };
@@ -150,7 +150,7 @@ describe("a call", () => {
   });
 });
 
-describe("a worker that listens", () => {
+describe("a listening worker", () => {
   const listening = ({ lane, created }: { readonly lane?: string; readonly created?: "delivered" }) => {
     const told: unknown[] = [];
     const added: unknown[] = [];
@@ -160,20 +160,20 @@ describe("a worker that listens", () => {
   };
   const first = { taskId: "0-1", cause: "created", share: "principal:alice" };
 
-  test("is told of the first run by the store, and the queue has none", async () => {
+  test("is offered the first run by the store, and the queue has none", async () => {
     const { services, told, added, requestsOf } = listening({ lane: "an ear", created: "delivered" });
     await createTask(services, plain, request);
     expect([told, added]).toStrictEqual([[first], []]);
     expect(requestsOf("create")).toMatchObject([{ lane: "an ear" }]);
   });
 
-  test("that did not hear of it finds the run in the queue", async () => {
+  test("that did not receive it finds the run in the queue", async () => {
     const { services, added } = listening({ lane: "an ear" });
     await createTask(services, plain, request);
     expect(added).toStrictEqual([{ ...first, run: 1 }]);
   });
 
-  test("is not there where the queue names none: one run is added, with the task", async () => {
+  test("is not offered anything if the queue names none: one run is added, with the task", async () => {
     const { services, added, requestsOf } = listening({});
     await createTask(services, plain, request);
     expect(added).toStrictEqual([{ ...first, run: 1 }]);
@@ -185,7 +185,7 @@ describe("a call with an idempotency key", () => {
   const once = { ...request, idempotencyKey: "k" };
   const key = '<["default","alice","k"]>';
 
-  test("that is made again is the task of the first one, and is noted", async () => {
+  test("that is repeated returns the first one's task, and is noted", async () => {
     const { services, requestsOf, facts, logged, real } = inMemory();
     const first = await createTask(services, plain, once);
     let beside = 0;
@@ -213,7 +213,7 @@ describe("a call with an idempotency key", () => {
     await expect(createTask(services, drawing, { ...once, arguments: { n: 2 } })).rejects.toMatchObject({ code: "IDEMPOTENCY_KEY_REUSED" });
   });
 
-  test("that belongs to another call is refused", async () => {
+  test("that belongs to a different call is refused", async () => {
     const { services, facts } = inMemory();
     await createTask(services, plain, once);
     await expect(createTask(services, plain, { ...once, arguments: { n: 2 } })).rejects.toMatchObject({
@@ -239,7 +239,7 @@ describe("a call with an idempotency key", () => {
   });
 });
 
-test("how long a finished task is kept is brought within the bounds, in whole milliseconds", async () => {
+test("the retention of a finished task is clamped to the bounds, in whole milliseconds", async () => {
   const settings = { ...DEFAULT_SETTINGS, retentionMinMs: 1_000, retentionMaxMs: 2_000 };
   const { services } = inMemory({ settings });
   const kept = async (retentionMs: number) => (await createTask(services, plain, { ...request, retentionMs })).call.retentionMs;
@@ -248,7 +248,7 @@ test("how long a finished task is kept is brought within the bounds, in whole mi
   ]);
 });
 
-test("what is called is described without a binding where nothing is audited", () => {
+test("a call is described without a binding if there is no audit", () => {
   const { services } = inMemory();
   const of = { taskId: "0-1", args: {}, sent: {}, caller: alice, capabilities: {}, hidden: false };
   expect(describeCall(unaudited(services), plain, of)).toStrictEqual(aCall({ retentionMs: DAY, seed: "token 1" }));

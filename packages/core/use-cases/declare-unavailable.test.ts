@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { declareUnavailable } from "./declare-unavailable.ts";
 import { alice, anAsk, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
 
-describe("who says that a client cannot be asked", () => {
+describe("the declaration that a client cannot be asked", () => {
   const unavailable = { action: "unavailable" };
 
-  test("has that recorded at the task, as an answer to what was asked, in their name", async () => {
+  test("is recorded with the task, as an answer to its question, in the caller's name", async () => {
     const { services, requestsOf, put } = inMemory();
     const taskId = await put([anAsk("other"), anAsk("size")]);
     const declare = () => declareUnavailable(services, { taskId, caller: alice, door: "a session", key: "size" });
@@ -26,7 +26,7 @@ describe("who says that a client cannot be asked", () => {
     ]);
   });
 
-  test("has it recorded at the child whose question the task shows, and nowhere where there is no such child", async () => {
+  test("is recorded with the child whose question the task shows, and nowhere if there is no such child", async () => {
     const { services, requestsOf, putWithChild, task } = inMemory();
     const { taskId, child } = await putWithChild([], [anAsk("date")]);
     const declare = (key: string) => declareUnavailable(services, { taskId, caller: alice, key });
@@ -40,7 +40,7 @@ describe("who says that a client cannot be asked", () => {
     expect((await task(taskId)).asks).toStrictEqual([]);
   });
 
-  test("is somebody who may see the task", async () => {
+  test("is for callers who may see the task", async () => {
     const { services, put } = inMemory();
     const taskId = await put([anAsk("size")]);
     await expect(declareUnavailable(services, { taskId, caller: mallory, key: "size" })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });

@@ -1,4 +1,4 @@
-/** Access tokens for steps: when they are renewed, by whom, and what is said when they cannot be. */
+/** Access tokens for steps: when they are renewed, by which worker, and the errors if they cannot be. */
 import { describe, expect, test } from "vitest";
 import { ParleyError } from "../errors.ts";
 import type { GrantedTokens } from "../granted-tokens.ts";
@@ -9,7 +9,7 @@ import type { Services } from "./services.ts";
 const NOW_MS = 1_000_000;
 const GRANT: GrantedTokens = { provider: "calendar", accessToken: "old", refreshToken: "r1", scopes: [], expiresAtMs: NOW_MS + 30_000 };
 
-/** Workers that share what is stored, and one provider. */
+/** Workers that share a store and a provider. */
 function deployed(grant: Partial<GrantedTokens> = {}, refresh?: (tokens: GrantedTokens) => Promise<GrantedTokens>) {
   const stored = { text: JSON.stringify({ ...GRANT, ...grant }) as string | undefined };
   const seen: string[] = [];
@@ -49,7 +49,7 @@ function deployed(grant: Partial<GrantedTokens> = {}, refresh?: (tokens: Granted
       oauth: {
         async refresh(tokens: GrantedTokens) {
           seen.push(tokens.refreshToken ?? "");
-          // Others have their turn meanwhile.
+          // Lets others run in the meantime.
           for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
           if (refresh) return await refresh(tokens);
           return { ...tokens, accessToken: `new ${seen.length}`, refreshToken: `r${seen.length + 1}`, expiresAtMs: nowMs + 600_000 };
@@ -60,7 +60,7 @@ function deployed(grant: Partial<GrantedTokens> = {}, refresh?: (tokens: Granted
 }
 
 describe("a token", () => {
-  test("that is good for more than a minute, or for as long as nobody says, is taken as it is", async () => {
+  test("that is valid for more than a minute, or without a known end, is used as it is", async () => {
     for (const expiresAtMs of [NOW_MS + 60_001, undefined]) {
       const { worker, wanted, seen, stored } = deployed();
       stored.text = JSON.stringify({ ...GRANT, expiresAtMs });
@@ -70,7 +70,7 @@ describe("a token", () => {
     expect([await freshToken(worker(), wanted), seen]).toEqual(["new 1", ["r1"]]);
   });
 
-  test("is renewed once by those who ask at once, in one worker and in several", async () => {
+  test("is renewed once by simultaneous requests, in one worker and in several", async () => {
     const { worker, wanted, seen, stored } = deployed();
     const [here, there] = [worker(), worker()];
     const tokens = await Promise.all([here, here, there, there].map((services) => freshToken(services, wanted)));
@@ -78,7 +78,7 @@ describe("a token", () => {
     expect(JSON.parse(stored.text ?? "")).toMatchObject({ accessToken: "new 1", refreshToken: "r2" });
   });
 
-  test("that was refused is renewed regardless of its time, unless it has been meanwhile", async () => {
+  test("that was refused is renewed regardless of its lifetime, unless it was renewed in the meantime", async () => {
     const { worker, wanted, seen } = deployed({ expiresAtMs: NOW_MS + 600_000 });
     const services = worker();
     expect(await freshToken(services, { ...wanted, refused: "old" })).toBe("new 1");
@@ -86,7 +86,7 @@ describe("a token", () => {
     expect(seen).toEqual(["r1"]);
   });
 
-  test("is still used while it lasts, when the provider is away or gave no means to renew it", async () => {
+  test("is still used while it lasts, if the provider is unreachable or issued no refresh token", async () => {
     const away = deployed({}, () => Promise.reject(new ParleyError("PROVIDER_UNAVAILABLE", "no answer")));
     expect(await freshToken(away.worker(), away.wanted)).toBe("old");
     const without = deployed();
@@ -106,7 +106,7 @@ describe("a token", () => {
     expect(logged.join()).not.toMatch(/old|r1/);
   });
 
-  test("is not waited for forever while somebody else renews it, and is taken when it comes", async () => {
+  test("is not waited for forever while another worker renews it, and is used when it arrives", async () => {
     const { worker, wanted, claims, stored } = deployed({ expiresAtMs: NOW_MS });
     await claims.take("refresh 0-task calendar", "a worker that hangs", 25_000);
     await expect(freshToken(worker(), wanted)).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
@@ -115,7 +115,7 @@ describe("a token", () => {
     expect(await waiting).toBe("theirs");
   });
 
-  test("of a task that has ended meanwhile is handed over, and kept nowhere", async () => {
+  test("of a task that has ended in the meantime is returned, and stored nowhere", async () => {
     const { worker, wanted, stored } = deployed({}, async (tokens) => {
       stored.text = undefined;
       return { ...tokens, accessToken: "last" };
@@ -124,7 +124,7 @@ describe("a token", () => {
     await expect(freshToken(worker(), wanted)).rejects.toMatchObject({ code: "DEPOSIT_UNREADABLE" });
   });
 
-  test("is never a secret that somebody entered", async () => {
+  test("is never a secret that a person entered", async () => {
     for (const text of ["hunter2", "{}", "null"]) {
       const { worker, wanted, stored } = deployed();
       stored.text = text;
@@ -133,7 +133,7 @@ describe("a token", () => {
     }
   });
 
-  test("that is renewed is told of, and what is told names no token", async () => {
+  test("that is renewed is logged, and the log names no token", async () => {
     const renewed = deployed();
     await freshToken(renewed.worker(), renewed.wanted);
     const facts = { ...renewed.wanted, provider: "calendar" };
@@ -151,7 +151,7 @@ describe("a token", () => {
     expect(away.lines).toMatchObject([["warn", "token not refreshed", { ...facts, code: "PROVIDER_UNAVAILABLE" }]]);
   });
 
-  test("is used to its last millisecond while the provider is away, unless the service refused it or nobody knows what went wrong", async () => {
+  test("is used to its last millisecond while the provider is unreachable, unless the service refused it or the error is unknown", async () => {
     const away = () => Promise.reject(new ParleyError("PROVIDER_UNAVAILABLE", "no answer"));
     const last = deployed({ expiresAtMs: NOW_MS + 1 }, away);
     expect(await freshToken(last.worker(), last.wanted)).toBe("old");
@@ -168,7 +168,7 @@ describe("a token", () => {
     }
   });
 
-  test.each([{}, { oauth: undefined }])("without means to renew it says so once it has ended (%j)", async (without) => {
+  test.each([{}, { oauth: undefined }])("without a refresh token reports that it has expired (%j)", async (without) => {
     const { worker, wanted } = deployed(
       "oauth" in without ? { expiresAtMs: NOW_MS } : { expiresAtMs: NOW_MS, refreshToken: undefined as never },
     );
@@ -187,7 +187,7 @@ describe("a token", () => {
     });
   });
 
-  test("is claimed for half a minute by the one that renews it, who gives the claim up, or lets it end", async () => {
+  test("is claimed for half a minute by the worker that renews it, which releases the claim or lets it expire", async () => {
     const { worker, wanted, claims } = deployed();
     const calls: unknown[] = [];
     const watched = {
@@ -204,14 +204,14 @@ describe("a token", () => {
     ]);
   });
 
-  test("is renewed at once where there is no other process to claim it from", async () => {
+  test("is renewed at once if there is no other process to claim it from", async () => {
     const { worker, wanted, seen, passedMs } = deployed();
     const { claims: _, ...alone } = worker();
     expect(await freshToken(alone, wanted)).toBe("new 1");
     expect([seen, passedMs()]).toStrictEqual([["r1"], 0]);
   });
 
-  test("is waited for in looks a tenth of a second apart, for twenty seconds", async () => {
+  test("is polled every tenth of a second, for twenty seconds", async () => {
     const { worker, wanted, claims, passedMs } = deployed({ expiresAtMs: NOW_MS });
     await claims.take("refresh 0-task calendar", "a worker that hangs", 60_000);
     let looks = 0;
@@ -224,7 +224,7 @@ describe("a token", () => {
     expect([passedMs(), looks]).toStrictEqual([20_000, 201]);
   });
 
-  test("that came while the claim was taken is not renewed once more", async () => {
+  test("that arrived while the claim was taken is not renewed once more", async () => {
     const { worker, wanted, claims, stored, seen } = deployed();
     const take = async (...of: Parameters<typeof claims.take>) => {
       stored.text = JSON.stringify({ ...GRANT, accessToken: "theirs" });
@@ -234,7 +234,7 @@ describe("a token", () => {
     expect(seen).toStrictEqual([]);
   });
 
-  test("of one question of one task is not that of another", async () => {
+  test("of one question of one task is separate from all others", async () => {
     const { worker, seen } = deployed();
     const services = worker();
     const asked = [

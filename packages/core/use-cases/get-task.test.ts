@@ -7,7 +7,7 @@ import { aCall, alice, anAsk, bob, inMemory, mallory, NOW_MS } from "./in-memory
 
 const forBob = anAsk("bobs", { audience: { to: { people: ["bob"] } } });
 
-/** A task at work, begun just now. */
+/** A working task that has just begun. */
 async function working(more: Parameters<typeof inMemory>[0] = {}) {
   const subject = inMemory({ settings: { ...DEFAULT_SETTINGS, settleGraceMs: 30 }, ...more });
   const taskId = "0-1";
@@ -15,7 +15,7 @@ async function working(more: Parameters<typeof inMemory>[0] = {}) {
   return { ...subject, taskId, cancel: () => subject.real.cancel({ taskId, nowMs: NOW_MS, message: "" }) };
 }
 
-/** What came of it so far. */
+/** The results so far. */
 function watched<T>(work: Promise<T>): { readonly came: T[]; readonly failed: unknown[] } {
   const [came, failed]: [T[], unknown[]] = [[], []];
   work.then(
@@ -40,7 +40,7 @@ describe("a task", () => {
     });
   });
 
-  test("that cannot be read is known, and not got", async () => {
+  test("that cannot be read is known, but not returned", async () => {
     const { services, put, task } = inMemory();
     const taskId = await put([]);
     const sealed: Task = { ...(await task(taskId)), unreadable: "erased" };
@@ -62,7 +62,7 @@ describe("a task", () => {
     });
   });
 
-  test("that is not there is named as far as a message may, without control characters", () => {
+  test("that does not exist is named within bounds, without control characters", () => {
     expect(notFound({ taskId: "x".repeat(80) }).message).toBe(`no task "${"x".repeat(80)}"`);
     expect(notFound({ taskId: "x".repeat(81) }).message).toBe(`no task "${"x".repeat(80)}…"`);
     expect(notFound({ taskId: "\u001b[2J" }).message).toBe('no task "\\u001b[2J"');
@@ -79,10 +79,10 @@ describe("a task", () => {
   });
 });
 
-describe("a read that gives a task a moment to come to rest", () => {
+describe("a read that gives a task a moment to settle", () => {
   const ref = { taskId: "0-1", caller: alice };
 
-  test("takes one that rests, or has worked for longer, as it is", async () => {
+  test("returns one that has settled, or has worked for longer, as it is", async () => {
     const { services, put, requests, stand, taskId } = await working();
     const resting = await put([anAsk("size")]);
     Object.assign(services.wakeUps, { watch: () => Promise.reject(new Error("watched")) });
@@ -107,7 +107,7 @@ describe("a read that gives a task a moment to come to rest", () => {
     expect([sleeping(), services.wakeUps.isWatched("0-1")]).toStrictEqual([[], false]);
   });
 
-  test("is over as soon as the task rests", async () => {
+  test("ends as soon as the task settles", async () => {
     const { services, real, cancel, pass, sleeping } = await working();
     const { came } = watched(getSettledTask(services, ref));
     await pass(10);
@@ -131,7 +131,7 @@ describe("a read that gives a task a moment to come to rest", () => {
     expect(came).toMatchObject([{ status: "working", message: "half" }]);
   });
 
-  test("reads a task that is watched already once", async () => {
+  test("reads a task that is already watched once", async () => {
     const { services, requests, pass } = await working();
     await services.wakeUps.watch("0-1", () => undefined);
     const { came } = watched(getSettledTask(services, ref));
@@ -140,7 +140,7 @@ describe("a read that gives a task a moment to come to rest", () => {
     expect(requests).toStrictEqual([["load", "0-1"]]);
   });
 
-  test("shows what it saw last of a task that goes meanwhile, and finds none where there was none", async () => {
+  test("shows the last state of a task that disappears in the meantime, and finds none if there was none", async () => {
     const { services, pass, wake } = await working();
     const { came } = watched(getSettledTask(services, ref));
     await pass(0);
@@ -156,7 +156,7 @@ describe("a read that gives a task a moment to come to rest", () => {
 describe("a task that is waited for", () => {
   const cancelled = ({ status }: Task) => status === "cancelled";
 
-  test("is shown once it is what is waited for, and leaves no timer and no watch", async () => {
+  test("is returned once it meets the condition, and leaves no timer and no watch", async () => {
     const { services, task, taskId, cancel, pass, sleeping } = await working();
     const { came } = watched(waitForTask(services, { task: await task(taskId), caller: alice, until: cancelled, timeoutMs: 1_000 }));
     await pass(999);
@@ -167,7 +167,7 @@ describe("a task that is waited for", () => {
     expect([sleeping(), services.wakeUps.isWatched(taskId)]).toStrictEqual([[], false]);
   });
 
-  test("is shown as it was seen last when it takes too long, and when somebody stops", async () => {
+  test("is returned as last seen when it takes too long, and when the wait is aborted", async () => {
     for (const stop of [undefined, new AbortController()]) {
       const { services, task, taskId, pass, sleeping } = await working();
       const before = await task(taskId);
@@ -189,7 +189,7 @@ describe("a task that is waited for", () => {
     }
   });
 
-  test("is over at its time also where somebody could stop it", async () => {
+  test("is returned in time even if the wait could be aborted", async () => {
     const { services, task, taskId, pass } = await working();
     const { signal } = new AbortController();
     const { came } = watched(waitForTask(services, { task: await task(taskId), caller: alice, until: cancelled, timeoutMs: 10, signal }));
@@ -197,7 +197,7 @@ describe("a task that is waited for", () => {
     expect(came).toHaveLength(1);
   });
 
-  test("is not followed any further than to what was waited for", async () => {
+  test("is not followed any further than to the condition", async () => {
     const { services, task, taskId } = await working();
     expect(await waitForTask(services, { task: await task(taskId), caller: alice, until: () => true, timeoutMs: 1_000 })).toMatchObject({
       status: "working",
@@ -217,14 +217,14 @@ describe("a task that is followed", () => {
     return { stop, seen, all };
   }
 
-  test("shows each state once, and is over with its end", async () => {
+  test("yields each state once, and ends with the finished one", async () => {
     const subject = await working();
     const { seen, stop } = following(subject);
     await subject.pass(0);
     await subject.real.begin({ taskId: subject.taskId, run: 1, token: "run", nowMs: NOW_MS, leaseMs: 1_000 });
     await subject.real.report({ taskId: subject.taskId, token: "run", nowMs: NOW_MS, items: [], message: "half" });
     await subject.pass(0);
-    // Read again, and it is the same.
+    // Read again, and unchanged.
     await subject.pass(5_000);
     expect(seen).toStrictEqual(["working", "working: half"]);
     await subject.cancel();
@@ -234,7 +234,7 @@ describe("a task that is followed", () => {
     expect(getEventListeners(stop.signal, "abort")).toStrictEqual([]);
   });
 
-  test("is over when somebody stops, at once and without another look", async () => {
+  test("ends when aborted, at once and without another read", async () => {
     const subject = await working();
     const { seen, stop } = following(subject);
     await subject.pass(0);
@@ -251,7 +251,7 @@ describe("a task that is followed", () => {
     expect(late.requests).toStrictEqual([]);
   });
 
-  test("is over when it is gone", async () => {
+  test("ends when it no longer exists", async () => {
     const subject = await working();
     const { seen } = following(subject);
     await subject.pass(0);

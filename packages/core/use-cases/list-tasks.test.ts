@@ -3,7 +3,7 @@ import { callerNamed } from "../caller.fixture.ts";
 import { alice, inMemory } from "./in-memory.fixture.ts";
 import { listTasks } from "./list-tasks.ts";
 
-test("a caller's own tasks are listed, page by page, without those of the same name in another tenant", async () => {
+test("a caller's own tasks are listed, page by page, without those of the same principal in another tenant", async () => {
   const { services, put } = inMemory();
   const mine = [await put([]), await put([])];
   await put([], { principal: "bob" });

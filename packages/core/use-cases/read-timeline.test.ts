@@ -49,7 +49,7 @@ describe("a timeline", () => {
     expect([many.entries, many.settled]).toStrictEqual([501, 500]);
   });
 
-  test("has the oldest items behind where the reader was, as many as a look shows, and says whether there are more", async () => {
+  test("has the oldest items after the reader's cursor, at most one page, and says whether there are more", async () => {
     const { report, read } = await atWork();
     await report(1, TIMELINE_ITEMS_MAX - 1);
     expect(await read()).toMatchObject({ items: { length: 199 }, more: false });
@@ -59,7 +59,7 @@ describe("a timeline", () => {
     expect(await read(first.cursor)).toMatchObject({ items: [{ progress: 201 }], more: false });
   });
 
-  test("is the owner's alone", async () => {
+  test("is for the owner only", async () => {
     const { services, put } = await atWork();
     const taskId = await put([anAsk("bobs", { audience: { to: { people: ["bob"] } } })]);
     await expect(readTimeline(services, { taskId, caller: bob })).rejects.toMatchObject({ code: "NOT_PERMITTED" });

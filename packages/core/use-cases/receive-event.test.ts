@@ -34,8 +34,8 @@ const sender = (taskId: string, tenant = "default") => ({
 const unknown = { code: "EVENT_NOT_FOUND", message: "no such event" };
 const late = { code: "EVENT_LATE", message: "the event is not waited for any more" };
 
-describe("an event that is waited for", () => {
-  test("is recorded as its sender's, once, and the tool runs", async () => {
+describe("an open event", () => {
+  test("is recorded in its sender's name, once, and the tool runs", async () => {
     const { taskId, tell, requestsOf, runs, facts } = await awaiting();
     expect(await tell(paid, { door: "a door" })).toBe("accepted");
     expect(await tell(paid, { door: "a door" })).toBe("duplicate");
@@ -68,7 +68,7 @@ describe("an event that is waited for", () => {
     expect(facts[1]).toStrictEqual({ principal: `event ${taskId}`, action: "answer", taskId, ask: "event:paid", verdict: "late" });
   });
 
-  test("that came at the same time is a duplicate where it says the same, and else late", async () => {
+  test("that arrives twice at the same time is a duplicate if both are equal, otherwise late", async () => {
     for (const [receipt, becomes] of [
       ["duplicate", "duplicate"],
       ["late", late],
@@ -80,7 +80,7 @@ describe("an event that is waited for", () => {
     }
   });
 
-  test("is its tenant's", async () => {
+  test("belongs to its tenant", async () => {
     const { taskId, tell, requestsOf } = await awaiting({}, { tenant: "acme" });
     await tell(paid);
     expect(requestsOf("answer")).toMatchObject([{ audit: { principal: `event ${taskId}`, tenant: "acme" } }]);
@@ -108,7 +108,7 @@ describe("an event that is waited for", () => {
     expect(await tell(body)).toBe("accepted");
   });
 
-  test("that does not fit is told what is wrong, noted, and waited for still", async () => {
+  test("that is invalid is refused with its violations, noted, and stays open", async () => {
     const { taskId, tell, facts } = await awaiting();
     await expect(tell({}, { door: "a door" })).rejects.toMatchObject({
       code: "INVALID_EVENT",
@@ -132,7 +132,7 @@ describe("an event that is waited for", () => {
   });
 });
 
-describe("an event that nobody waits for", () => {
+describe("an event that is not open", () => {
   test.each([
     ["whose token is forged", "forged event:paid"],
     ["whose task is gone", "0-gone event:paid"],
@@ -143,24 +143,24 @@ describe("an event that nobody waits for", () => {
     expect(facts).toStrictEqual([]);
   });
 
-  test("where tools cannot wait for events is not known", async () => {
+  test("is unknown if tools cannot wait for events", async () => {
     const { services } = inMemory();
     await expect(receiveEvent(services, { token: "0-put-1 event:paid", body: paid })).rejects.toMatchObject(unknown);
   });
 
-  test("is another one's, although the other is open", async () => {
+  test("is another event, although that one is open", async () => {
     const { tell, task, taskId } = await awaiting();
     await tell(paid, { token: `${taskId} event:sent` });
     expect((await task(taskId)).events?.map(({ key }) => key)).toStrictEqual(["event:paid"]);
   });
 
-  test("of a task that never waited for any is not known", async () => {
+  test("of a task that never waited for any is unknown", async () => {
     const { services, put } = inMemory({ eventTokens });
     const taskId = await put([anAsk("size")]);
     await expect(receiveEvent(services, { token: `${taskId} event:paid`, body: paid })).rejects.toMatchObject(unknown);
   });
 
-  test("is told where what was said in the task cannot be read", async () => {
+  test("is refused with the reason if the task's content cannot be read", async () => {
     const { services, taskId, task, tell } = await awaiting();
     const sealed: Task = { ...(await task(taskId)), unreadable: "key_missing" };
     Object.assign(services.store, { load: async () => sealed });

@@ -10,7 +10,7 @@ const yes = { action: "accept", content: { n: 4 } } as const;
 const twoOfUs = (key: string) => anAsk(key, { audience: { to: "tenant", quorum: 2 } });
 const acceptance = (name: string, n: number) => ({ ...(name !== "alice" && { by: name }), content: { n }, atMs: NOW_MS });
 
-/** As the audit has what is done with the ask "size". */
+/** The audit fact of an answer to the ask "size". */
 const said = (did: string, more: object = {}) => ({
   principal: "alice",
   action: "answer",
@@ -32,7 +32,10 @@ async function opened(ask: Ask = anAsk("size"), ...options: Parameters<typeof in
   return { ...subject, taskId: task.id, task, ask: open };
 }
 
-/** A store that says these of the first answers, and does what it is asked for those of which it says nothing. */
+/**
+ * A store that returns these results for the first answers and then works normally; undefined passes an answer
+ * through.
+ */
 const saying =
   (...receipts: readonly ("overtaken" | "accepted" | undefined)[]) =>
   ({ answer }: TaskStore): Partial<TaskStore> => {
@@ -45,14 +48,14 @@ const saying =
     };
   };
 
-test("a bare acceptance claims nothing, and names who gives it where that is not the owner", () => {
+test("a bare acceptance claims nothing, and names its sender unless that is the owner", () => {
   const { services } = inMemory();
   const bare = { taskId: "0-1", key: "size", answer: { action: "accept" }, nowMs: NOW_MS, graceMs };
   expect(comparedWith(services, { taskId: "0-1", key: "size" })).toStrictEqual(bare);
   expect(comparedWith(services, { taskId: "0-1", key: "size", by: "bob" })).toStrictEqual({ ...bare, by: "bob" });
 });
 
-test("what is kept of an answer has a limit: at it, and one beyond", () => {
+test("a stored answer has a maximum size: at it, and one beyond", () => {
   const settings = { ...DEFAULT_SETTINGS, storedValueMax: 10 };
   expect(tooLarge(settings, "x".repeat(8))).toStrictEqual([]);
   expect(tooLarge(settings, "x".repeat(9))).toStrictEqual([
@@ -67,7 +70,7 @@ test("a fact names the task, its tool and the question", async () => {
 });
 
 describe("an answer that settles its ask alone", () => {
-  test("is recorded against what was asked, with its fact, and travels together with the run that it makes due", async () => {
+  test("is recorded against the question, with its fact, and is sent together with the run that it makes due", async () => {
     const { services, taskId, task, ask, requestsOf, runs, logged } = await opened();
     expect(await recordAnswer(services, { actor: { caller: alice }, task, ask, answer: yes })).toStrictEqual({ type: "accepted" });
     expect(requestsOf("answer")).toStrictEqual([
@@ -77,14 +80,14 @@ describe("an answer that settles its ask alone", () => {
     expect(logged).toStrictEqual([["info", "answer received", { taskId, key: "size", receipt: "accepted" }]]);
   });
 
-  test("says who gives it where that is not the owner, and what a page has left", async () => {
+  test("names its sender unless that is the owner, and has the deposit of a page", async () => {
     const { services, task, ask, requestsOf } = await opened();
     const page = { deposit: "sealed" };
     await recordAnswer(services, { actor: { caller: bob, door: "a page" }, task, ask, answer: { action: "decline" }, by: "bob", page });
     expect(requestsOf("answer")).toMatchObject([{ by: "bob", page, audit: said("decline", { principal: "bob", door: "a page" }) }]);
   });
 
-  test("adds the run that the store makes due where that is another than was likely", async () => {
+  test("adds the run that the store makes due if it is not the expected one", async () => {
     const { services, taskId, task, ask, runs } = await opened();
     await recordAnswer(services, { actor: { caller: alice }, task: { ...task, run: 6 }, ask, answer: yes });
     expect(runs).toStrictEqual([
@@ -93,7 +96,7 @@ describe("an answer that settles its ask alone", () => {
     ]);
   });
 
-  test("is told to a worker that listens, and the run is added where the store says that none heard", async () => {
+  test("is offered to a listening worker, and the run is added if the store says that none received it", async () => {
     const told: unknown[] = [];
     const added: unknown[] = [];
     const queue = {
@@ -117,7 +120,7 @@ describe("an answer that settles its ask alone", () => {
   });
 });
 
-describe("of an ask that several must accept", () => {
+describe("of an ask with a quorum", () => {
   test("acceptances are counted until the last one settles it, and a repeated one is a duplicate", async () => {
     const { services, taskId, task, ask, requestsOf, runs, logged, facts } = await opened(twoOfUs("size"));
     const first = { actor: { caller: alice }, task, ask, content: { n: 4 } };
@@ -154,7 +157,7 @@ describe("of an ask that several must accept", () => {
     ]);
   });
 
-  test("what all of them say together is kept within the limit", async () => {
+  test("all acceptances together stay within the limit", async () => {
     const settings = { ...DEFAULT_SETTINGS, storedValueMax: JSON.stringify([acceptance("alice", 4), acceptance("bob", 5)]).length };
     const { services, taskId, task, ask } = await opened(twoOfUs("size"), { settings });
     await acceptWithOthers(services, { actor: { caller: alice }, task, ask, content: { n: 4 } });
@@ -167,10 +170,10 @@ describe("of an ask that several must accept", () => {
     expect(await bobs(5)).toStrictEqual({ type: "accepted" });
   });
 
-  test("a decline settles it by itself, with those who had accepted", async () => {
+  test("a decline settles it alone, with those who had accepted", async () => {
     const { services, taskId, task, ask, requestsOf, runs } = await opened(twoOfUs("size"));
     await acceptWithOthers(services, { actor: { caller: bob }, by: "bob", task, ask, content: { n: 5 } });
-    // It was looked at before Bob accepted, so it is looked at again.
+    // It was read before Bob accepted, so it is read again.
     const answer = { action: "decline" } as const;
     expect(await recordAnswer(services, { actor: { caller: alice }, task, ask, answer })).toStrictEqual({ type: "accepted" });
     expect(requestsOf("answer").slice(1)).toMatchObject([
@@ -180,7 +183,7 @@ describe("of an ask that several must accept", () => {
     expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered" }]);
   });
 
-  test("an acceptance that another one overtook is counted behind it", async () => {
+  test("an acceptance that another one overtook is counted after it", async () => {
     const { services, task, ask, requestsOf } = await opened(anAsk("size", { audience: { to: "tenant", quorum: 3 } }));
     await acceptWithOthers(services, { actor: { caller: bob }, by: "bob", task, ask, content: { n: 5 } });
     const late = { actor: { caller: carol }, by: "carol", task, ask, content: { n: 6 } };
@@ -188,7 +191,7 @@ describe("of an ask that several must accept", () => {
     expect(requestsOf("answer").at(-1)).toMatchObject({ quorum: { seen: 3, acceptances: [acceptance("bob", 5), acceptance("carol", 6)] } });
   });
 
-  test("one that is not open any more as it is looked at again is compared with what counted", async () => {
+  test("one that is closed when it is read again is compared with the recorded answer", async () => {
     const replace = saying(undefined, undefined, "overtaken", undefined, "overtaken");
     const { services, taskId, task, ask, requestsOf, runs } = await opened(twoOfUs("size"), { replace });
     const accept = (caller: typeof alice, n: number, by?: string) =>
@@ -208,7 +211,7 @@ describe("of an ask that several must accept", () => {
     expect(runs.at(-1)).toStrictEqual({ taskId, run: 2, cause: "answered" });
   });
 
-  test("neither another question under its key nor another key with its digest is taken for it", async () => {
+  test("neither another question under its key nor another key with its digest is mistaken for it", async () => {
     const subject = inMemory({ replace: saying("overtaken", "overtaken") });
     const { services } = subject;
     const taskId = await subject.put([twoOfUs("other"), { ...twoOfUs("size"), digest: "digest of other" }]);
@@ -224,14 +227,14 @@ describe("of an ask that several must accept", () => {
     expect(await acceptWithOthers(was.services, { ...mine, task: was.task, ask: before })).toStrictEqual({ type: "unknown" });
   });
 
-  test("the receipt of one that did not count says nothing of others", async () => {
+  test("the receipt of one that did not count says nothing about others", async () => {
     const { services, task, ask } = await opened(twoOfUs("size"));
     const before = { ...ask, digest: "what was asked before" };
     const mine = { actor: { caller: alice }, task, ask: before, content: { n: 4 } };
     expect(await acceptWithOthers(services, mine)).toStrictEqual({ type: "late" });
   });
 
-  test("one that is overtaken more often than a quorum has people is told to come again", async () => {
+  test("one that is overtaken more often than a quorum has people is asked to retry", async () => {
     const key = "k".repeat(201);
     const { services, task, ask, requestsOf } = await opened(twoOfUs(key), {
       replace: () => ({ answer: async () => ({ receipt: "overtaken" }) }),
@@ -243,15 +246,15 @@ describe("of an ask that several must accept", () => {
     expect(requestsOf("answer")).toHaveLength(40);
   });
 
-  test("one whose task is gone by then is unknown", async () => {
+  test("one whose task no longer exists is unknown", async () => {
     const { services, task, ask } = await opened(twoOfUs("size"), { replace: saying("overtaken") });
     const mine = { actor: { caller: alice }, task: { ...task, id: "0-gone" }, ask, content: {} };
     expect(await acceptWithOthers(services, mine)).toStrictEqual({ type: "unknown" });
   });
 });
 
-describe("an answer to what is not open", () => {
-  test("is compared with what was recorded, and adds the run again that nobody may have added", async () => {
+describe("an answer to a closed ask", () => {
+  test("is compared with the recorded one, and adds the run again in case it was lost", async () => {
     const { services, taskId, task, ask, requestsOf, runs, logged } = await opened();
     await recordAnswer(services, { actor: { caller: alice }, task, ask, answer: yes });
     for (const list of [runs, logged]) list.length = 0;
@@ -265,7 +268,7 @@ describe("an answer to what is not open", () => {
     expect(runs).toHaveLength(1);
   });
 
-  test("stands in the log with what is long of its key cut, and not at all where nothing here has that key", async () => {
+  test("is logged with a long key cut, and not at all for an unknown key", async () => {
     const key = "k".repeat(201);
     const { services, taskId, task, ask, logged } = await opened(anAsk(key));
     await recordAnswer(services, { actor: { caller: alice }, task, ask, answer: yes });

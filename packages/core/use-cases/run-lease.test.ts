@@ -1,4 +1,4 @@
-/** A run's lease on its task: whose clock says until when, and what ends it (P6). */
+/** A run's lease on its task: which clock it counts by, and what ends it. */
 import { createScope, createValidator, sha256Digest } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { createHandClock } from "../hand-clock.fixture.ts";
@@ -12,7 +12,7 @@ const LEASE_MS = 100;
 const RENEW_EVERY_MS = 30;
 const away = () => Promise.reject(new Error("away"));
 
-/** A task that was begun a moment ago, and its lease. `over` replaces methods of the store. */
+/** A task that has just begun, and its lease. `over` replaces methods of the store. */
 async function held(over: (memory: TaskStore) => Partial<TaskStore> = () => ({})) {
   const { clock: hand, ...time } = createHandClock();
   let setBackMs = 0;
@@ -65,7 +65,7 @@ async function held(over: (memory: TaskStore) => Partial<TaskStore> = () => ({})
 }
 
 describe("a run's lease", () => {
-  test("is renewed again and again, so that nobody can take the task over, and not any more once it is released", async () => {
+  test("is renewed again and again, so that the task cannot be taken over, until it is released", async () => {
     const { lease, time, renewedAtMs, isFree, warnings } = await held();
     await time.pass(10 * LEASE_MS);
     expect(renewedAtMs.slice(0, 3)).toStrictEqual([30, 60, 90]);
@@ -79,7 +79,7 @@ describe("a run's lease", () => {
     expect(lease.token).toBe("token");
   });
 
-  test("is lost at the end of its lease when no renewal came through, not a moment before, and somebody is told", async () => {
+  test("is lost at its end when no renewal succeeded, not a moment before, and the run is notified", async () => {
     const { lease, time, warnings, isFree } = await held(() => ({ renew: away }));
     await time.pass(LEASE_MS - 1);
     expect([lease.isHeld(), lease.signal.aborted, warnings]).toStrictEqual([true, false, []]);
@@ -90,7 +90,7 @@ describe("a run's lease", () => {
     expect(time.sleeping()).toStrictEqual([]);
   });
 
-  test("survives renewals that fail when one comes through in time", async () => {
+  test("survives failed renewals when one succeeds in time", async () => {
     let failures = 2;
     const { lease, time, warnings } = await held((memory) => ({ renew: (request) => (failures-- > 0 ? away() : memory.renew(request)) }));
     await time.pass(10 * LEASE_MS);
@@ -112,7 +112,7 @@ describe("a run's lease", () => {
     }
   });
 
-  test("is not lost by writes that the store takes", async () => {
+  test("is not lost by writes that the store accepts", async () => {
     const { lease, memory } = await held();
     await lease.record([{ key: "step:a", entry: { digest: "", calledAt: "0", outcome: { type: "value" } } }]);
     await lease.report({ items: [], message: "working" });
@@ -120,7 +120,7 @@ describe("a run's lease", () => {
     expect(await memory.load("0-1")).toMatchObject({ message: "working" });
   });
 
-  test("counts its lease from before a write was sent, however long the store takes", async () => {
+  test("counts from before a write was sent, however long the store takes", async () => {
     const gate = Promise.withResolvers<void>();
     const { lease, time } = await held((memory) => ({
       renew: away,
@@ -141,7 +141,7 @@ describe("a run's lease", () => {
     expect([lease.isHeld(), lease.signal.aborted]).toStrictEqual([false, true]);
   });
 
-  test("is no longer than a lease where the store's clock is set back: what the new one says counts", async () => {
+  test("is no longer than one lease if the store's clock is set back: the new clock counts", async () => {
     let isAway = false;
     const { lease, time, setBack, isFree } = await held((memory) => ({
       renew: (request) => (isAway ? away() : memory.renew(request)),
@@ -151,7 +151,7 @@ describe("a run's lease", () => {
     isAway = true;
     await time.pass(LEASE_MS);
     expect(await isFree()).toBe(true);
-    // It looked for the last time at the end of its first lease.
+    // Its last check was at the end of its first lease.
     await time.pass(LEASE_MS - RENEW_EVERY_MS);
     expect([lease.isHeld(), lease.signal.aborted]).toStrictEqual([false, true]);
   });
@@ -176,8 +176,8 @@ describe("a run's lease", () => {
   });
 });
 
-describe("a process that stood still", () => {
-  test("asks the store at the end of its lease whether the task is still its own, and not before", async () => {
+describe("a process that was frozen", () => {
+  test("asks the store at the end of its lease whether it still holds the task, and not before", async () => {
     const { lease, time, renewedAtMs } = await held();
     time.stand(LEASE_MS - 1);
     expect(lease.isHeld()).toBe(true);
@@ -189,7 +189,7 @@ describe("a process that stood still", () => {
     expect(lease.isHeld()).toBe(true);
   });
 
-  test("has lost its task if another worker took it meanwhile, or if the store does not say", async () => {
+  test("has lost its task if another worker took it in the meantime, or if the store does not answer", async () => {
     const taken = await held();
     taken.time.stand(LEASE_MS);
     await taken.memory.begin({ taskId: "0-1", run: 1, token: "other", nowMs: taken.clock.now(), leaseMs: LEASE_MS });
@@ -202,7 +202,7 @@ describe("a process that stood still", () => {
     expect(unknown.lease.signal.aborted).toBe(true);
   });
 
-  test("is not sure of a lease that ran out again before the store had answered", async () => {
+  test("is not sure of a lease that expired again before the store replied", async () => {
     const { lease, time } = await held((memory) => ({
       renew: async (request) => {
         const renewed = await memory.renew(request);
@@ -216,7 +216,7 @@ describe("a process that stood still", () => {
 });
 
 describe("the end of a run's lease", () => {
-  test("is written with the token that fences it, and takes the fence down", async () => {
+  test("is written with its token, and clears the token", async () => {
     const { lease, memory, clock } = await held();
     const ask = {
       key: "size",

@@ -1,4 +1,4 @@
-/** What the log has of a run: what its tool says, and what becomes of it. */
+/** What the log shows of a run: its tool's messages, and how it ended. */
 import { describe, expect, test } from "vitest";
 import type { Effects } from "../effects.ts";
 import { ToolError } from "../errors.ts";
@@ -16,7 +16,7 @@ describe("what a tool logs", () => {
     return text("done");
   };
 
-  test("stands in the operator's log where the deployment wants it, at its level, and not otherwise", async () => {
+  test("is in the operator's log if the deployment wants it, at its level, and otherwise not", async () => {
     for (const logTools of [true, false]) {
       const { create, run, logged } = deployment(logging, { settings: { logTools } });
       const taskId = await create();
@@ -64,7 +64,7 @@ describe("the log of a run", () => {
     logged.map(({ level, message, fields }) => [level, message, fields] as const);
   const stack: unknown = expect.any(Array);
 
-  test("tells that it parked, with how many questions, that another one is refused, and how the task ended", async () => {
+  test("reports that it parked, with how many questions, that another one is refused, and how the task ended", async () => {
     const subject = deployment(async ({ ask }) => {
       await Promise.all([ask("size", size), ask("sure", size)]);
       return text("done");
@@ -84,7 +84,7 @@ describe("the log of a run", () => {
     ]);
   });
 
-  test("tells of an error in each try, and of the last one with the id that the caller is given", async () => {
+  test("reports an error of each attempt, and of the last one with the id that the caller receives", async () => {
     const subject = deployment(() => Promise.reject(new TypeError("network")), { tool: { attempts: 2, backoffMs: HOUR } });
     subject.stopClock();
     const taskId = await subject.create();
@@ -101,7 +101,7 @@ describe("the log of a run", () => {
     ]);
   });
 
-  test("tells of a step that failed whether it is tried again, and warns unless the tool meant it", async () => {
+  test("reports whether a failed step is retried, and warns unless the tool meant it", async () => {
     const subject = deployment(async ({ step }) => {
       await step("flaky", ({ attempt }) => (attempt === 1 ? Promise.reject(new Error("network")) : 1), { attempts: 2, backoffMs: 1 });
       await step("closed", () => Promise.reject(new ToolError("closed on Mondays"))).catch(() => undefined);
@@ -120,7 +120,7 @@ describe("the log of a run", () => {
     expect(new Set(lines(subject).flatMap(([, , fields]) => ("defectId" in fields ? [fields.defectId] : []))).size).toBe(3);
   });
 
-  test("tells of code that has diverged", async () => {
+  test("reports code that has diverged", async () => {
     let isChanged = false;
     const subject = deployment(
       async ({ ask }) => {
@@ -139,7 +139,7 @@ describe("the log of a run", () => {
     ]);
   });
 
-  test("has no token of an event, and neither has what the caller is told", async () => {
+  test("contains no event token, and neither does what the caller receives", async () => {
     const secret = "s".repeat(43);
     const subject = deployment(
       async ({ event, step }) => {

@@ -10,13 +10,13 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-describe("waiting is not expiring (P9)", () => {
+describe("a waiting task does not expire (I7)", () => {
   test("after a week without a worker, 1,000 waiting and 1,000 tasks that have not begun are there and continue, with any ttl", async () => {
     const subject = deployment(async ({ ask }) => text((await ask("size", size)).action));
     const waiting = await Promise.all(Array.from({ length: 1_000 }, () => subject.create({}, MINUTE)));
     await subject.work();
     const fresh = await Promise.all(Array.from({ length: 1_000 }, () => subject.create({}, MINUTE)));
-    subject.runs.clear(); // the queue is lost, too
+    subject.runs.clear(); // the queue is lost as well
     subject.skip(7 * DAY - MINUTE);
     for (const taskId of waiting) expect(await subject.answer(taskId, "size")).toEqual({ type: "accepted" });
     subject.runs.clear();
@@ -42,7 +42,7 @@ describe("questions whose deadline has passed", () => {
     return subject;
   };
 
-  test("are over at their deadline, and not a millisecond before", async () => {
+  test("time out at their deadline, and not a millisecond before", async () => {
     const subject = twice(async (_, first) => text(first));
     const taskId = await subject.create();
     await subject.work();
@@ -52,7 +52,7 @@ describe("questions whose deadline has passed", () => {
     expect(await subject.run(taskId, 3)).toEqual({ type: "finished", status: "completed" });
   });
 
-  test("are over in the order in which they were put, if they have one deadline", async () => {
+  test("time out in the order in which they were asked, if they have the same deadline", async () => {
     const subject = twice(async (_, first) => text(first));
     const taskId = await subject.create();
     await subject.work();
@@ -61,7 +61,7 @@ describe("questions whose deadline has passed", () => {
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "z timeout" }] } } });
   });
 
-  test("are over behind an answer that came in the same millisecond, but before them", async () => {
+  test("time out after an answer of the same millisecond, but before later ones", async () => {
     const subject = twice(async (_, first) => text(first));
     const taskId = await subject.create();
     await subject.work();
@@ -71,7 +71,7 @@ describe("questions whose deadline has passed", () => {
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "a decline" }] } } });
   });
 
-  test("bring no next try forward", async () => {
+  test("do not bring the next attempt forward", async () => {
     const subject = twice(() => Promise.reject(new Error("network")), { tool: { attempts: 2, backoffMs: HOUR } });
     const taskId = await subject.create();
     await subject.work();
@@ -91,7 +91,7 @@ describe("questions whose deadline has passed", () => {
         async answer(request) {
           closed.push({ key: request.key, token: request.token });
           await memory.answer(request);
-          return await memory.answer(request); // its first reply was lost
+          return await memory.answer(request); // the first reply was lost
         },
       }),
     });
@@ -107,7 +107,7 @@ describe("questions whose deadline has passed", () => {
     expect(closed).toEqual(["z", "a"].map((key) => ({ key, token })));
   });
 
-  test("are answered by who came a moment earlier", async () => {
+  test("are answered by a person who answered a moment earlier", async () => {
     const subject = twice(async (_, first) => text(first), {
       store: (memory) => ({
         async answer({ token, ...request }) {
@@ -125,8 +125,8 @@ describe("questions whose deadline has passed", () => {
   });
 });
 
-describe("a question that several must accept, at its deadline", () => {
-  test("is told from others of the same words that are open, and is late where its task is gone", async () => {
+describe("a question with a quorum, at its deadline", () => {
+  test("is distinguished from others with the same text that are open, and is late if its task is gone", async () => {
     for (const isGone of [false, true]) {
       let answered = 0;
       const subject: ReturnType<typeof deployment> = deployment(
@@ -172,7 +172,7 @@ describe("a question that several must accept, at its deadline", () => {
   const accepts = (subject: ReturnType<typeof deployment>, taskId: string, name: string) =>
     answerTask(subject.services, { taskId, caller: callerNamed(name), replies: { approve: { action: "accept", content: { n: 1 } } } });
 
-  /** Those people accept at the moment in which the deadline is written, which then comes to what `closes` says. */
+  /** These people accept at the moment in which the deadline is written. The write then returns `closes`. */
   async function atTheLastMoment(names: readonly string[], closes?: "overtaken") {
     let isLast = false;
     const subject: ReturnType<typeof deployment> = deployment(approve, {
@@ -193,7 +193,7 @@ describe("a question that several must accept, at its deadline", () => {
   }
   const came = (said: string) => ({ outcome: { result: { content: [{ text: said }] } } });
 
-  test("ends with those who had accepted, and with who was counted in the last moment", async () => {
+  test("ends with those who had accepted, including anyone counted at the last moment", async () => {
     const { subject, taskId } = await atTheLastMoment(["carol"]);
     expect(await subject.run(taskId, 2)).toStrictEqual({ type: "finished", status: "completed" });
     expect(await subject.task(taskId)).toMatchObject(came(`["timeout",["carol"]]`));
@@ -207,7 +207,7 @@ describe("a question that several must accept, at its deadline", () => {
   });
 });
 
-test("a task that asks and sleeps is due at what comes first", async () => {
+test("a task that asks and sleeps is due at the earlier time", async () => {
   const dues: number[] = [];
   for (const [askMs, sleepMs] of [
     [2 * HOUR, HOUR],
@@ -240,7 +240,7 @@ test("an answer that is larger than a stored value may be is refused, and the qu
   expect(await answer(200 - envelope)).toEqual({ type: "accepted" });
 });
 
-test("an answer that is larger than a stored value may be is not looked at any further", async () => {
+test("an answer that is larger than a stored value is not examined any further", async () => {
   const subject = deployment(async ({ ask }) => text((await ask("size", size)).action), { settings: { storedValueMax: 200 } });
   const taskId = await subject.create();
   await subject.work();

@@ -1,4 +1,4 @@
-/** What a run does with its task: holds it, gives it back, takes it over, lets it begin anew. */
+/** What a run does with its task: holds it, gives it back, takes it over, restarts it. */
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../catalogue.ts";
@@ -13,8 +13,8 @@ import { deployment, size, text } from "./run-task.fixture.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-describe("a hold (P6)", () => {
-  test("a live holder is not displaced: the run is refused until its lease has run out", async () => {
+describe("the lease of a run", () => {
+  test("protects a live holder: another run is refused until the lease has expired", async () => {
     const release = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const subject = deployment(async ({ step }) => text(await step("work", () => (begun.resolve(), release.promise.then(() => "done")))));
@@ -26,7 +26,7 @@ describe("a hold (P6)", () => {
     expect(await working).toEqual(["finished"]);
   });
 
-  test("a holder that cannot renew its lease stops, and begins no further side effect", async () => {
+  test("that cannot be renewed stops its holder, which begins no further side effect", async () => {
     let away = false;
     let effects = 0;
     const refuse = async () => {
@@ -63,12 +63,12 @@ describe("a hold (P6)", () => {
     expect(await subject.task(taskId)).toMatchObject({ status: "completed" });
   });
 
-  test("a holder whose lease has run out unnoticed renews it before its next side effect, or leaves it alone", async () => {
+  test("that expired unnoticed is renewed before the next side effect, or the effect is not started", async () => {
     for (const isStillMine of [true, false]) {
       let effects = 0;
       const subject: ReturnType<typeof deployment> = deployment(
         async ({ step }) => {
-          subject.skip(2 * DEFAULT_SETTINGS.leaseMs); // the process stood still
+          subject.skip(2 * DEFAULT_SETTINGS.leaseMs); // the process was frozen
           await step("act", () => (effects += 1));
           return text("done");
         },
@@ -81,8 +81,8 @@ describe("a hold (P6)", () => {
   });
 });
 
-describe("what a run leaves behind", () => {
-  test.each(["begun", "unreadable"] as const)("is nothing that waits on the worker: renewals end with it (%s)", async (type) => {
+describe("a run leaves behind", () => {
+  test.each(["begun", "unreadable"] as const)("nothing that waits on the worker: renewals end with it (%s)", async (type) => {
     const hand = createHandClock();
     const subject = deployment(async () => text("done"), {
       services: { clock: hand.clock },
@@ -99,7 +99,7 @@ describe("what a run leaves behind", () => {
     expect(hand.sleeping()).toStrictEqual([]);
   });
 
-  test("is a run that is deferred while another suspect is at work: it is not begun", async () => {
+  test("a deferred run if another suspect is active: it does not begin", async () => {
     const suspect = (memory: TaskStore): Partial<TaskStore> => ({
       async load(taskId) {
         const task = await memory.load(taskId);
@@ -116,16 +116,16 @@ describe("what a run leaves behind", () => {
     expect(subject.logged).toStrictEqual([
       { level: "debug", message: "run deferred, another suspect is at work", fields: { taskId, run: 1 } },
     ]);
-    // One that nobody can have begun before is no suspect.
+    // A run that no worker can have begun before is not a suspect.
     expect(await subject.run(taskId, 1)).toStrictEqual({ type: "finished", status: "completed" });
-    // Where nobody keeps suspects apart they run side by side.
+    // Without `suspects` they run concurrently.
     const apart = deployment(async () => text("done"), { store: suspect });
     expect(await apart.run(await apart.create(), 1, true)).toStrictEqual({ type: "finished", status: "completed" });
   });
 });
 
-describe("a poisonous task (P7)", () => {
-  /** The worker dies in the middle of the run, as far as the store can tell. */
+describe("a poisonous task (I12)", () => {
+  /** The worker dies during the run, as far as the store can tell. */
   async function die(subject: ReturnType<typeof deployment>, taskId: string) {
     const { store, clock, settings } = subject.services;
     const begun = await store.begin({ taskId, run: 1, token: crypto.randomUUID(), nowMs: clock.now(), leaseMs: settings.leaseMs });
@@ -175,7 +175,7 @@ describe("a poisonous task (P7)", () => {
     ],
     ["before its handler starts", (memory, away) => ({ answer: async (request) => (away(), await memory.answer(request)) }), {}],
     ["as it is failed", (memory, away) => ({ finish: async (request) => (away(), await memory.finish(request)) }), { takeoversMax: -1 }],
-  ])("is none whose store was away %s, however often", async (_, replace, settings) => {
+  ])("is not one whose store was unreachable %s, however often", async (_, replace, settings) => {
     let isAway = false;
     let ran = 0;
     const away = () => {
@@ -206,7 +206,7 @@ describe("a poisonous task (P7)", () => {
     expect(subject.saying("task taken over from a worker that fell silent")).toStrictEqual([]);
   });
 
-  test("is one only when it was taken over: a first run tells of no takeover", async () => {
+  test("is only one that was taken over: a first run reports no takeover", async () => {
     const subject = deployment(async () => text("done"));
     await subject.create();
     await subject.work();
@@ -215,7 +215,7 @@ describe("a poisonous task (P7)", () => {
 });
 
 describe("attempts", () => {
-  test("a failed run that is to be tried again does not postpone the deadline of an open question", async () => {
+  test("a failed run that is to be retried does not postpone the deadline of an open question", async () => {
     let fails = false;
     const subject = deployment(
       async ({ ask, sleep }) => {
@@ -267,7 +267,7 @@ describe("attempts", () => {
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "decline" }] } } });
   });
 
-  test("do not help code that has changed: such an error is what led to the divergence, and the log has it", async () => {
+  test("do not help code that has changed: such an error led to the divergence, and the log has it", async () => {
     const gone = new ToolError("this tool is gone");
     const { subject } = configured([undefined, gone]);
     const taskId = await subject.create();
@@ -279,8 +279,8 @@ describe("attempts", () => {
   });
 });
 
-describe("a restart (P10)", () => {
-  test("begins anew as the same task, with its arguments, and keeps going for as many rounds as it likes", async () => {
+describe("a restart", () => {
+  test("starts the same task again with its arguments, for as many rounds as it likes", async () => {
     const subject = deployment(async ({ ask, restart }, { round = 0 }) => {
       await ask("round", size);
       return (round as number) < 50 ? await restart({ round: (round as number) + 1 }) : text(`round ${round as number}`);
@@ -297,7 +297,7 @@ describe("a restart (P10)", () => {
     expect(await subject.answer(taskId, "round@7")).toEqual({ type: "late" });
   });
 
-  test("with arguments that do not fit ends the task", async () => {
+  test("with invalid arguments ends the task", async () => {
     const seen: unknown[] = [];
     const tidy = deployment(async ({ restart }, args) => {
       seen.push(args);
@@ -321,7 +321,7 @@ describe("a restart (P10)", () => {
     });
   });
 
-  test("is due at once, keeps nothing of the round before, and says so", async () => {
+  test("is due at once, keeps nothing of the previous round, and says so", async () => {
     const subject = deployment(async ({ step, restart }, { round }) => {
       await step("work", () => 1);
       return round === 1 ? text("done") : await restart({ round: 1 });
@@ -342,7 +342,7 @@ describe("a restart (P10)", () => {
 test.each<[boolean, object]>([
   [true, { arguments: { by: "2" }, version: "2" }],
   [false, { arguments: { round: 1 } }],
-])("a task that begins anew takes the newest version where that takes its arguments (%j)", async (takes, restart) => {
+])("a restarted task moves to the newest version if that accepts its arguments (%j)", async (takes, restart) => {
   const subject = deployment(({ restart: begin }) => begin({ round: 1 }));
   const old: Tool = { ...subject.tool, version: "1" };
   const newest: Tool = {
@@ -357,14 +357,14 @@ test.each<[boolean, object]>([
   expect(subject.parked[0]?.restart).toStrictEqual(restart);
 });
 
-/** Throws at whatever is done with it. */
+/** Throws at any access. */
 function revoked(): object {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   return proxy;
 }
 
-test("whatever a handler throws, its task ends, and is compensated", async () => {
+test("whatever a handler throws, its task ends and is compensated", async () => {
   const subject = deployment(() => Promise.reject(revoked() as Error));
   subject.tools.set("subject", { ...subject.tool, compensate: async () => undefined });
   const taskId = await subject.create({}, undefined, subject.tools.get("subject"));
@@ -380,7 +380,7 @@ test.each<[string, unknown, RunReport["type"]]>([
   ["a ToolError", new ToolError("closed on Mondays"), "finished"],
   ["an RpcFailure", new RpcFailure(-32_099, "no"), "finished"],
   ["what the catalogue names", new ParleyError("INVALID_OUTPUT", "no"), "finished"],
-])("%s is tried again only where that may help", async (_, error, report) => {
+])("%s is retried only if that may help", async (_, error, report) => {
   const subject = deployment(() => Promise.reject(error as Error), { tool: { attempts: 2 } });
   await subject.create();
   expect(await subject.work()).toStrictEqual([report]);
@@ -401,13 +401,13 @@ test.each([
   if (what === "event") {
     expect([status, outcome]).toMatchObject(["failed", { type: "error", error: { message, data: { code } } }]);
   } else {
-    // A step that failed is known by its message alone, and the log knows the code.
+    // A failed step is recorded by its message alone, and the log has the code.
     expect(subject.saying("step failed")).toMatchObject([{ fields: { code, detail: message } }]);
     expect([status, outcome]).toMatchObject(["completed", { type: "result", result: { isError: true, content: [{ text: message }] } }]);
   }
 });
 
-test("a worker has for its tools what it was given, and nothing in place of what it was not", async () => {
+test("a worker has exactly the services for its tools that it was given", async () => {
   const announced: unknown[] = [];
   const found: unknown[] = [];
   const opened: unknown[] = [];
@@ -451,7 +451,7 @@ describe("a run that no longer has its task", () => {
     ["parks", async ({ ask }) => text((await ask("size", size)).action)],
     ["is to be tried again", () => Promise.reject(new Error("network"))],
     ["begins anew", ({ restart }) => restart({})],
-  ])("is fenced where it %s, and adds no run", async (_, handler) => {
+  ])("is fenced if it %s, and adds no run", async (_, handler) => {
     const subject = deployment(handler, { tool: { attempts: 2 }, store: () => refused });
     await subject.create();
     expect(await subject.work()).toStrictEqual(["fenced"]);
@@ -459,7 +459,7 @@ describe("a run that no longer has its task", () => {
     expect(subject.saying("task parked")).toStrictEqual([]);
   });
 
-  test("is fenced where its tool is missing", async () => {
+  test("is fenced if its tool is missing", async () => {
     const subject = deployment(async () => text("never"), { store: () => refused });
     await subject.create();
     subject.tools.clear();
@@ -469,7 +469,7 @@ describe("a run that no longer has its task", () => {
   test.each<[string, (effects: Effects) => Promise<unknown>]>([
     ["result", async () => undefined],
     ["error", () => Promise.reject(new Error("network"))],
-  ])("hands in what it has done with an %s that is refused, for who undoes it", async (_, end) => {
+  ])("returns its finished work with an %s that is refused, for the compensation", async (_, end) => {
     const subject = deployment(
       async (effects) => {
         effects.now("began");
@@ -488,7 +488,7 @@ describe("a run that no longer has its task", () => {
   });
 });
 
-test("a run that works longer than it may ends with its time", async () => {
+test("a run that exceeds its time limit ends as timed out", async () => {
   const heeds = ({ signal }: StepAttempt) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   const subject = deployment(async ({ step }) => text(await step("work", heeds)), { tool: { runTimeoutMs: 20 } });
   const taskId = await subject.create();

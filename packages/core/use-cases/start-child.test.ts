@@ -1,4 +1,4 @@
-/** Tools that call tools: what a child is made of, what keeps it from being made, and who is woken by its end. */
+/** Tools that call tools: what a child is created from, what prevents it, and which run its end wakes. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
@@ -57,7 +57,7 @@ function deployment(tools: readonly Tool[], { settings, store, services: more }:
     added,
     logged,
     run: (ref: RunRef) => runTask(services, catalogue, ref),
-    /** Calls the first tool, and does what there is to do. */
+    /** Calls the first tool, and performs all runs. */
     async call() {
       const [first] = tools;
       if (!first) throw new Error("no tool");
@@ -69,7 +69,7 @@ function deployment(tools: readonly Tool[], { settings, store, services: more }:
   };
 }
 
-/** Says what became of a call. */
+/** The result of a call. */
 const toldOf = async (called: Promise<ChildEnd>): Promise<JsonObject> => {
   try {
     return { ...(await called) } as JsonObject;
@@ -82,7 +82,7 @@ const caller = (name: string, tool: string, args: JsonObject = {}) =>
 const resultOf = (task: Awaited<ReturnType<TaskStore["load"]>>) => (task?.outcome?.type === "result" ? task.outcome.result : task);
 
 describe("a child", () => {
-  test("that has more to tell than its parent may be told is a call that failed, with the setting's name; beyond the limit alone", async () => {
+  test("whose result exceeds what its parent may still store is a failed call that names the setting, only beyond the limit", async () => {
     const told = JSON.stringify({ type: "answer", answer: { action: "accept", content: { result: { text: "x".repeat(1_000) } } } }).length;
     const large = toolNamed("large", async () => ({ text: "x".repeat(1_000) }));
     const parent = toolNamed("parent", async ({ callTool }) => {
@@ -99,7 +99,7 @@ describe("a child", () => {
     }
   });
 
-  test("is a hidden task of its parent's owner, tells where it belongs, and its end is the answer to the call", async () => {
+  test("is a hidden task of its parent's owner, says where it belongs, and its end answers the call", async () => {
     const subject = deployment([
       caller("parent", "middle", { seats: 4 }),
       toolNamed("middle", async ({ callTool }, args) => ({ args, below: await toldOf(callTool("deep", { tool: "leaf", arguments: {} })) })),
@@ -155,7 +155,7 @@ describe("a child", () => {
     ]);
   });
 
-  test("is told of to who observes, and its record says whose it is, and which tool made it", async () => {
+  test("is observed, and its audit record says whose it is and which tool created it", async () => {
     const created: string[] = [];
     const observer: Observer = {
       traceparent: () => undefined,
@@ -204,7 +204,7 @@ test.each<[string, () => Promise<JsonObject>]>([
   ]);
 });
 
-describe("a call that comes to no child", () => {
+describe("a call that creates no child", () => {
   const taskQuotas = { principal: { tasks: 10, bytes: 1_000 }, tenant: { tasks: 20, bytes: 2_000 } };
 
   test("names the tool that is not there", async () => {
@@ -212,7 +212,7 @@ describe("a call that comes to no child", () => {
     expect(resultOf(task)).toStrictEqual({ code: "TOOL_NOT_FOUND", message: 'there is no tool "nobody" on this worker to call' });
   });
 
-  test("says which arguments do not fit", async () => {
+  test("lists the invalid arguments", async () => {
     const picky = toolNamed("picky", async () => ({}), {
       readArguments: () => ({ ok: false, violations: [{ path: "/seats", message: "is missing" }] }),
     });
@@ -220,7 +220,7 @@ describe("a call that comes to no child", () => {
     expect(resultOf(task)).toMatchObject({ code: "INVALID_ARGUMENTS", message: expect.stringContaining("/seats is missing") });
   });
 
-  test("is the sixth of a circle: the five above it are made", async () => {
+  test("is the sixth of a circle: the five above it are created", async () => {
     const circle = toolNamed("circle", async ({ callTool }, { depth = 0 }) =>
       toldOf(callTool(`n${depth as number}`, { tool: "circle", arguments: { depth: (depth as number) + 1 } })),
     );

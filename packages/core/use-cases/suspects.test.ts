@@ -19,7 +19,7 @@ const forever = () => new Promise<never>(() => undefined);
 const begun = async () => ({ type: "begun", takeovers: 2 }) as Begun;
 
 describe("suspects", () => {
-  test("while one is at work no other is begun; when it is cleared the next one is", async () => {
+  test("while one runs no other begins; when it is cleared the next one does", async () => {
     const { takeOver } = createSuspects({ sleep: forever });
     const first = await takeOver(begun);
     let isTouched = false;
@@ -33,19 +33,19 @@ describe("suspects", () => {
     expect(await takeOver(touch)).toMatchObject({ begun: { takeovers: 2 } });
   });
 
-  test("of two that come at once one is deferred", async () => {
+  test("of two simultaneous ones one is deferred", async () => {
     const { takeOver } = createSuspects({ sleep: forever });
     expect(await Promise.all([takeOver(begun), takeOver(begun)])).toMatchObject([{ begun: { takeovers: 2 } }, "deferred"]);
   });
 
-  test("a begin that fails, and one that is refused, keep nobody out", async () => {
+  test("a begin that fails, and one that is refused, block no one", async () => {
     const { takeOver } = createSuspects({ sleep: forever });
     await expect(takeOver(() => Promise.reject(new Error("away")))).rejects.toThrow("away");
     await takeOver(async () => ({ type: "refused", reason: "held" }));
     expect(await takeOver(begun)).toMatchObject({ begun: { takeovers: 2 } });
   });
 
-  test("one that has lived for long keeps nobody out any more, and its own end clears nobody else", async () => {
+  test("one that has run for long blocks no one any more, and its own end clears no other", async () => {
     const sleeps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let slept = 0;
     const { takeOver } = createSuspects({ sleep: () => sleeps[slept++]?.promise ?? forever() });
@@ -67,7 +67,7 @@ test.each([
   expect(isSuspect(task as Task | undefined, run)).toBe(isIt);
 });
 
-test("a suspect keeps others out for half a minute, and its timer ends with it", async () => {
+test("a suspect blocks others for half a minute, and its timer ends with it", async () => {
   const { clock, pass, sleeping } = createHandClock();
   const { takeOver } = createSuspects(clock);
   await takeOver(begun);
@@ -80,7 +80,7 @@ test("a suspect keeps others out for half a minute, and its timer ends with it",
   expect(sleeping()).toStrictEqual([]);
 });
 
-/** Processes that die, one after another, of one tool; what they had begun is theirs until its lease ends. */
+/** Processes that die one after another, with the same tool. Their open runs stay theirs until the lease expires. */
 function deployment() {
   let skippedMs = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
@@ -98,7 +98,7 @@ function deployment() {
     }
     return { content: [] };
   };
-  // No step: it is not known whether it did anything.
+  // No step, so it is unknown whether it did anything.
   const tool = toolNamed(
     "subject",
     (effects, args) => run({ ...effects, step: async (_name, work) => (await work({} as never)) as never }, args),

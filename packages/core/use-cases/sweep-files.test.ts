@@ -3,7 +3,7 @@ import type { FileStore } from "../files.ts";
 import { inMemory } from "./in-memory.fixture.ts";
 import { sweepFiles } from "./sweep-files.ts";
 
-/** Files of these tasks, none of which changed of late. */
+/** Files of these tasks, none of them recent. */
 function kept(...taskIds: string[]) {
   const asked: number[] = [];
   const removed: string[] = [];
@@ -17,7 +17,7 @@ function kept(...taskIds: string[]) {
   return { files: files as FileStore, asked, removed };
 }
 
-test("files of tasks that there are no more are removed, and those of others stay", async () => {
+test("files of tasks that no longer exist are removed, and others stay", async () => {
   const { files, asked, removed } = kept("0-gone", "0-put-1", "0-gone-too");
   const { services, put, logged } = inMemory({ files });
   await put([]);
@@ -28,12 +28,12 @@ test("files of tasks that there are no more are removed, and those of others sta
   expect(logged).toStrictEqual([["info", "files of ended tasks removed", { tasks: 2 }]]);
 });
 
-test("what changed of late is not looked at: how late says the caller", async () => {
+test("recent files are skipped, for as long as the caller says", async () => {
   const { files, asked } = kept();
   await sweepFiles(inMemory({ files }).services, 5);
   expect(asked).toStrictEqual([5]);
 });
 
-test("a deployment that keeps no files has none to remove", async () => {
+test("a deployment without files has none to remove", async () => {
   expect(await sweepFiles(inMemory().services)).toBe(0);
 });

@@ -3,7 +3,7 @@ import { DEFAULT_SETTINGS } from "../settings.ts";
 import { HOUR, inMemory, NOW_MS } from "./in-memory.fixture.ts";
 import { sweep } from "./sweep.ts";
 
-test("a sweep adds what is overdue in its partition, as much as it takes at once, and says how much", async () => {
+test("a sweep adds the overdue runs of its partition, up to its limit, and returns how many", async () => {
   const { services, put, runs, logged, stand, requests } = inMemory({ settings: { ...DEFAULT_SETTINGS, sweepLimit: 2 } });
   const tasks = [await put([]), await put([]), await put([])];
   stand(HOUR - 1);

@@ -1,4 +1,4 @@
-/** Limits of tools, as runs meet them: the deployment is in memory, its keeper of slots as well. */
+/** Limits of tools, as runs meet them, in an in-memory deployment with in-memory slots. */
 import { createScope, createValidator, sha256Digest } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
@@ -22,7 +22,7 @@ import { sweep } from "./sweep.ts";
 const form = { type: "form", message: "Go?", schema: { type: "object", properties: {} } } as const;
 const caller = callerNamed("alice");
 
-/** Work that is at a step until the test lets it continue. */
+/** Work that stays in a step until the test lets it continue. */
 function gate() {
   const waiting: (() => void)[] = [];
   return {
@@ -38,7 +38,7 @@ function deployment(
   slots: Slots = createMemorySlots(),
 ) {
   const turned = createHandClock();
-  /** Runs take some turns of the event loop. */
+  /** Runs take several turns of the event loop. */
   async function pass(ms: number) {
     for (let turn = 0; turn < 20; turn += 1) await turned.pass(0);
     await turned.pass(ms);
@@ -87,7 +87,7 @@ function deployment(
       return id;
     },
     get: (taskId: string) => getTask(services, { taskId, caller }),
-    /** Time goes by, and what is overdue is found. */
+    /** Lets time pass and sweeps. */
     async later(ms: number) {
       await hand.pass(ms);
       await sweep(services, { partition: 0 });
@@ -116,7 +116,7 @@ test("a run beyond the limit parks, says so, and begins as soon as a slot is giv
   expect((await get(second)).status).toBe("completed");
 });
 
-test("a task that asks a person holds no slot meanwhile, and comes before new ones when it is answered", async () => {
+test("a task that asks a person holds no slot in the meantime, and precedes new ones when it is answered", async () => {
   const { pass, open, atWork } = gate();
   const { call, get, hand, services } = deployment({ concurrency: 1 }, async ({ ask, step }, { asks }) => {
     if (asks === true) await ask("go", form);
@@ -161,7 +161,7 @@ test("a slot is kept while its run works for longer than its lease, and is given
   expect((await get(second)).outcome).toBeDefined();
 });
 
-test("one that is cancelled in line is passed over", async () => {
+test("a waiting task that is cancelled is skipped", async () => {
   const { pass, open, atWork } = gate();
   const { call, get, hand, later, services } = deployment({ concurrency: 1 }, async ({ step }) => {
     await step("work", pass);
@@ -196,7 +196,7 @@ test("a rate counts tasks and not runs, and the next begins when it is its turn"
   expect((await get(second)).status).toBe("input_required");
 });
 
-test("each key has its own limit, and a key that is none ends the task", async () => {
+test("each key has its own limit, and an invalid key ends the task", async () => {
   const { pass, atWork } = gate();
   const { call, get, hand } = deployment({ concurrency: 1, keyOf: ({ key }) => key as string }, async ({ step }) => {
     await step("work", pass);
@@ -227,7 +227,7 @@ test("a slot that cannot be given back does not harm the task", async () => {
   expect((await get(second)).status).toBe("completed");
 });
 
-test("a tool without a limit asks nobody for a slot", async () => {
+test("a tool without a limit takes no slot", async () => {
   const untouched = { take: () => Promise.reject(new Error("asked")) } as unknown as Slots;
   const { services } = deployment({}, async () => ({}), untouched);
   const free = toolNamed("free", async () => ({}));
@@ -237,8 +237,8 @@ test("a tool without a limit asks nobody for a slot", async () => {
   expect(await runTask(idle, catalogue, { taskId, run: 1 })).toMatchObject({ type: "finished", status: "completed" });
 });
 
-describe("who keeps the slots", () => {
-  /** Notes what it is asked, and says what it is told to say. */
+describe("the keeper of slots", () => {
+  /** Notes its requests, and returns what it is told to. */
   function keeper(taken: () => SlotTaken = () => ({ type: "taken" }), given: readonly RunRef[] = []) {
     const asked: (readonly [what: string, request: Partial<TakeSlot>])[] = [];
     const slots: Slots = {
@@ -249,7 +249,7 @@ describe("who keeps the slots", () => {
     return { asked, slots };
   }
 
-  test("is told whose slot it is, of which run, and whether the task has begun before", async () => {
+  test("receives the slot's limit and run, and whether the task has begun before", async () => {
     const rate = { count: 1, windowMs: 1_000 };
     const { asked, slots } = keeper();
     const { call, services, hand } = deployment(
@@ -279,7 +279,7 @@ describe("who keeps the slots", () => {
     ]);
   });
 
-  test("is told that the slot is still needed as often as the lease is renewed, if that fails, too, and not behind its end", async () => {
+  test("is asked to keep the slot as often as the lease is renewed, even if that fails, and not after its end", async () => {
     const { pass, open } = gate();
     const { asked, slots } = keeper();
     const { call, hand } = deployment(
@@ -303,14 +303,14 @@ describe("who keeps the slots", () => {
     expect(asked.slice(3).map(([what]) => what)).toStrictEqual(["give"]);
   });
 
-  test("says whose turn it is when a slot is given back: those runs are added", async () => {
+  test("returns the runs whose turn it is when a slot is given back: they are added", async () => {
     const { slots } = keeper(undefined, [{ taskId: "0-next", run: 7 }]);
     const { call, added } = deployment({ concurrency: 1 }, async () => ({}), slots);
     await call();
     expect(added.slice(1)).toStrictEqual([{ taskId: "0-next", run: 7, cause: "overdue" }]);
   });
 
-  test("is away as the slot is given back: the log says so", async () => {
+  test("that is unreachable when the slot is given back is logged", async () => {
     const { slots } = keeper();
     const { call, debugged } = deployment({ concurrency: 1 }, async () => ({}), {
       ...slots,
@@ -320,7 +320,7 @@ describe("who keeps the slots", () => {
     expect(debugged).toMatchObject([{ fields: { taskId, detail: "Redis is away" }, message: "slot not given back, its lease runs out" }]);
   });
 
-  test("says how long a run has to wait: to the millisecond, but for the deadline of its question", async () => {
+  test("says how long a run has to wait: to the millisecond, up to the deadline of its question", async () => {
     let isFree = true;
     const taken = (): SlotTaken => (isFree ? { type: "taken" } : { type: "wait", by: "concurrency", retryMs: 60_000.5 });
     const { slots } = keeper(taken);
@@ -355,7 +355,7 @@ describe("who keeps the slots", () => {
     expect((await get(taskId)).message).toBe(message);
   });
 
-  test("lets a task wait that another worker has by then: the run is fenced", async () => {
+  test("makes a task wait that another worker has by then: the run is fenced", async () => {
     const { slots } = keeper(() => ({ type: "wait", by: "rate", retryMs: 1 }));
     const { call, services, reports } = deployment({ rate: { count: 3, windowMs: 1_500 } }, async () => ({}), slots);
     Object.assign(services.store, { park: async () => ({ type: "refused" }) });
@@ -364,7 +364,7 @@ describe("who keeps the slots", () => {
   });
 });
 
-test("a worker that keeps no limits runs a tool that has one", async () => {
+test("a worker without slots runs a tool with a limit", async () => {
   const { services, call, get } = deployment({ concurrency: 0 }, async () => ({}));
   delete (services as { slots?: Slots }).slots;
   expect((await get(await call())).status).toBe("completed");
@@ -385,7 +385,7 @@ test.each([
   });
 });
 
-test("what a task said before is left as it is where it did not wait", async () => {
+test("the status message of a task that did not wait is unchanged", async () => {
   const { call, get, services, hand } = deployment({ concurrency: 1 }, async ({ ask, status }) => {
     status("At the door.");
     await ask("go", form);

@@ -1,4 +1,4 @@
-/** Tasks that a worker cannot run: it has no key to their content, no tool of theirs, or another version of it. */
+/** Tasks that a worker cannot run: it has no key to their content, lacks their tool, or has another version of it. */
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Settings } from "../settings.ts";
@@ -19,7 +19,7 @@ describe("a task whose content cannot be read", () => {
     return { subject, taskId };
   };
 
-  test("for want of its key is left as it is, comes up again after a while, and continues when the key is back", async () => {
+  test("for lack of its key is left as it is, is retried after a while, and continues when the key is back", async () => {
     let isMissing = false;
     const { subject, taskId } = await parked({
       store: (memory) => ({
@@ -29,7 +29,7 @@ describe("a task whose content cannot be read", () => {
     await subject.answer(taskId, "size");
     const before = await subject.task(taskId);
     isMissing = true;
-    // Nobody took the run that the answer added: it comes due.
+    // The run that the answer added was lost: it becomes due.
     expect(await subject.work()).toEqual(["refused"]);
     subject.skip(2_000);
     expect(await subject.sweep()).toBe(1);
@@ -53,7 +53,7 @@ describe("a task whose content cannot be read", () => {
     [0.25, 13_125],
     [0.250001, 13_126],
     [0.5, 15_000],
-  ])("for want of its key is put off by a time of its own: where %d is drawn, by %d ms", async (random, ms) => {
+  ])("for lack of its key is delayed with jitter: if %d is drawn, by %d ms", async (random, ms) => {
     const postponed: unknown[] = [];
     const subject = deployment(async () => text("never"), {
       random,
@@ -95,7 +95,7 @@ describe("a task whose content cannot be read", () => {
         fields: { taskId, run: 2, tool: "subject", problem: "what was said in the task cannot be read" },
       };
       expect(subject.saying("compensation given up")).toStrictEqual(settled === "settled" ? [line] : []);
-      // It was not tried as a run, and the task's end is untouched.
+      // No run was attempted, and the task's end is untouched.
       expect(await subject.task(taskId)).toMatchObject({ status: "cancelled" });
     },
   );
@@ -145,7 +145,7 @@ describe("a task whose content cannot be read", () => {
       }
     };
     await everybodyIsTold();
-    // A task that this process watches already is read by another way.
+    // A task that this process already watches is read in a different way.
     const stop = await services.wakeUps.watch(taskId, () => undefined);
     await everybodyIsTold();
     stop();
@@ -154,7 +154,7 @@ describe("a task whose content cannot be read", () => {
 });
 
 describe("a task whose tool no worker has", () => {
-  test("waits ever longer, says so, keeps its deadlines and its attempts, and continues when the tool is back", async () => {
+  test("waits longer each time, says so, keeps its deadlines and its attempts, and continues when the tool is back", async () => {
     const subject = deployment(async ({ ask }) => text((await ask("size", size, { timeoutMs: 3 * HOUR })).action));
     const taskId = await subject.create();
     await subject.work();
@@ -164,7 +164,7 @@ describe("a task whose tool no worker has", () => {
     subject.skip(3 * HOUR);
     await subject.sweep();
     expect(await subject.work()).toEqual(["unserved"]);
-    // The question is closed at its deadline although nobody can run the tool.
+    // The question is closed at its deadline although no worker can run the tool.
     expect(await subject.task(taskId)).toMatchObject({ asks: [], message: "Waiting for a worker that serves the tool subject." });
     const waits: number[] = [];
     for (let tries = 0; tries < 70; tries += 1) {
@@ -187,7 +187,7 @@ describe("a task whose tool no worker has", () => {
     expect(await subject.task(taskId)).toMatchObject({ status: "completed", outcome: { result: { content: [{ text: "timeout" }] } } });
   });
 
-  test("is tried again after an eighth of what it has waited, to the millisecond: half a minute at least, an hour at most", async () => {
+  test("is retried after an eighth of its wait so far, to the millisecond: half a minute at least, an hour at most", async () => {
     const subject = deployment(async () => text("never"));
     subject.stopClock();
     subject.tools.clear();
@@ -206,7 +206,7 @@ describe("a task whose tool no worker has", () => {
       [8, HOUR],
       [1, HOUR],
     ]);
-    // It says so once: what it has waited for counts from there.
+    // It says so once, and its wait counts from there.
     expect(subject.parked.map(({ message }) => message)).toStrictEqual([
       "Waiting for a worker that serves the tool subject.",
       ...Array.from({ length: 5 }, () => undefined),
@@ -218,7 +218,7 @@ describe("a task whose tool no worker has", () => {
     });
   });
 
-  test("comes up at the deadline of its question if that is sooner, and stays at its try", async () => {
+  test("runs at the deadline of its question if that is earlier, and keeps its attempt", async () => {
     const subject = deployment(
       async ({ ask, sleep }) => {
         const asked = ask("size", size, { timeoutMs: 10 * MINUTE });
@@ -273,7 +273,7 @@ describe("a task whose tool no worker has", () => {
     });
   });
 
-  test("says that it runs again, and one that did not wait for a worker keeps what it said", async () => {
+  test("reports that it runs again; one that did not wait for a worker keeps its message", async () => {
     const subject = deployment(async ({ ask, status }) => {
       status("At the door.");
       await ask("size", size);
@@ -335,7 +335,7 @@ describe("a task whose version this worker lacks", () => {
     [0.25, 750],
     [0.2501, 751],
     [0.5, 1_000],
-  ])("is passed on to a worker that has it after a time of its own: where %d is drawn, after %d ms", async (random, ms) => {
+  ])("is passed on to a worker that has it with jitter: if %d is drawn, after %d ms", async (random, ms) => {
     const { subject, taskId } = await asking({ random, elsewhere: true });
     expect(await subject.run(taskId, 2)).toStrictEqual({ type: "passed_on" });
     expect(subject.dueInMs()).toBe(ms);
@@ -386,7 +386,7 @@ describe("a task whose version this worker lacks", () => {
     expect(told[0]).toStrictEqual({ items: [], version: newest, message: undefined });
   });
 
-  test("fails with how long nobody served it, where the deployment wants that", async () => {
+  test("fails with how long it was not served, if the deployment wants that", async () => {
     const { subject, taskId } = await asking({ settings: { missingVersionTimeoutMs: DAY, missingVersion: "fail" } });
     await subject.run(taskId, 2);
     subject.skip(DAY);
@@ -400,7 +400,7 @@ describe("a task whose version this worker lacks", () => {
 });
 
 describe("a task of newer code than its worker's", () => {
-  test("names all the patches that are not known here", async () => {
+  test("names all patches that are unknown here", async () => {
     let isNew = true;
     const subject = deployment(
       async ({ ask, patched }) => {
@@ -432,7 +432,7 @@ describe("a task of newer code than its worker's", () => {
     return { subject, deploy: (next: boolean) => (isNew = next) };
   }
 
-  test("is put back, unharmed, for one that knows the patch", async () => {
+  test("is put back, unharmed, for a worker that knows the patch", async () => {
     const { subject, deploy } = halfDeployed();
     const taskId = await subject.create();
     await subject.work();

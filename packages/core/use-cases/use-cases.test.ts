@@ -27,7 +27,7 @@ const size: AskRequest = {
   schema: { type: "object", properties: { n: { type: "integer", maximum: 20 } }, required: ["n"] },
 };
 
-/** A queue that the test itself works off, run by run. */
+/** A queue that the test empties itself, run by run. */
 function handQueue(): RunQueue & { take(): RunRef | undefined; onAdd: () => void; readonly length: number } {
   const waiting = new Map<string, RunRef>();
   return {
@@ -47,7 +47,7 @@ function handQueue(): RunQueue & { take(): RunRef | undefined; onAdd: () => void
   };
 }
 
-/** A deployment of one tool, in memory, with a clock that the test turns. */
+/** An in-memory deployment of one tool, with a clock that the test turns. */
 function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: Partial<Tool["settings"]> = {}) {
   let skippedMs = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
@@ -85,7 +85,7 @@ function deployment(run: (effects: Effects) => Promise<JsonObject>, overrides: P
     skip: (ms: number) => (skippedMs += ms),
     create: (args: JsonObject = {}) =>
       createTask(services, tool, { caller: alice, arguments: args, capabilities: {}, hidden: false }).then(({ id }) => id),
-    /** Does every run that waits. */
+    /** Performs every waiting run. */
     async work() {
       const reports: string[] = [];
       for (let ref = queue.take(); ref; ref = queue.take()) reports.push((await runTask(services, catalogue, ref)).type);
@@ -102,7 +102,7 @@ const dinner = async ({ ask }: Effects): Promise<JsonObject> => {
   return { content: [{ type: "text", text: JSON.stringify(answer) }] };
 };
 
-/** All of a call that a worker is given: what is read of a task elsewhere has no arguments. */
+/** The whole call, as workers receive it; other reads of a task omit the arguments. */
 async function storedCall({ store, clock }: Services, taskId: string) {
   const begun = await store.begin({ taskId, run: 1, token: "reader", nowMs: clock.now(), leaseMs: 1_000 });
   if (begun.type !== "begun") throw new Error(`not begun: ${begun.reason}`);
@@ -125,13 +125,13 @@ describe("a task's life", () => {
     });
   });
 
-  test("keeps the arguments as they were read, without what the tool drops", async () => {
+  test("keeps the arguments as they were sent, without what the tool drops", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create({ note: "kept", dropped: "x".repeat(DEFAULT_SETTINGS.storedValueMax) });
     expect((await storedCall(subject.services, taskId)).arguments).toEqual({ note: "kept" });
   });
 
-  test("is refused before anything is written when what is to be kept is too large, at the limit and one beyond", async () => {
+  test("is refused before anything is written if its stored form is too large, at the limit and one beyond", async () => {
     const subject = deployment(dinner);
     const { create } = subject.services.store;
     let written = 0;
@@ -145,7 +145,7 @@ describe("a task's life", () => {
     expect([written, subject.queue.take(), subject.queue.take()]).toEqual([1, expect.anything(), undefined]);
   });
 
-  test("bounds the answers that come with it, where the tool takes them", async () => {
+  test("bounds its early replies, if the tool takes them", async () => {
     const { services, catalogue } = deployment(dinner);
     const tool = catalogue.tools.get("subject");
     if (!tool) throw new Error("no tool");
@@ -163,13 +163,13 @@ describe("a task's life", () => {
     expect((await storedCall(services, (await create(false, storedValueMax)).id)).replies).toBeUndefined();
   });
 
-  test("arguments that do not fit are refused before anything is written", async () => {
+  test("invalid arguments are refused before anything is written", async () => {
     const subject = deployment(dinner);
     await expect(subject.create({ wrong: 1 })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations: [{ path: "/wrong" }] });
     expect(subject.queue.length).toBe(0);
   });
 
-  test("a client may say how long its finished task is kept, within bounds; else the tool says it", async () => {
+  test("a client may set how long its finished task is kept, within bounds; otherwise the tool does", async () => {
     const subject = deployment(async () => ({ content: [] }));
     const { services, catalogue } = subject;
     const { retentionMinMs, retentionMaxMs } = services.settings;
@@ -192,7 +192,7 @@ describe("a task's life", () => {
     }
   });
 
-  test("a foreign task is as unknown as one that never was (I10)", async () => {
+  test("a foreign task is as unknown as one that never existed (I10)", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     for (const ref of [
@@ -236,7 +236,7 @@ describe("answers", () => {
     expect(subject.queue.length).toBe(0);
   });
 
-  test("a refusal that is counted stands with the open ask, bounded, and wakes the front end that asks it again", async () => {
+  test("a counted refusal is stored with the open ask, bounded, and wakes the front end that asks it again", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();
@@ -262,7 +262,7 @@ describe("answers", () => {
     expect(JSON.stringify(ask?.refused).length).toBeLessThan(5_000);
   });
 
-  test("a client that answers wrongly by machine is asked ten times, then its question counts as cancelled", async () => {
+  test("a client that automatically answers wrongly is asked ten times, then its question counts as cancelled", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();
@@ -277,7 +277,7 @@ describe("answers", () => {
     expect(await subject.answer(taskId, { size: { action: "cancel" } })).toEqual({ size: { type: "duplicate" } });
   });
 
-  test("a wrong reply that comes behind the right one is late, and the question is not put again", async () => {
+  test("a wrong reply that comes after the right one is late, and the question is not asked again", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();
@@ -288,7 +288,7 @@ describe("answers", () => {
     expect(await subject.task(taskId)).toMatchObject({ status: "working", asks: [] });
   });
 
-  test("the same answer again is a duplicate, another one is late, an unknown key is unknown", async () => {
+  test("the same answer again is a duplicate, a different one is late, an unknown key is unknown", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();
@@ -301,7 +301,7 @@ describe("answers", () => {
     expect((await subject.task(taskId)).outcome).toMatchObject({ result: { content: [{ text: expect.stringContaining('"n":2') }] } });
   });
 
-  test("accepting without content, again, is a duplicate: of a form that needs none, and of a url", async () => {
+  test("accepting without content, again, is a duplicate: for a form that needs none, and for a URL", async () => {
     const asked = {
       form: { type: "form", message: "Sure?", schema: { type: "object", properties: { note: { type: "string" } } } },
       url: { type: "url", message: "Sign in.", url: "https://example.com/" },
@@ -324,7 +324,7 @@ describe("answers", () => {
     expect(await subject.answer(taskId, { form: { action: "ACCEPT" } })).toEqual({ form: { type: "unknown" } });
   });
 
-  test("an ask that the client cannot be put ends for its tool, and races with answers like an answer", async () => {
+  test("an ask that the client cannot handle ends for its tool, and races with answers like an answer", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();
@@ -337,7 +337,7 @@ describe("answers", () => {
     expect((await subject.task(taskId)).outcome).toMatchObject({ result: { content: [{ text: '{"action":"unavailable"}' }] } });
   });
 
-  test("an answer that came first stands, and who then says that nobody can be asked is late", async () => {
+  test("an earlier answer stays, and a later declaration that the client cannot be asked is late", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();
@@ -393,7 +393,7 @@ describe("answers", () => {
 });
 
 describe("time", () => {
-  test("an ask that nobody answers ends at its deadline, also after thirty days (I7)", async () => {
+  test("an unanswered ask ends at its deadline, also after thirty days (I7)", async () => {
     const subject = deployment(async ({ ask }) => ({
       content: [{ type: "text", text: (await ask("size", size, { timeoutMs: 30 * DAY })).action }],
     }));
@@ -421,7 +421,7 @@ describe("time", () => {
     expect(await subject.work()).toEqual(["finished"]);
   });
 
-  test("a run that works too long is ended", async () => {
+  test("a run that exceeds its time limit is ended", async () => {
     const subject = deployment(() => new Promise(() => undefined), { runTimeoutMs: 5 });
     const taskId = await subject.create();
     expect(await subject.work()).toEqual(["finished"]);
@@ -433,7 +433,7 @@ describe("time", () => {
 });
 
 describe("cancellation", () => {
-  test("a waiting task is cancelled for good; its answer comes late", async () => {
+  test("a waiting task is cancelled for good; a later answer is late", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();
     await subject.work();
@@ -444,7 +444,7 @@ describe("cancellation", () => {
     expect(await subject.work()).toEqual([]);
   });
 
-  test("a run at work learns of it: its signal is aborted and its writes are refused", async () => {
+  test("an active run notices: its signal is aborted and its writes are refused", async () => {
     const started = Promise.withResolvers<AbortSignal>();
     const subject = deployment(({ signal }) => {
       started.resolve(signal);
@@ -461,7 +461,7 @@ describe("cancellation", () => {
 });
 
 describe("workers that die", () => {
-  test("a run whose worker died is taken over after its lease, and the dead one's writes are refused (I5)", async () => {
+  test("a run whose worker died is taken over after its lease, and the old worker's writes are refused (I5)", async () => {
     let steps = 0;
     const stuck = Promise.withResolvers<void>();
     const isStuck = Promise.withResolvers<void>();
@@ -545,7 +545,7 @@ describe("tools that fail", () => {
     expect(await subject.task(taskId)).toMatchObject(expected);
   });
 
-  test("an error is tried again after the backoff, doubled, within the tool's attempts", async () => {
+  test("an error is retried after the backoff, doubled, within the tool's attempts", async () => {
     let tries = 0;
     const subject = deployment(
       async () => {
@@ -570,7 +570,7 @@ describe("tools that fail", () => {
     expect(await subject.task(taskId)).toMatchObject({ status: "completed", outcome: { result: { isError: true } } });
   });
 
-  test("names of tasks and questions that are not there stay out of the log, and no line grows with them", async () => {
+  test("names of unknown tasks and questions stay out of the log, and no line grows with them", async () => {
     let restarts = 0;
     const subject = deployment(async ({ ask, restart }) => {
       if ((restarts += 1) === 1) await restart({});
@@ -589,7 +589,7 @@ describe("tools that fail", () => {
     for (const line of subject.logged) expect(line.length).toBeLessThan(1_000);
   });
 
-  test("answers and arguments stay out of the log, also those that hang on an error", async () => {
+  test("answers and arguments stay out of the log, even if they are attached to an error", async () => {
     const subject = deployment(async ({ ask }) => {
       const answer = await ask("size", size);
       throw Object.assign(new Error("cannot seat them"), { answer, config: { data: "SECRET" }, issues: [{ input: "SECRET" }] });
@@ -637,7 +637,7 @@ describe("an observer", () => {
     ]);
   });
 
-  test("is told which error of the catalogue ended a task", async () => {
+  test("receives the catalogue error that ended a task", async () => {
     let name = "first";
     const subject = deployment(async ({ ask }) => {
       await ask(name, size);
@@ -662,7 +662,7 @@ describe("an observer", () => {
   });
 });
 
-describe("a store that goes away under a run", () => {
+describe("a store that becomes unreachable during a run", () => {
   const away = () => Promise.reject(new ParleyError("UNAVAILABLE", "Redis: Command timed out"));
 
   test("does not end the renewals of a run that needs it only later", async () => {

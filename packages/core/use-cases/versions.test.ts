@@ -95,7 +95,7 @@ function deployment(settings: Partial<Settings> = {}) {
 }
 
 describe("a task", () => {
-  test("keeps the version that it was made with, while calls go to the newest", async () => {
+  test("keeps the version that it was created with, while calls go to the newest", async () => {
     const { call, work, answer, get } = deployment();
     const old = await call(version("1"));
     const both = served(version("2"), version("1"));
@@ -121,7 +121,7 @@ describe("a task", () => {
     expect(await get(second)).toMatchObject({ outcome: { result: { by: "none" } } });
   });
 
-  test("whose version another worker serves is passed on within a second or two, and says nothing of it", async () => {
+  test("whose version another worker serves is passed on within a second or two, silently", async () => {
     const { call, work, answer, get, later, elsewhere, dueWithin } = deployment();
     elsewhere.add("subject 1");
     const taskId = await call(version("1"));
@@ -135,7 +135,7 @@ describe("a task", () => {
   });
 });
 
-describe("a task whose version nobody serves", () => {
+describe("a task whose version no worker serves", () => {
   async function waiting(settings: Partial<Settings> = {}) {
     const all = deployment({ missingVersionTimeoutMs: DAY, ...settings });
     const taskId = await all.call(version("1"));
@@ -145,7 +145,7 @@ describe("a task whose version nobody serves", () => {
     return { ...all, taskId };
   }
 
-  test("waits and says so, not in a hot loop, and runs where its version comes back", async () => {
+  test("waits and says so, without a hot loop, and runs when its version is back", async () => {
     const { taskId, get, later, dueWithin } = await waiting();
     expect(await get(taskId)).toMatchObject({
       status: "working",
@@ -157,7 +157,7 @@ describe("a task whose version nobody serves", () => {
     expect(await get(taskId)).toMatchObject({ outcome: { result: { by: "1" } } });
   });
 
-  test("at the limit it waits, and beyond it moves to the newest version, for good", async () => {
+  test("waits up to the limit, and beyond it moves to the newest version, for good", async () => {
     const { taskId, get, later, logged } = await waiting();
     const asksAgain = version("2", async ({ ask }) => {
       await ask("go", form);
@@ -170,14 +170,14 @@ describe("a task whose version nobody serves", () => {
     expect(await get(taskId)).toMatchObject({ call: { version: "2" }, asks: [{ key: "sure" }] });
   });
 
-  test("fails with its own error where the deployment says so", async () => {
+  test("fails with its own error if the deployment wants that", async () => {
     const { taskId, get, later } = await waiting({ missingVersion: "fail" });
     expect(await later(DAY - 60_000, served(version("2")))).toEqual(["version_unserved"]);
     expect(await later(HOUR, served(version("2")))).toEqual(["finished"]);
     expect(await get(taskId)).toMatchObject({ status: "failed", outcome: { error: { data: { code: "VERSION_NOT_FOUND" } } } });
   });
 
-  test("can be made by a newer front end, and waits for a newer worker", async () => {
+  test("can be created by a newer front end, and waits for a newer worker", async () => {
     const { call, work, later, answer } = deployment();
     const taskId = await call(version("2"));
     expect(await work(served(version("1")))).toEqual(["version_unserved"]);
@@ -187,7 +187,7 @@ describe("a task whose version nobody serves", () => {
   });
 });
 
-describe("a task that begins again", () => {
+describe("a restarted task", () => {
   const looping = (number: string) =>
     version(number, async ({ ask, restart }, { round = 0 }) => {
       await ask("go", form);
@@ -195,7 +195,7 @@ describe("a task that begins again", () => {
       return restart({ round: 1 });
     });
 
-  test("takes the newest version, and keeps its own where that refuses its arguments", async () => {
+  test("moves to the newest version, and keeps its own if that refuses its arguments", async () => {
     for (const takes of [true, false]) {
       const { call, work, answer, get } = deployment();
       const taskId = await call(looping("1"));

@@ -28,27 +28,27 @@ async function opened(asks: readonly Ask[] = [anAsk("size"), onPage("key")], opt
   return { ...subject, taskId, visit: (key: string, caller = alice) => visitPage(subject.services, { taskId, caller, key }), leave };
 }
 
-/** What was said in the task cannot be read. */
+/** A task whose content cannot be read. */
 const unreadable = async ({ task, taskId, services }: Awaited<ReturnType<typeof opened>>) => {
   const sealed: Task = { ...(await task(taskId)), unreadable: "erased" };
   Object.assign(services.store, { load: async () => sealed });
 };
 
 describe("a page that is visited", () => {
-  test("shows what its ask says, to those who may answer it, and changes nothing", async () => {
+  test("shows its ask to those who may answer it, and changes nothing", async () => {
     const { taskId, task, visit, requests } = await opened();
     const { asks, call } = await task(taskId);
     expect(await visit("key")).toStrictEqual({ type: "open", page: { ask: asks[1], message: "Enter the key.", page, call } });
     expect(requests).toStrictEqual([["load", taskId]]);
   });
 
-  test("of an ask that is put to somebody else is theirs, and the owner learns so", async () => {
+  test("of an ask with another audience belongs to that audience, and the owner learns so", async () => {
     const { visit } = await opened([onPage("key", forBob)]);
     expect(await visit("key", bob)).toMatchObject({ type: "open" });
     expect(await visit("key")).toStrictEqual({ type: "of-others" });
   });
 
-  test("was completed, or is closed, once its ask is not open any more", async () => {
+  test("is completed or closed once its ask is not open any more", async () => {
     const { taskId, visit, leave, services, requestsOf } = await opened([onPage("key"), onPage("other")]);
     await leave();
     await leave({ key: "other", digest: "digest of other", answer: { action: "decline" } });
@@ -62,7 +62,7 @@ describe("a page that is visited", () => {
     ]);
   });
 
-  test("is shown as completed to the one who did so, and there is no such task for everybody else", async () => {
+  test("is shown as completed to the person who completed it, and for all others the task does not exist", async () => {
     const { taskId, visit, leave, requestsOf } = await opened([onPage("key", forBob)]);
     expect(await leave({ caller: bob })).toStrictEqual({ type: "accepted" });
     expect(await visit("key", bob)).toStrictEqual({ type: "completed" });
@@ -83,13 +83,13 @@ describe("a page that is visited", () => {
     ["an ask without a page", "size", alice],
     ["a url elsewhere", "elsewhere", alice],
     ["somebody who is not asked", "key", mallory],
-  ])("is none for %s", async (_what, key, caller) => {
+  ])("does not exist for %s", async (_what, key, caller) => {
     const elsewhere = { type: "url", message: "Look.", url: "https://example.com/" } as const;
     const { taskId, visit } = await opened([anAsk("size"), onPage("key"), anAsk("elsewhere", { request: elsewhere })]);
     await expect(visit(key, caller)).rejects.toMatchObject(noTask(taskId));
   });
 
-  test("is none of a task that is gone, and says where what was said cannot be read", async () => {
+  test("of a deleted task does not exist, and reports content that cannot be read", async () => {
     const subject = await opened();
     await expect(visitPage(subject.services, { taskId: "0-gone", caller: alice, key: "key" })).rejects.toMatchObject(noTask("0-gone"));
     await unreadable(subject);
@@ -98,7 +98,7 @@ describe("a page that is visited", () => {
   });
 });
 
-describe("a page that is left", () => {
+describe("leaving a page", () => {
   const written = {
     taskId: "0-put-1",
     key: "key",
@@ -118,7 +118,7 @@ describe("a page that is left", () => {
     },
   };
 
-  test("has what it took recorded as given on a page, and what it leaves beside it", async () => {
+  test("records what it collected as given on a page, and its deposit", async () => {
     const kept = await opened();
     expect(await kept.leave()).toStrictEqual({ type: "accepted" });
     const answer = { action: "accept", content: { kept: true } };
@@ -131,7 +131,7 @@ describe("a page that is left", () => {
     expect(await left.real.deposit(left.taskId, "key")).toBe("sealed");
   });
 
-  test("may be declined, which is no answer of the page", async () => {
+  test("may decline, which is not an answer of the page", async () => {
     const { leave, requestsOf } = await opened();
     expect(await leave({ answer: { action: "decline" } })).toStrictEqual({ type: "accepted" });
     expect(requestsOf("answer")).toStrictEqual([
@@ -139,7 +139,7 @@ describe("a page that is left", () => {
     ]);
   });
 
-  test("is theirs who were asked: their name stands with it", async () => {
+  test("is for the ask's audience: the answer names the person", async () => {
     const { leave, requestsOf } = await opened([onPage("key", forBob)]);
     expect(await leave()).toStrictEqual({ type: "forbidden" });
     expect(requestsOf("answer")).toStrictEqual([]);
@@ -147,7 +147,7 @@ describe("a page that is left", () => {
     expect(requestsOf("answer")).toMatchObject([{ by: "bob", audit: { principal: "bob" } }]);
   });
 
-  test("comes too late for what is settled, or was asked differently", async () => {
+  test("is too late for a settled ask, or one that was asked differently", async () => {
     const { leave } = await opened();
     expect(await leave({ digest: "of what was asked before" })).toStrictEqual({ type: "late" });
     await leave();
@@ -159,7 +159,7 @@ describe("a page that is left", () => {
     ["an ask without a page", { key: "size", digest: "digest of size" }],
     ["somebody who is not asked", { caller: mallory }],
     ["a task that is gone", { taskId: "0-gone" }],
-  ])("is none for %s", async (_what, more) => {
+  ])("is impossible for %s", async (_what, more) => {
     const { taskId, leave } = await opened();
     await expect(leave(more)).rejects.toMatchObject(noTask("taskId" in more ? more.taskId : taskId));
   });

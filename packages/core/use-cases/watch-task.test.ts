@@ -14,7 +14,7 @@ async function watching() {
 }
 
 describe("a watch", () => {
-  test("waits until the task changes, or until somebody wakes it, and keeps no timer behind", async () => {
+  test("waits until the task changes, or until it is woken, and leaves no timer behind", async () => {
     const { wakeUps, watch, waitForNext, pass, sleeping, nexts } = await watching();
     waitForNext();
     await pass(0);
@@ -29,7 +29,7 @@ describe("a watch", () => {
     expect(sleeping()).toEqual([]);
   });
 
-  test("remembers one change that came while nobody waited, however often it came", async () => {
+  test("remembers one change that came while no one waited, however often it came", async () => {
     const { wakeUps, waitForNext, pass, nexts } = await watching();
     wakeUps.changed("t");
     wakeUps.changed("t");
@@ -42,7 +42,7 @@ describe("a watch", () => {
     expect(nexts()).toBe(1);
   });
 
-  test("is woken by what is newer than what was read, and by what may be; not by what was read with it", async () => {
+  test("is woken by changes newer than the last read, and by unknown ones; not by those that were read", async () => {
     for (const [change, expected] of [
       [{ revision: 4, isEnd: false }, 0],
       [{ revision: 5, isEnd: true }, 0],
@@ -62,7 +62,7 @@ describe("a watch", () => {
     }
   });
 
-  test("that waits for something newer has the task read again after five seconds, too, and forgets what it heard before", async () => {
+  test("that waits for something newer also has the task read again after five seconds, and forgets earlier wake-ups", async () => {
     const { wakeUps, waitForNext, pass, nexts } = await watching();
     wakeUps.changed("t", { revision: 5, isEnd: false });
     await pass(0);
@@ -83,7 +83,7 @@ describe("a watch", () => {
     expect(nexts()).toBe(1);
   });
 
-  test("forgets what woke it before it began: the first read sees that", async () => {
+  test("forgets wake-ups from before it began: the first read sees those changes", async () => {
     const { clock, pass } = createHandClock();
     const wakeUps = {
       async watch(_taskId: string, onChange: () => void) {
@@ -98,7 +98,7 @@ describe("a watch", () => {
     expect(isOver).toBe(false);
   });
 
-  test("that is closed is woken by no change", async () => {
+  test("that is closed is no longer woken", async () => {
     const { wakeUps, watch, waitForNext, pass, nexts } = await watching();
     watch.close();
     waitForNext();

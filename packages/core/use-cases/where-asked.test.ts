@@ -9,19 +9,19 @@ test.each([
   ["book:room:size", true],
   ["event:paid", false],
   ["call:book", false],
-])("%s is of a child: %s", (key, isIt) => {
+])("%s belongs to a child: %s", (key, isIt) => {
   expect(isOfChild(key)).toBe(isIt);
 });
 
-describe("where it is asked", () => {
-  test("is the task itself for what is its own, without a look at the store", async () => {
+describe("the task that asks a question", () => {
+  test("is the task itself for its own questions, without a read of the store", async () => {
     const { services, requests } = inMemory();
     for (const key of ["size", "event:paid"])
       expect(await whereAsked(services, { taskId: "0-1", key })).toStrictEqual({ taskId: "0-1", key });
     expect(requests).toStrictEqual([]);
   });
 
-  test("is what an open question says, and else what the calls say on the way down", async () => {
+  test("is named by an open question, and otherwise by the calls on the way down", async () => {
     const { services, requests, putWithChild, task } = inMemory();
     const { taskId, child } = await putWithChild([anAsk("date")], [anAsk("date"), anAsk("time")]);
     const there = { taskId: child, key: "time" };
@@ -38,7 +38,7 @@ describe("where it is asked", () => {
     ]);
   });
 
-  test("is looked for as deep as tools may call each other, at the limit and one beyond", async () => {
+  test("is searched as deep as tools may call each other, at the limit and one beyond", async () => {
     const { services, requestsOf } = inMemory({ replace: () => ({ child: async (taskId, key) => `${taskId}/${key}` }) });
     const key = (depth: number) => `${"a:".repeat(depth)}size`;
     expect(await whereAsked(services, { taskId: "0", key: key(CALL_DEPTH_MAX) })).toStrictEqual({ taskId: "0/a/a/a/a/a", key: "size" });
