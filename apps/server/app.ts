@@ -27,7 +27,7 @@ import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-res
 import type { Visitors } from "./front-end/visitors.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller } from "./plugins/authenticated.ts";
-import { boundConnections, connectionOptions, letConnectionsGo } from "./plugins/connections.ts";
+import { limitConnections, connectionOptions, closeConnectionsWhileDraining } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
 import { notBehindItself } from "./plugins/not-behind-itself.ts";
 import { inFlight } from "./plugins/in-flight.ts";
@@ -136,8 +136,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   });
   declareCaller(server);
   declareOffered(server);
-  boundConnections(server, { limits, times, log });
-  letConnectionsGo(server, life);
+  limitConnections(server, { limits, times, log });
+  closeConnectionsWhileDraining(server, life);
   securityHeaders(server);
   oneHost(server, trusted);
   const requests = inFlight(server);

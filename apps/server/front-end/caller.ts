@@ -3,12 +3,12 @@ import type { Identity } from "@parley/identity";
 import type { FastifyRequest } from "fastify";
 
 /**
- * Says who a request comes from, by its headers and its connection: its body has not been read. Called once for each request, by
- * plugins/authenticated.ts. What it throws is the answer: an error with a `statusCode` below 500 is shown to the caller.
+ * Identifies the caller from the headers and the connection; the body has not been read yet. `plugins/authenticated.ts` calls it once per
+ * request. The error it throws becomes the response: the caller sees the message of an error with a `statusCode` below 500.
  */
 export type Authenticate = (request: FastifyRequest) => Caller | Promise<Caller>;
 
-const ANYBODY: Caller = Object.freeze({
+const ANONYMOUS_CALLER: Caller = Object.freeze({
   principal: ANONYMOUS,
   tenant: "default",
   scopes: Object.freeze([]),
@@ -18,10 +18,10 @@ const ANYBODY: Caller = Object.freeze({
   roles: Object.freeze([]),
 });
 
-/** Every caller is the same one: for a server that only its own machine, or a gateway that authenticates, can reach. */
-export const anonymous: Authenticate = () => ANYBODY;
+/** Treats all callers as one. For a server that only its own machine, or a gateway that authenticates, can reach. */
+export const anonymous: Authenticate = () => ANONYMOUS_CALLER;
 
-/** Every caller is the one that their access token, or a trusted proxy, names. */
+/** Takes the caller from the access token, the API key, or the headers of a trusted proxy. */
 export function byCredentials({ identify }: Identity): Authenticate {
   return ({ raw }) => identify({ rawHeaders: raw.rawHeaders, url: raw.url ?? "/", address: raw.socket.remoteAddress });
 }

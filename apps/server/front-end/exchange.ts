@@ -2,15 +2,15 @@ import type { Actor, Catalogue } from "@parley/core";
 import type { Encoder, RequestId, Wants } from "@parley/protocol";
 import type { ReplyChannel } from "../streams/reply-channel.ts";
 
-/** One request on its way to its answer. */
-export interface Exchange<Says extends Encoder = Encoder> extends Required<Actor> {
+/** One request until it is answered. */
+export interface Exchange<RevisionEncoder extends Encoder = Encoder> extends Required<Actor> {
   readonly id: RequestId;
   readonly method: string;
-  /** What is offered to this caller, as of this request. */
+  /** The tools, prompts and resources that this caller is offered, read once for this request. */
   readonly catalogue: Catalogue;
-  /** How its client wants to be told of what happens before the answer. */
+  /** Which notifications the client wants before the answer. */
   readonly wants: Wants;
-  /** The words of its revision. */
-  readonly encode: Says;
+  /** Encodes messages in the protocol revision of the request. */
+  readonly encode: RevisionEncoder;
   readonly channel: ReplyChannel;
 }

@@ -6,21 +6,21 @@ import type { Lifecycle } from "./lifecycle.ts";
 import type { Limits, Times } from "./limits.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
 
-/** What the handlers of every route work with; one per process. */
+/** Everything that the handlers of all routes share. One per process. */
 export interface FrontEnd {
   readonly services: Services;
-  /** Undefined where callers need no credentials, and so no scopes. */
+  /** Undefined if callers need no credentials, and therefore no scopes. */
   readonly resource: ProtectedResource | undefined;
   readonly announcements: Announcements;
   readonly lifecycle: Lifecycle;
   readonly heartbeat: Heartbeat;
-  /** Calls that wait for their task: of all callers, and of one by its principal. */
+  /** Calls that wait for their task: of all callers, and of each caller by principal. */
   readonly waits: Gate;
   readonly ownWaits: Gates;
-  /** Streams that tell of changes: of all callers, and of one by its principal. */
+  /** Streams that report changes: of all callers, and of each caller by principal. */
   readonly listens: Gate;
   readonly streams: Gates;
-  /** What identified callers may do per second. */
+  /** Limits what identified callers do per second. */
   readonly rates: Rates;
   readonly limits: Limits;
   readonly times: Times;

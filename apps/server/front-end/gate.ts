@@ -1,13 +1,13 @@
 import { type Caller, type ErrorCode, isCounted, ParleyError } from "@parley/core";
 
-/** How many of a kind may be open at once in this process. */
+/** Limits how many things of one kind are open at once in this process. */
 export interface Gate {
-  /** Returns what to call on leaving. Throws OVERLOADED, or what the gate was made with, when it is full. */
+  /** Takes a place and returns the function that releases it. Throws OVERLOADED, or the gate's own code, when the gate is full. */
   enter(): () => void;
   readonly open: number;
 }
 
-/** `what` names what is counted and the setting that bounds it, for the error's reader. */
+/** `what` is part of the error message: it names the things that are counted and the setting that limits them. */
 export function gate(what: string, most: number, code: ErrorCode = "OVERLOADED"): Gate {
   let open = 0;
   return {
@@ -26,7 +26,7 @@ export function gate(what: string, most: number, code: ErrorCode = "OVERLOADED")
   };
 }
 
-/** A gate for each of many, such as sessions. One that nobody is in is not kept. */
+/** One gate per name, for example per session. An empty gate is dropped. */
 export interface Gates {
   enter(name: string): () => void;
 }
@@ -46,21 +46,21 @@ export function gates(what: string, most: number, code: ErrorCode): Gates {
   };
 }
 
-/** The places of a stream that tells of changes: in this front end, and in what its caller may have. Throws OVERLOADED, QUOTA_EXCEEDED. */
-export function enterListening({ listens, streams }: { readonly listens: Gate; readonly streams: Gates }, caller: Caller): () => void {
-  return placesOf(listens, streams, caller).enter();
+/** Takes the places of a stream that reports changes: one of this front end and one of the caller. Throws OVERLOADED, QUOTA_EXCEEDED. */
+export function enterStream({ listens, streams }: { readonly listens: Gate; readonly streams: Gates }, caller: Caller): () => void {
+  return gateFor(caller, listens, streams).enter();
 }
 
 /**
- * The same for a call that waits for its task: without a bound of its own one caller, who may have thousands of unfinished tasks, would take all places
- * of a front end.
+ * The gate for a call that waits for its task. Without a limit per caller, one caller with thousands of unfinished tasks would take every place of
+ * the front end.
  */
-export function waitsFor({ waits, ownWaits }: { readonly waits: Gate; readonly ownWaits: Gates }, caller: Caller): Pick<Gate, "enter"> {
-  return placesOf(waits, ownWaits, caller);
+export function waitGateFor({ waits, ownWaits }: { readonly waits: Gate; readonly ownWaits: Gates }, caller: Caller): Pick<Gate, "enter"> {
+  return gateFor(caller, waits, ownWaits);
 }
 
-/** Places that all callers share, of which each may have so many. Where callers cannot be told apart, all of them are one, and only shared places count. */
-export function placesOf(all: Gate, own: Gates, caller: Caller): Pick<Gate, "enter"> {
+/** Limits all callers together and each caller alone. If callers cannot be told apart, only the common limit applies. */
+export function gateFor(caller: Caller, all: Gate, own: Gates): Pick<Gate, "enter"> {
   if (!isCounted(caller)) return all;
   return {
     enter() {

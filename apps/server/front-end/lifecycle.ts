@@ -1,9 +1,9 @@
 /**
- * How a front end ends, as signals that its parts listen to.
+ * The shutdown of a front end, as signals that its parts listen to.
  *
- *   serving ─▶ draining  /readyz says 503, so that the load balancer looks elsewhere; everything is still served
- *           ─▶ closing   no connection is taken any more; listen streams end with their result
- *           ─▶ ending    calls that still wait are handed over to another front end, by requestState
+ *   serving ─▶ draining  /readyz returns 503, so that the load balancer stops sending requests; everything is still served
+ *           ─▶ closing   no new connection is accepted; listen streams end with their result
+ *           ─▶ ending    calls that still wait are handed over to another front end with a requestState
  */
 export interface Lifecycle {
   readonly draining: AbortSignal;

@@ -1,4 +1,4 @@
-/** What bounds a front end, and its times: config.ts reads them from the environment. */
+/** The limits and times of a front end. `config.ts` reads them from the environment; docs/limits.md describes them. */
 export interface Limits {
   readonly bodyBytesMax: number;
   readonly bodyDepthMax: number;

@@ -1,10 +1,10 @@
 /**
- * Where the pages of asks are (routes/asks): below the address at which people reach the server, by task and ask.
+ * The addresses of the pages of asks (routes/asks), below the address at which people reach the server:
  *
- *   <PARLEY_PUBLIC_URL>/asks/<task id>/<ask key>        who opens it logs in
- *   http://127.0.0.1:3000/asks/<task id>/<ask key>?k=…   without identity: who has this address may open it
+ *   <PARLEY_PUBLIC_URL>/asks/<task id>/<ask key>         the person who opens it logs in
+ *   http://127.0.0.1:3000/asks/<task id>/<ask key>?k=…   without identity: the address alone opens the page
  *
- * It is put into what front ends read of tasks, not into what is stored: an address may change while a task waits.
+ * The address is added when a front end reads a task and is never stored, because it may change while the task waits.
  */
 import type { Ask, TaskStore } from "@parley/core";
 
@@ -12,16 +12,16 @@ export const ASKS_PATH = "/asks";
 
 export interface PageAddresses {
   urlOf(taskId: string, key: string): string;
-  /** At which people reach this server: scheme, host, perhaps a path. */
+  /** The address at which people reach this server: scheme, host, and possibly a path. */
   base(): string;
-  /** Origins that a form of such a page may come from. */
+  /** The origins from which the form of such a page may be submitted. */
   origins(): readonly string[];
 }
 
 interface PageAddressesOptions {
   readonly publicUrl: string | undefined;
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
-  /** Once the server listens. */
+  /** The server's own address. Called only once the server listens. */
   readonly listening: () => string;
 }
 
@@ -37,18 +37,18 @@ export function pageAddresses({ publicUrl, ticket, listening }: PageAddressesOpt
   };
 }
 
-/** Slashes, which part the names of branches, stay as they are: some proxies decode %2F and some refuse it. */
+/** Keeps the slashes between the names of branches, because some proxies decode %2F and others refuse it. */
 function pathOf(key: string): string {
   return key.split("/").map(encodeURIComponent).join("/");
 }
 
-/** The store, as readers of tasks see it who have to say where pages are. */
+/** A store whose tasks carry the addresses of their pages. */
 export function withPageAddresses(store: TaskStore, { urlOf }: Pick<PageAddresses, "urlOf">): TaskStore {
   const addressed =
     (taskId: string) =>
     (ask: Ask): Ask => {
       if (ask.request.type !== "url" || !ask.request.page) return ask;
-      // A page is of the task that asks.
+      // The page belongs to the task that asks, which may be a child of this one.
       const at = ask.route ?? { taskId, key: ask.key };
       return { ...ask, request: { ...ask.request, url: urlOf(at.taskId, at.key) } };
     };
@@ -56,6 +56,6 @@ export function withPageAddresses(store: TaskStore, { urlOf }: Pick<PageAddresse
     const task = await store.load(taskId);
     return task && task.asks.some(({ request }) => request.type === "url") ? { ...task, asks: task.asks.map(addressed(taskId)) } : task;
   };
-  // All else is the store's own, also what it learns to do later.
+  // A prototype, not a list of methods: a method that is added to the store later is inherited too.
   return Object.assign(Object.create(store) as TaskStore, { load });
 }

@@ -1,5 +1,5 @@
 /**
- * What this server says of itself as an OAuth 2.1 resource server: its metadata, and the challenge with which it refuses.
+ * This server as an OAuth 2.1 resource server: its metadata, and the challenge in its refusals.
  *
  * Source: RFC 9728; RFC 6750, 3; specification 2026-07-28, basic/authorization.
  */
@@ -7,40 +7,40 @@ import { type Caller, CLIENT_SCOPES, type ErrorCode, lackedScopes, ParleyError, 
 import type { FastifyRequest } from "fastify";
 
 export interface ProtectedResourceSettings {
-  /** Of the MCP endpoint; undefined: where the client says that it found it. */
+  /** URL of the MCP endpoint. If undefined, it is derived from the request's Host header. */
   readonly url: string | undefined;
   readonly authorizationServers: readonly string[];
-  /** Put before scopes where clients read them. */
+  /** Prepended to the scopes that clients read. */
   readonly scopePrefix: string;
 }
 
 export interface ProtectedResource {
-  /** Of resources whose metadata this is, below METADATA_PATH: those that clients try by themselves, and the one that challenges name. */
+  /** Paths below METADATA_PATH at which the metadata is served: those that clients guess, and the one that challenges name. */
   readonly paths: readonly string[];
   metadata(request: FastifyRequest): object;
-  /** The WWW-Authenticate of a refusal; undefined for what new credentials would not change. */
+  /** The WWW-Authenticate header of a refusal. Undefined if other credentials would not help. */
   challenge(request: FastifyRequest, refused: ParleyError): string | undefined;
 }
 
-/** RFC 9728, 3: what follows it is the path of the resource. */
+/** Followed by the path of the resource (RFC 9728, 3). */
 export const METADATA_PATH = "/.well-known/oauth-protected-resource";
-/** What may stand in a challenge (RFC 6749, 3.3). A provider may put anything into its tokens. */
+/** A scope that may appear in a challenge (RFC 6749, 3.3). A provider may put anything into its tokens. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
-/** Characters of the scopes that a token has, for a challenge to repeat them: some proxies take no headers beyond 4 kB. */
+/** Longest list of a token's scopes that a challenge repeats. Some proxies refuse headers larger than 4 kB. */
 const HELD_CHARS = 2_000;
-/** Characters of an error_description. The message stands in the body as a whole. */
+/** Longest error_description. The body has the whole message. */
 const DESCRIPTION_CHARS = 300;
 
 export function protectedResource({ url, authorizationServers, scopePrefix }: ProtectedResourceSettings): ProtectedResource {
   const prefixed = (scopes: readonly string[]) => scopes.map((scope) => scopePrefix + scope);
-  // The Host was judged before (trusted-callers.ts). TLS ends before this server: with https, PARLEY_PUBLIC_URL says so.
+  // trusted-callers.ts has checked the Host. TLS ends at a proxy, so `https` can only come from PARLEY_PUBLIC_URL.
   const resourceOf = ({ headers }: FastifyRequest) => url ?? `http://${headers.host}/mcp`;
 
   return {
     paths: [...new Set(["/", "/mcp", ...(url === undefined ? [] : [new URL(url).pathname])])],
     metadata: (request) => ({
       resource: resourceOf(request),
-      // Where only API keys are accepted nobody can log in.
+      // Without an issuer, only API keys are accepted, and clients cannot log in.
       ...(authorizationServers.length > 0 && { authorization_servers: authorizationServers }),
       scopes_supported: prefixed(CLIENT_SCOPES),
       bearer_methods_supported: ["header"],
@@ -49,7 +49,7 @@ export function protectedResource({ url, authorizationServers, scopePrefix }: Pr
     challenge(request, { code, message, data }) {
       const error = OAUTH_ERRORS[code];
       if (error === undefined) return undefined;
-      // Where any Host is served, one that is no name of a host has no address to log in by.
+      // If every Host is served, the Host header may not be a valid host name. The challenge then names no address.
       const at = URL.parse(resourceOf(request));
       const scopes = data?.["scopes"];
       const parameters = {
@@ -64,7 +64,7 @@ export function protectedResource({ url, authorizationServers, scopePrefix }: Pr
   };
 }
 
-/** RFC 6750, 3.1. Who sent no credentials is told no error, only how to get them. */
+/** RFC 6750, 3.1. A caller that sent no credentials receives no error code, only where to get a token. */
 const OAUTH_ERRORS: { readonly [code in ErrorCode]?: string } = {
   CREDENTIALS_MISSING: "",
   CREDENTIALS_MISPLACED: "invalid_request",
@@ -83,7 +83,7 @@ const OAUTH_ERRORS: { readonly [code in ErrorCode]?: string } = {
   SCOPE_INSUFFICIENT: "insufficient_scope",
 };
 
-/** What RFC 6750 allows in a description. */
+/** Replaces the characters that RFC 6750 does not allow in a description. */
 function printable(message: string): string {
   return message
     .replaceAll('"', "'")
@@ -92,8 +92,9 @@ function printable(message: string): string {
 }
 
 /**
- * Throws SCOPE_INSUFFICIENT where the caller's scopes do not cover `needed`. The scopes to ask for are those that it has, since some clients forget
- * them otherwise, and those that it lacks; with a call those that see it through, since a client that may call and not answer waits forever.
+ * Throws SCOPE_INSUFFICIENT if the caller's scopes do not cover `needed`. The error names the scopes to request: those that the caller lacks, and
+ * those that it has, because some clients drop them otherwise. For a call it names every scope that a client needs to finish the call: a client
+ * that may call but not answer would wait forever.
  */
 export function requireScopes({ scopes: held }: Caller, needed: readonly string[], what: string): void {
   const lacked = lackedScopes(held, needed);

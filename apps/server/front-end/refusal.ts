@@ -30,7 +30,7 @@ const STATUS: { readonly [code in ErrorCode]?: number } = {
   ...Object.fromEntries(Object.entries(CREDENTIAL_ERRORS).map(([code, { httpStatus }]) => [code, httpStatus])),
 };
 
-/** What a caller of the route is told. Of a defect only the id under which the log has the rest. */
+/** The reply to an error. For a defect it contains only the id under which the log has the details. */
 export function refusalOf({ services, log }: Pick<FrontEnd, "services" | "log">, error: unknown): Refusal {
   if (error instanceof ParleyError) {
     const { code, message, hint, violations, data } = error;

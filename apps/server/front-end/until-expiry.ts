@@ -2,22 +2,23 @@ import type { Caller } from "@parley/core";
 import type { FrontEnd } from "./front-end.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
-export interface Ends extends Pick<Lifecycle, "closing" | "ending"> {
-  /** To be called when the request is over. */
+export interface EndSignals extends Pick<Lifecycle, "closing" | "ending"> {
+  /** Stops listening. Call it when the request is over. */
   release(): void;
 }
 
 /**
- * The end of this front end, and of the caller's credentials, as a held request sees it. A request is judged once, when it comes, and would be
- * held for days after its token has expired. So the end of its token counts as the end of this front end: its stream ends, its call is handed
- * over, and its client comes back, with another token.
+ * The signals that end a held request: the shutdown of this front end and the expiry of the caller's token. Credentials are checked only when a
+ * request arrives, so it could otherwise be held for days after its token has expired. Expiry is therefore treated like a shutdown: the stream ends,
+ * the call is handed over, and the client comes back with another token.
  *
- * Looked at with each heartbeat, since front ends hold ten thousand streams: that is how long one may outlive its token.
+ * Expiry is checked at each heartbeat rather than with a timer per stream, because a front end holds ten thousand streams. A stream outlives its
+ * token by one heartbeat at most.
  */
 export function untilExpiry(
   { lifecycle, heartbeat, services }: Pick<FrontEnd, "lifecycle" | "heartbeat" | "services">,
   { expiresAtMs }: Pick<Caller, "expiresAtMs">,
-): Ends {
+): EndSignals {
   const { closing, ending } = lifecycle;
   if (expiresAtMs === undefined) return { closing, ending, release: () => undefined };
   const [toClose, toEnd] = [new AbortController(), new AbortController()];

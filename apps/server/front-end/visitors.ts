@@ -1,50 +1,52 @@
-/** Who opens the page of an ask. Where callers log in, visitors do too; without identity an address opens its page. */
+/** Who opens the page of an ask. If callers log in, visitors log in too. Without identity, the address alone opens the page. */
 import { ParleyError } from "@parley/core";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { anonymous, type Authenticate } from "./caller.ts";
 
 export interface Visitors {
   readonly authenticate: Authenticate;
-  /** Who comes back from another site, to an address that is no page's; as `authenticate` unless said otherwise. */
+  /** Identifies a person who returns from another site to an address that is not a page's. Default: `authenticate`. */
   readonly returning?: Authenticate;
-  /** What the address of a page carries so that it opens. Undefined where people log in: such addresses carry nothing. */
+  /** The ticket in the address of a page. Undefined if people log in, because their addresses need none. */
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
-  /** Sends somebody who is not logged in to the provider, and back to where they are. Undefined where nobody can log in. */
+  /** Sends a person who is not logged in to the provider, which sends them back to this page. Undefined if there is no login. */
   readonly logIn?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 }
 
-/** Texts that only this deployment can have written: seals/signatures.ts. */
-interface Signs {
+/** Implemented by seals/signatures.ts. */
+interface Signer {
   sign(text: string): string;
   verify(text: string, signature: string): boolean;
 }
 
 /**
- * Everybody is the same one, so the address is what lets somebody in: it goes to the client that was asked, and somebody who guesses a task's id has not got
- * it. Throws TASK_NOT_FOUND for any other, as for a task that there never was.
+ * All visitors are the same caller, so the signed ticket in the address is what opens a page. Only the client that was asked receives the address;
+ * the id of a task is not enough. Without a valid ticket, throws TASK_NOT_FOUND, as for a task that never existed.
  */
-export function localVisitors(signatures: Signs): Visitors {
-  const named = (taskId: string, key: string) => `page\n${taskId}\n${key}`;
+export function localVisitors(signatures: Signer): Visitors {
+  const signedText = (taskId: string, key: string) => `page\n${taskId}\n${key}`;
   return {
     authenticate(request) {
-      const { taskId, key, ticket } = addressed(request);
-      if (ticket === undefined || !signatures.verify(named(taskId, key), ticket)) throw new ParleyError("TASK_NOT_FOUND", "no such page");
+      const { taskId, key, ticket } = parsePageAddress(request);
+      if (ticket === undefined || !signatures.verify(signedText(taskId, key), ticket)) {
+        throw new ParleyError("TASK_NOT_FOUND", "no such page");
+      }
       return anonymous(request);
     },
-    // Known by what their browser has kept since they opened the page.
+    // The cookie that the browser has kept since the page was opened identifies the visit.
     returning: anonymous,
-    ticket: (taskId, key) => signatures.sign(named(taskId, key)),
+    ticket: (taskId, key) => signatures.sign(signedText(taskId, key)),
   };
 }
 
-interface Addressed {
+interface PageAddress {
   readonly taskId: string;
   readonly key: string;
   readonly ticket: string | undefined;
 }
 
-/** What the address of a page names; empty for what it does not. */
-export function addressed({ params, query }: FastifyRequest): Addressed {
+/** Reads task, ask and ticket from the address of a page. A missing task or ask is the empty string. */
+export function parsePageAddress({ params, query }: FastifyRequest): PageAddress {
   const { taskId = "", "*": key = "" } = params as { readonly taskId?: string; readonly "*"?: string };
   const { k } = query as { readonly k?: unknown };
   return { taskId, key, ticket: typeof k === "string" ? k : undefined };

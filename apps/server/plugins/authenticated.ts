@@ -5,14 +5,14 @@ import type { ProtectedResource } from "../front-end/protected-resource.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who sent it. Throws outside of an authenticated scope, and for OPTIONS. */
+    /** Throws outside an authenticated scope, and for OPTIONS. */
     readonly caller: Caller;
   }
 }
 
 const CALLER = Symbol("caller");
 
-/** Gives every request a `caller`, which is nobody until its scope authenticates it. */
+/** Adds `caller` to every request. Reading it throws until the request's scope has authenticated the request. */
 export function declareCaller(server: FastifyInstance): void {
   server.decorateRequest(CALLER, undefined);
   server.decorateRequest("caller", {
@@ -26,17 +26,17 @@ export function declareCaller(server: FastifyInstance): void {
 
 export interface Authenticated {
   readonly authenticate: Authenticate;
-  /** Undefined where nobody needs credentials. */
+  /** Undefined if callers need no credentials. */
   readonly resource: ProtectedResource | undefined;
   readonly log: Log;
 }
 
 /**
- * Authenticates every request of a scope, on every route and method, before its body is read. A handler has no other way to a caller than
- * `request.caller`, so a route that is registered elsewhere by mistake fails instead of serving everybody. A refusal says how to do better, by
- * WWW-Authenticate; the route's error handler writes the rest of it.
+ * Authenticates every request of a scope, on every route and method, before its body is read. Handlers get the caller only from `request.caller`, so a
+ * route that is registered outside the scope by mistake fails instead of serving everyone. This hook adds WWW-Authenticate to a refusal; the
+ * route's error handler writes the rest.
  *
- * OPTIONS is left out: browsers ask by it, without credentials, before they let a page call. Its handlers have no caller to act for.
+ * OPTIONS is exempt: browsers send it without credentials before they let a page call. Its handlers have no caller.
  */
 export function authenticated(scope: FastifyInstance, { authenticate, resource, log }: Authenticated): void {
   scope.addHook("onRequest", async (request, reply) => {

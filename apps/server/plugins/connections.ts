@@ -1,11 +1,11 @@
 /**
- * What bounds every connection:
+ * The limits of every connection:
  *
- *   opened ─headersTimeout─▶ headers ─requestTimeout─▶ request ─(no bound: an answer takes its time)─▶ reply ─stallTimeout─▶ taken
- *                               ▲                                                                                            │
- *                               └─────────────────────────────────── idleTimeout ────────────────────────────────────────────┘
+ *   opened ─headersTimeout─▶ headers ─requestTimeout─▶ request ─(no limit while it is answered)─▶ reply ─stallTimeout─▶ read
+ *                               ▲                                                                                        │
+ *                               └───────────────────────────────── idleTimeout ──────────────────────────────────────────┘
  *
- * Streams have no end to wait for: outlet.ts watches their readers.
+ * Streams are open-ended; `streams/outlet.ts` watches whether their clients read.
  */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
@@ -18,9 +18,9 @@ import { DATA_HEADERS } from "./security-headers.ts";
 
 type ConnectionTimes = Pick<Times, "headersTimeoutMs" | "requestTimeoutMs" | "idleTimeoutMs">;
 
-/** What the HTTP server is made with. */
+/** The options of the HTTP server. */
 export function connectionOptions({ headersTimeoutMs, requestTimeoutMs, idleTimeoutMs }: ConnectionTimes) {
-  // Node refuses headers that may take longer than their request, and compares the two before Fastify has set the second.
+  // Node rejects a headersTimeout that exceeds requestTimeout, and compares them before Fastify has set requestTimeout.
   const headersTimeout = Math.min(headersTimeoutMs, requestTimeoutMs);
   return {
     requestTimeout: requestTimeoutMs,
@@ -30,45 +30,45 @@ export function connectionOptions({ headersTimeoutMs, requestTimeoutMs, idleTime
   } satisfies FastifyHttpOptions<Server>;
 }
 
-interface BoundConnections {
+interface ConnectionLimits {
   readonly limits: Pick<Limits, "connectionsMax">;
   readonly times: Pick<Times, "stallTimeoutMs">;
   readonly log: Log;
 }
 
-export function boundConnections(server: FastifyInstance, { limits, times, log }: BoundConnections): void {
+export function limitConnections(server: FastifyInstance, { limits, times, log }: ConnectionLimits): void {
   server.server.maxConnections = limits.connectionsMax;
   let dropped = 0;
-  let toldAtMs = -Infinity;
+  let loggedAtMs = -Infinity;
   server.server.on("drop", () => {
     dropped += 1;
-    if (performance.now() - toldAtMs < TELL_EVERY_MS) return;
+    if (performance.now() - loggedAtMs < LOG_EVERY_MS) return;
     log.warn({ dropped, most: limits.connectionsMax }, "connections dropped: the limit is reached (PARLEY_CONNECTIONS_MAX)");
-    toldAtMs = performance.now();
+    loggedAtMs = performance.now();
     dropped = 0;
   });
 
-  // A body that is refused for its length is still on its way when the reply, which says close, is sent.
+  // A body that is refused for its size is still arriving when the reply, with `connection: close`, is sent.
   server.addHook("onSend", ({ raw: { complete, socket } }, reply, _payload, done) => {
     if (!complete && reply.getHeader("connection") === "close") lingerOn(socket);
     done();
   });
 
-  // Node ends a socket on which nothing moves for this long, and sets another time when the reply is taken.
+  // Node closes a socket on which nothing moves for this long, and sets another timeout once the client has read the reply.
   server.addHook("onSend", ({ raw }, _reply, _payload, done) => {
-    // Requests that tests inject come on no socket.
+    // Requests that tests inject have no real socket.
     const socket: Partial<Pick<Socket, "setTimeout">> = raw.socket;
     socket.setTimeout?.(times.stallTimeoutMs);
     done();
   });
 }
 
-const TELL_EVERY_MS = 60_000;
+const LOG_EVERY_MS = 60_000;
 
-/** How long what a refused client still sends is read and thrown away: closed at once, it would see a reset in place of the reply. */
+/** How long the rest of a refused request is read and discarded. If the socket closed at once, the client would see a reset instead of the reply. */
 const LINGER_MS = 1_000;
 
-/** Node destroys a socket as soon as its last reply has left. This one ends then, and is destroyed a moment later. */
+/** Node destroys a socket as soon as its last reply is sent. This only ends it then, and destroys it a moment later. */
 function lingerOn(socket: Socket): void {
   socket.destroySoon = () => {
     socket.end();
@@ -80,17 +80,17 @@ function lingerOn(socket: Socket): void {
 const refused = new WeakSet<Socket>();
 
 /**
- * Answers what never became a request: bytes that are no HTTP, headers that are too large, what took too long. The connection ends with it,
- * and the reply says so: a client that keeps connections must not send its next request on this one.
+ * Answers input that never became a request: bytes that are not HTTP, headers that are too large, a request that took too long. The reply closes
+ * the connection and says so, because a client that reuses connections must not send its next request on this one.
  */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
-  // Each further chunk raises another error.
+  // Every further chunk raises another error.
   if (refused.has(socket)) return;
   refused.add(socket);
   const answer = answerOn(socket);
   if (error.code === "ECONNRESET" || !socket.writable || (answer && !answer.writableEnded)) return void socket.destroy();
   if (!answer || answer.writableFinished) return sendRefusal(error, socket);
-  // What came before is answered, though not all of it has left: the refusal is the next reply, and the one that says close.
+  // The previous request is answered, but its reply is not sent completely. The refusal follows it and closes the connection.
   answer.once("finish", () => sendRefusal(error, socket));
 }
 
@@ -116,17 +116,17 @@ const REFUSALS: Readonly<Record<string, readonly [status: number, problem: strin
   ERR_HTTP_REQUEST_TIMEOUT: [408, "the request took too long to arrive (PARLEY_HEADERS_TIMEOUT, PARLEY_REQUEST_TIMEOUT)"],
 };
 
-/** The reply that the next bytes to this client belong to: to a request that it has sent completely. Node knows; it has no public name for it. */
+/** The reply that is being sent on this socket, to a request that arrived completely. Node has no public property for it. */
 function answerOn(socket: Socket & { readonly _httpMessage?: ServerResponse<IncomingMessage> | null }) {
   const { _httpMessage: response } = socket;
   return response && (response.headersSent || response.req.complete) ? response : undefined;
 }
 
 /**
- * A front end that is leaving asks with each reply that the connection be given up. Where connections are balanced and not requests, as by a Service of
- * Kubernetes, a client would stay until the last moment, and what it sends at that moment would be lost.
+ * While the front end drains, every reply asks the client to close the connection. A balancer of connections, such as a Kubernetes Service, would
+ * otherwise keep the client here until the process exits, and the request that the client sends at that moment would be lost.
  */
-export function letConnectionsGo(server: FastifyInstance, { draining }: Pick<Lifecycle, "draining">): void {
+export function closeConnectionsWhileDraining(server: FastifyInstance, { draining }: Pick<Lifecycle, "draining">): void {
   server.addHook("onRequest", (_request, reply, done) => {
     if (draining.aborted) reply.raw.setHeader("connection", "close");
     done();

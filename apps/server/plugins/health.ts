@@ -4,17 +4,17 @@ import type { Lifecycle } from "../front-end/lifecycle.ts";
 
 export interface Health {
   readonly lifecycle: Lifecycle;
-  /** Resolves if what the server depends on answers; rejects if not. */
+  /** Resolves if Redis can be written to, otherwise rejects. */
   readonly reachable: () => Promise<void>;
   readonly log: Log;
   readonly version: string;
 }
 
 /**
- * `/healthz`: the process lives, and which version it is. `/readyz`: it can serve, so send it requests; 503 when it cannot.
+ * `/healthz`: the process is alive, with its version. `/readyz`: the process can serve requests; 503 if it cannot.
  *
- * Load balancers ask by address, so any Host is answered, and so is a page that rebound its name: what is wrong is only said in the log and on the
- * operator's port, never here.
+ * Load balancers probe by IP address, so every Host is served, including one that a web page has rebound. The response therefore never contains the
+ * reason; the log and the operator's port do.
  */
 export function health(app: FastifyInstance, { lifecycle, reachable, log, version }: Health): void {
   let wasReady = true;

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from "fastify";
 
 export interface InFlight {
-  /** Resolves when no request is being answered. */
+  /** Resolves once no request is being answered. */
   none(): Promise<void>;
 }
 
 /**
- * Counts requests from their first byte to the end of their response. The HTTP server's own close waits for every connection, also for those
- * that browsers and clients open ahead of need and on which nothing was ever asked.
+ * Counts requests until their response ends. The HTTP server's own `close` would wait for every connection, including those that clients open in
+ * advance and have not used yet.
  */
 export function inFlight(app: FastifyInstance): InFlight {
   let open = 0;

@@ -3,14 +3,14 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What is offered to its caller, as of this request. Throws outside of a scope that offers anything, and for OPTIONS. */
+    /** What the caller is offered, read once for this request. Throws outside a scope with a catalogue, and for OPTIONS. */
     readonly catalogue: Catalogue;
   }
 }
 
 const CATALOGUE = Symbol("catalogue");
 
-/** Gives every request a `catalogue`, which is nothing until its scope offers something. */
+/** Adds `catalogue` to every request. Reading it throws until the request's scope has set it. */
 export function declareOffered(server: FastifyInstance): void {
   server.decorateRequest(CATALOGUE, undefined);
   server.decorateRequest("catalogue", {
@@ -22,14 +22,14 @@ export function declareOffered(server: FastifyInstance): void {
   });
 }
 
-/** Reads for every request of an authenticated scope, once and when its body is there, what its caller is offered. */
+/** Sets the caller's catalogue for every request of an authenticated scope, after the body has arrived. */
 export function offered(scope: FastifyInstance, catalogues: Catalogues): void {
   scope.addHook("preHandler", async (request) => {
     if (request.method !== "OPTIONS") request.setDecorator(CATALOGUE, await catalogues.current(request.caller));
   });
 }
 
-/** Whether the request's caller is offered something of that name, to call it. */
+/** Whether the request's caller is offered a tool or prompt with that name. */
 export function isOffered(request: FastifyRequest, name: string): boolean {
   const catalogue = request.getDecorator<Catalogue | undefined>(CATALOGUE);
   return catalogue !== undefined && (catalogue.tools.has(name) || catalogue.prompts.has(name));

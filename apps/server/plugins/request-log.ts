@@ -4,10 +4,10 @@ import type { FastifyInstance } from "fastify";
 const METHOD_CHARS = 100;
 
 /**
- * One line per request when it is over, never what was in it. Fastify's own logging makes a child logger and two lines for each, which is a
- * good part of the cost of a short request. Probes of a load balancer are left out.
+ * Logs one line per request when it is over, without its content. Fastify's own logging creates a child logger and two lines per request, which is a
+ * large part of the cost of a short request. Probes of load balancers are not logged.
  *
- * Listens to the end of the response itself: Fastify's onResponse is not called for clients that went away.
+ * Listens to the response itself, because Fastify does not call `onResponse` if the client disconnects.
  */
 export function requestLog(app: FastifyInstance, log: Log): void {
   app.addHook("onRequest", (request, reply, done) => {
@@ -20,7 +20,7 @@ export function requestLog(app: FastifyInstance, log: Log): void {
         const gone = raw.writableFinished ? {} : { gone: true };
         const trace = request.traceId === undefined ? {} : { traceId: request.traceId };
         const { id: requestId, rpcMethod } = request;
-        // A notification of any name is taken, and its name is its sender's.
+        // Notifications with any name are accepted, so the name may be as long as the sender likes.
         const named = rpcMethod === undefined ? {} : { rpcMethod: cut(rpcMethod, METHOD_CHARS) };
         log.info({ requestId, ...trace, method, ...named, status: raw.statusCode, ms, ...gone }, "request answered");
       });

@@ -4,12 +4,12 @@ import type { ProtectedResource } from "../front-end/protected-resource.ts";
 import { sendJson } from "../streams/outlet.ts";
 import { servedHost, type TrustedCallers } from "./trusted-callers.ts";
 
-/** How long clients and proxies may keep the metadata. It changes with the settings alone. */
+/** How long clients and proxies may cache the metadata. It changes only with the settings. */
 const MAX_AGE_SECONDS = 3_600;
 
 /**
- * Where clients learn who issues tokens for this server. For everybody, with no credentials and from any web page: that is where each login
- * begins, and nothing in it is a secret. A Host that is not served gets none of it, since the answer repeats the name.
+ * Serves the metadata from which clients learn who issues tokens for this server. Every login begins here, and it contains no secret, so it needs no
+ * credentials and any web page may read it. A Host that is not served is refused, because the response repeats the name.
  */
 export async function resourceMetadata(scope: FastifyInstance, resource: ProtectedResource, trusted: TrustedCallers): Promise<void> {
   servedHost(scope, trusted);

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 
-/** For replies that are data: nothing in them may be rendered, guessed at, framed, embedded or kept. */
+/** For replies that are data: browsers must not render, sniff, frame, embed or cache them. */
 export const DATA_HEADERS: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -17,15 +17,15 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 };
 
-/** For a page without script. */
+/** For a page without scripts. */
 export const PLAIN_PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...PAGE_HEADERS,
   "content-security-policy": `${OWN_FILES_ONLY}; img-src data:`,
 };
 
 /**
- * For a page with a script of its own, which calls this server alone. Neither markup nor script is ever made from text: what tools and people say
- * stays text also where the page has a fault. Pictures may come with a result, and from nowhere else.
+ * For a page whose own script calls only this server. Trusted types forbid creating markup or script from strings, so that the words of tools and
+ * people remain text even if the page has a defect. Images may come with a result, and from nowhere else.
  */
 export const SCRIPTED_PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...PAGE_HEADERS,
@@ -33,8 +33,8 @@ export const SCRIPTED_PAGE_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sends `headers` with every reply of a scope. The server's own are the strictest, so that a scope which forgets to say what it sends is
- * safe; a scope that sends something else than data, such as pages, calls this again with what differs.
+ * Sends `headers` with every reply of a scope. The default is the strictest, so a scope that forgets to set its own is safe. A scope that sends pages
+ * calls this again with the headers that pages need.
  */
 export function securityHeaders(scope: FastifyInstance, headers = DATA_HEADERS): void {
   scope.addHook("onRequest", (_request, reply, done) => {

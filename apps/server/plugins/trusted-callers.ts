@@ -1,6 +1,6 @@
 /**
- * Refuses requests for names that this server does not go by, and from web pages that it does not know: what guards a server on localhost
- * against DNS rebinding. Pages that it knows get the CORS headers that clients in browsers need.
+ * Refuses requests for host names that this server does not serve, and from web pages that it does not trust. This protects a server on localhost
+ * against DNS rebinding. Trusted pages get the CORS headers that clients in browsers need.
  *
  * Source: specification 2026-07-28, basic/transports/streamable-http, "Security" (403 for an invalid Origin is a MUST); RFC 9112, 3.2.
  */
@@ -10,28 +10,28 @@ import { invalidRequest } from "@parley/protocol";
 import { sendJson } from "../streams/outlet.ts";
 
 export interface TrustedCallers {
-  /** `name`, for any port, or `name:port`; `*` for all. IPv6 addresses in brackets. */
+  /** `name` for any port, or `name:port`; `*` for all. IPv6 addresses are in brackets. */
   readonly allowedHosts: readonly string[];
-  /** `scheme://name`, for any port, or with a port; `*` for all. */
+  /** `scheme://name` for any port, or `scheme://name:port`; `*` for all. */
   readonly allowedOrigins: readonly string[];
 }
 
-/** What a page may read of a reply beside its body. */
+/** The response headers that a page may read. */
 const EXPOSED = ["Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID", "WWW-Authenticate", "Retry-After"];
 
-/** For every scope: the request names one host, and a host in the request line is one that is served. */
+/** For every scope: refuses several Host headers, and a request line with a host that is not served. */
 export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
   const isHost = matcher(allowedHosts);
   server.addHook("onRequest", ({ raw }, reply, done) => {
     const { url = "/", rawHeaders } = raw;
     if (hostsIn(rawHeaders) > 1) refuse(reply, 400, "the request has several Host headers: send only one");
-    // An absolute address (`POST http://name/mcp`) overrules the Host header, so a proxy may have judged another name than that.
+    // An absolute address (`POST http://name/mcp`) overrides the Host header, so a proxy may have checked a different name.
     else if (!url.startsWith("/") && !isHost(URL.parse(url)?.host ?? "")) refuse(reply, 403, notServed("address", url));
     else done();
   });
 }
 
-/** For a scope whose replies may depend on the name by which it is called. */
+/** For a scope whose replies may depend on the Host header. */
 export function servedHost(scope: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
   const isHost = matcher(allowedHosts);
   scope.addHook("onRequest", ({ headers: { host } }, reply, done) => {
@@ -40,7 +40,7 @@ export function servedHost(scope: FastifyInstance, { allowedHosts }: Pick<Truste
   });
 }
 
-/** For a scope that clients call. */
+/** For a scope that MCP clients call. */
 export async function trustedCallers(scope: FastifyInstance, { allowedHosts, allowedOrigins }: TrustedCallers): Promise<void> {
   const isOrigin = matcher(allowedOrigins);
 
@@ -52,7 +52,7 @@ export async function trustedCallers(scope: FastifyInstance, { allowedHosts, all
     } else done();
   });
 
-  // Callers that come this far are trusted. Any header may be sent, since a tool's own (Mcp-Param-*) and a gateway's are not known here.
+  // Callers that pass the hooks above are trusted. Any request header is allowed, since those of tools (Mcp-Param-*) and of gateways are not known here.
   await scope.register(cors, { origin: true, methods: ["GET", "POST", "DELETE"], exposedHeaders: EXPOSED, maxAge: 600 });
 }
 
@@ -66,7 +66,7 @@ function refuse(reply: FastifyReply, httpStatus: number, problem: string): void 
   sendJson(reply, httpStatus, invalidRequest(problem).message);
 }
 
-/** Compares without case, as names of hosts are. */
+/** Ignores case, as host names do. */
 function matcher(allowed: readonly string[]): (given: string) => boolean {
   const known = new Set(allowed.map((item) => item.toLowerCase()));
   if (known.has("*")) return () => true;

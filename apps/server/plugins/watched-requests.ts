@@ -1,9 +1,9 @@
 /**
- * Gives each request an id and, if telemetry is on, a place in the metrics and its own trace. Lines that are logged while it is
- * answered carry both ids.
+ * Gives each request an id and, if telemetry is on, counts it in the metrics and traces it. Log lines that are written while it is answered carry the
+ * ids of request and trace.
  *
- * Its span continues the traceparent in `_meta`, which the client's own code wrote, or else from the HTTP header, which may be the work
- * of anything on the way.
+ * The span continues the traceparent in `_meta`, which the client itself wrote. Without one it continues that of the HTTP header, which any proxy may
+ * have written.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -14,7 +14,7 @@ import { isOffered } from "./offered.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The code of the JSON-RPC error that it was answered with, if it was. */
+    /** The code of the JSON-RPC error in the reply, if there was one. */
     rpcError: number | undefined;
     traceId: string | undefined;
   }
@@ -45,7 +45,7 @@ export function watchedRequests(app: FastifyInstance, { metrics, tracing }: Part
     });
   }
 
-  // After the body was read: what runs in its events would lose the context again.
+  // Only after the body is read, because callbacks of its events would lose the context.
   app.addHook("preHandler", (request, reply, done) => {
     if (!tracing) {
       withLogFields({ requestId: request.id }, done);
@@ -57,7 +57,7 @@ export function watchedRequests(app: FastifyInstance, { metrics, tracing }: Part
       request.traceId = ids?.traceId;
       reply.raw.on("close", () => {
         const outcome = outcomeOf(request, reply.raw);
-        // Only known names may enter a trace.
+        // Only names of the catalogue may enter a trace.
         const { name, attributes } = described(request, typeof target === "string" && isOffered(request, target) ? target : undefined);
         end(name, { ...attributes, "parley.outcome": outcome }, outcome === "failed");
       });
@@ -108,7 +108,7 @@ const GIVEN_ID = /^[\w.:-]{1,64}$/;
 const process = randomBytes(4).toString("hex");
 let count = 0;
 
-/** The id that a proxy gave it (X-Request-Id), else a new one. */
+/** The id from a proxy (X-Request-Id), otherwise a new one. */
 export function requestId({ headers }: IncomingMessage): string {
   const given = headers["x-request-id"];
   return typeof given === "string" && GIVEN_ID.test(given) ? given : `${process}-${(count += 1).toString(36)}`;

@@ -37,13 +37,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: "publish before register: what is told before the call watches wakes nobody",
     file: "apps/server/routes/mcp/stateless/answer-call.ts",
     find:
-      "  const answered = await holdOpen({ services, waits: waitsFor(route, exchange.caller) }, taskId, async (watch) => {\n" +
+      "  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {\n" +
       "    // The client may have left while this waited for Redis, and may have called again.\n" +
       "    if (exchange.channel.closed.aborted) return abandon(exchange);\n" +
       "    const task = await createTask(services, runnable, { ...create, hidden: true, taskId });\n",
     replace:
       "  const task = await createTask(services, runnable, { ...create, hidden: true, taskId });\n" +
-      "  const answered = await holdOpen({ services, waits: waitsFor(route, exchange.caller) }, taskId, async (watch) => {\n",
+      "  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {\n",
     breaks: "wake-ups",
     lifecycles: 20,
   },

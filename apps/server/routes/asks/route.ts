@@ -11,10 +11,10 @@ import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError, vis
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
-import { gate, gates, placesOf } from "../../front-end/gate.ts";
+import { gate, gates, gateFor } from "../../front-end/gate.ts";
 import { takeUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
-import { addressed, type Visitors } from "../../front-end/visitors.ts";
+import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { DOOR, formOf, notice, permit, sendShown, showErrors, shownBy } from "./every-page.ts";
 import type { Grants } from "./grants.ts";
@@ -53,7 +53,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
   const ownUploads = gates("uploads of this person", OWN_UPLOADS_MAX, "QUOTA_EXCEEDED");
 
   const refOf = (request: FastifyRequest) => {
-    const { taskId, key } = addressed(request);
+    const { taskId, key } = parsePageAddress(request);
     return { taskId, key, caller: request.caller, door: DOOR };
   };
 
@@ -107,7 +107,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     if (!files) throw new ParleyError("FILES_UNAVAILABLE", "this front end stores no files (PARLEY_FILES)");
     const ref = refOf(request);
     const isOurs = (fields: ReadonlyMap<string, string>) => signatures.verify(formOf(ref, page.ask.digest), fields.get("token") ?? "");
-    const leave = placesOf(uploads, ownUploads, request.caller).enter();
+    const leave = gateFor(request.caller, uploads, ownUploads).enter();
     const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs }).finally(leave);
     if (taken.type === "notice") return notice(reply, taken.name);
     if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was stored.`);

@@ -22,7 +22,7 @@ import {
 } from "@parley/core";
 import { type Reply, resultMessage, resultOf } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
-import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
+import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { toPut } from "./asks.ts";
@@ -61,7 +61,7 @@ class CallStream {
   readonly #route: SessionRoute;
   readonly #exchange: SessionExchange;
   readonly #watch: TaskWatch;
-  readonly #ends: Ends;
+  readonly #ends: EndSignals;
   /** How far the client has been told; every event carries it. */
   #cursor: CallCursor | ResultCursor;
   #task: Task;

@@ -1,4 +1,4 @@
-import { type Gate, waitsFor } from "../../../front-end/gate.ts";
+import { type Gate, waitGateFor } from "../../../front-end/gate.ts";
 import type { SessionExchange, SessionRoute } from "./session-route.ts";
 
 /**
@@ -17,7 +17,7 @@ export function waitsOf(
       try {
         if (batchWaits) entered.push(batchWaits.enter());
         entered.push(sessionWaits.enter(session.id));
-        entered.push(waitsFor({ waits, ownWaits }, caller).enter());
+        entered.push(waitGateFor({ waits, ownWaits }, caller).enter());
       } catch (error) {
         leave();
         throw error;

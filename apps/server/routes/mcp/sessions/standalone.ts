@@ -10,8 +10,8 @@
 import { type Announcement, isFinished, noteShown, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol/sessions";
 import type { Outlet } from "../../../streams/outlet.ts";
-import { type Ends, untilExpiry } from "../../../front-end/until-expiry.ts";
-import { enterListening } from "../../../front-end/gate.ts";
+import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
+import { enterStream } from "../../../front-end/gate.ts";
 import { Changes, type TellChanges } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
 import { toPut } from "./asks.ts";
@@ -48,7 +48,7 @@ export async function openStandalone(
   outlet: Outlet,
   resumed: StandaloneCursor | undefined,
 ): Promise<void> {
-  outlet.onClose(enterListening(route, context.caller));
+  outlet.onClose(enterStream(route, context.caller));
   await new StandaloneStream(route, context, outlet, resumed).open();
 }
 
@@ -59,7 +59,7 @@ class StandaloneStream implements TellChanges<Change> {
   /** The number of the last event that its client has read; 0 for a new one. */
   readonly #after: number;
   readonly #changes: Changes<Change>;
-  readonly #ends: Ends;
+  readonly #ends: EndSignals;
   readonly #tasks = new Map<string, FollowedTask>();
   #resources = new Map<string, Announcement>();
   #event = 0;

@@ -17,7 +17,7 @@ import {
   waitForTask,
 } from "@parley/core";
 import { requiredCapabilities } from "@parley/protocol";
-import { waitsFor } from "../../../front-end/gate.ts";
+import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
 import { abandon } from "./abandon.ts";
@@ -74,7 +74,7 @@ async function carry(route: StatelessRoute, called: Called, exchange: StatelessE
   const canComeBack = called.idempotencyKey !== undefined;
   let before: Task | undefined;
   // Watched before it is there: a task that ends before the first look is not missed, and needs no extra look.
-  const answered = await holdOpen({ services, waits: waitsFor(route, exchange.caller) }, taskId, async (watch) => {
+  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
     // The client may have left while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);
     const task = await createTask(services, runnable, { ...create, hidden: true, taskId });
@@ -91,7 +91,7 @@ async function join(route: StatelessRoute, called: Called, exchange: StatelessEx
   const { caller, door } = exchange;
   if (!before) throw new Error("a call was answered by no task");
   const { id: taskId } = before;
-  return await holdOpen({ services, waits: waitsFor(route, exchange.caller) }, taskId, async (watch) => {
+  return await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
     const task = await getOwnTask(services, { taskId, caller, door });
     return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack: true });
   });

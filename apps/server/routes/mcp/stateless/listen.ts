@@ -6,7 +6,7 @@
 import { owns, ParleyError } from "@parley/core";
 import type { Listen } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
-import { enterListening } from "../../../front-end/gate.ts";
+import { enterStream } from "../../../front-end/gate.ts";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { openListenStream } from "./listen-stream.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -16,7 +16,7 @@ export async function listen(route: StatelessRoute, intent: Listen, exchange: St
   const { listenTasksMax, listenResourcesMax } = route.limits;
   atMost(listenTasksMax, intent.taskIds, "tasks", "PARLEY_LISTEN_TASKS_MAX");
   atMost(listenResourcesMax, intent.resourceSubscriptions, "resources", "PARLEY_LISTEN_RESOURCES_MAX");
-  const leave = enterListening(route, exchange.caller);
+  const leave = enterStream(route, exchange.caller);
   exchange.channel.onClose(leave);
   const agreed = await agree(route, intent, exchange);
   exchange.channel.send(exchange.encode.acknowledged(exchange.id, agreed));

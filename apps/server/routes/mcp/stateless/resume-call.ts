@@ -1,6 +1,6 @@
 import { answerTask, findTask, ParleyError, readable, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState } from "../../../seals/request-state.ts";
-import { waitsFor } from "../../../front-end/gate.ts";
+import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
 import { refuse } from "../shared/refusals.ts";
@@ -27,7 +27,7 @@ export async function resumeCall(
   const { caller, client, encode } = exchange;
   const state = await route.states.open(requestState, bindingOf(services, called, caller), services.clock.now());
   const { taskId, feedCursor } = state;
-  return await holdOpen({ services, waits: waitsFor(route, caller) }, taskId, async (watch) => {
+  return await holdOpen({ services, waits: waitGateFor(route, caller) }, taskId, async (watch) => {
     const task = await deliver(route, called, exchange, state);
     if (task.call.hidden || !client.speaksTasks)
       return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
