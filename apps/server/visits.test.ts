@@ -96,6 +96,14 @@ describe("who comes back from a page of others", () => {
     expect((await come()).title).toBe("Already done");
   });
 
+  test("keeps a parameter that contains a question mark, and those after it", async () => {
+    const paid = await paying();
+    const { back, come } = await away(paid);
+    expect((await come(back.replace(/\?.*/, "?next=/shop?page=2&order=4711"))).title).toBe("Welcome back");
+    await until(async () => (await paid.get())["status"] === "completed");
+    expect(JSON.parse(await paid.text())).toEqual({ next: "/shop?page=2", order: "4711" });
+  });
+
   test("with a made-up state, in another browser or as another person is told so, and the right one may still come", async () => {
     const paid = await paying();
     const { back, come } = await away(paid);

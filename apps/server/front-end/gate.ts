@@ -40,7 +40,8 @@ export function gates(what: string, most: number, code: ErrorCode): Gates {
       byName.set(name, own);
       return () => {
         leave();
-        if (own.open === 0) byName.delete(name);
+        // Releasing a place twice must not drop a gate that was opened under this name in between.
+        if (own.open === 0 && byName.get(name) === own) byName.delete(name);
       };
     },
   };

@@ -11,6 +11,7 @@ import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@p
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import { queryOf } from "../../front-end/query.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import { DOOR, notice, sendPage, sendShown, shownBy, type ToShow } from "./every-page.ts";
@@ -105,7 +106,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
     async finish(request, reply, name) {
       const provider = oauth?.find(name);
       const { caller } = request;
-      const parameters = new URLSearchParams(request.url.split("?")[1] ?? "");
+      const parameters = new URLSearchParams(queryOf(request));
       const arrival = await journeys().arrive(request, parameters.get("state") ?? "");
       if (!provider || !arrival.journey) {
         log.info({ requestId: request.id, provider: name, arrival: arrival.type }, "grant refused");

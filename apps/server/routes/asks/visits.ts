@@ -10,6 +10,7 @@ import type { DepositSeal } from "@parley/node";
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import { queryOf } from "../../front-end/query.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { DOOR, notice, sendPage, sendShown, shownBy, type ToShow } from "./every-page.ts";
@@ -59,7 +60,7 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
     },
 
     async finish(request, reply, state) {
-      const search = request.url.split("?")[1] ?? "";
+      const search = queryOf(request);
       const query = [...new URLSearchParams(search)];
       // The person may come back once more, with less.
       if (search.length > QUERY_CHARS_MAX || query.length > PARAMETERS_MAX) return notice(reply, "large");

@@ -10,6 +10,7 @@ import { type Login, LOGIN_CALLBACK_PATH } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance } from "fastify";
 import type { Authenticate } from "../../front-end/caller.ts";
+import { queryOf } from "../../front-end/query.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import { NOTICES, noticePage } from "../asks/views.ts";
 import { loginCookies } from "./cookies.ts";
@@ -53,7 +54,7 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
   const cookies = loginCookies(seal, login.isSecure);
 
   scope.get(LOGIN_CALLBACK_PATH, { exposeHeadRoute: false }, async (request, reply) => {
-    const parameters = new URLSearchParams(request.url.split("?")[1] ?? "");
+    const parameters = new URLSearchParams(queryOf(request));
     const state = parameters.get("state") ?? "";
     const begun = cookies.begun(request, state, clock.now());
     if (!begun) throw new ParleyError("LOGIN_REFUSED", "no such login was started in this browser");

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { gate, gates } from "./gate.ts";
+
+test("a gate is full at its limit, and a place that is released twice is free once", () => {
+  const full = gate("things", 2, "OVERLOADED");
+  const leave = full.enter();
+  full.enter();
+  expect(() => full.enter()).toThrow("2 things are open");
+  leave();
+  leave();
+  expect(full.open).toBe(1);
+  full.enter();
+  expect(() => full.enter()).toThrow("2 things are open");
+});
+
+test("each name has its own gate, which a place that is released twice leaves to those who entered after it", () => {
+  const own = gates("things", 1, "QUOTA_EXCEEDED");
+  const leave = own.enter("a");
+  own.enter("b");
+  expect(() => own.enter("a")).toThrow("1 things are open");
+  leave();
+  own.enter("a");
+  leave();
+  expect(() => own.enter("a")).toThrow("1 things are open");
+});
