@@ -210,7 +210,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     const closed = server.close();
     await within(requests.none(), times.shutdownTimeoutMs);
     life.end();
-    // Handing over takes a moment, and who was handed over may come back on the same connection before it is closed. What is still there then is cut off.
+    // Handing over takes a moment, and who was handed over may come back on the same connection before it is closed. What is still there
+    // then is cut off.
     await within(closed, HAND_OVER_MS);
     server.server.closeAllConnections();
     await closed;

@@ -53,8 +53,8 @@ export function enterStream({ listens, streams }: { readonly listens: Gate; read
 }
 
 /**
- * The gate for a call that waits for its task. Without a limit per caller, one caller with thousands of unfinished tasks would take every place of
- * the front end.
+ * The gate for a call that waits for its task. Without a limit per caller, one caller with thousands of unfinished tasks would take every
+ * place of the front end.
  */
 export function waitGateFor({ waits, ownWaits }: { readonly waits: Gate; readonly ownWaits: Gates }, caller: Caller): Pick<Gate, "enter"> {
   return gateFor(caller, waits, ownWaits);

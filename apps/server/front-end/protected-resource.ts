@@ -92,9 +92,9 @@ function printable(message: string): string {
 }
 
 /**
- * Throws SCOPE_INSUFFICIENT if the caller's scopes do not cover `needed`. The error names the scopes to request: those that the caller lacks, and
- * those that it has, because some clients drop them otherwise. For a call it names every scope that a client needs to finish the call: a client
- * that may call but not answer would wait forever.
+ * Throws SCOPE_INSUFFICIENT if the caller's scopes do not cover `needed`. The error names the scopes to request: those that the caller
+ * lacks, and those that it has, because some clients drop them otherwise. For a call it names every scope that a client needs to finish the
+ * call: a client that may call but not answer would wait forever.
  */
 export function requireScopes({ scopes: held }: Caller, needed: readonly string[], what: string): void {
   const lacked = lackedScopes(held, needed);

@@ -8,12 +8,12 @@ export interface EndSignals extends Pick<Lifecycle, "closing" | "ending"> {
 }
 
 /**
- * The signals that end a held request: the shutdown of this front end and the expiry of the caller's token. Credentials are checked only when a
- * request arrives, so it could otherwise be held for days after its token has expired. Expiry is therefore treated like a shutdown: the stream ends,
- * the call is handed over, and the client comes back with another token.
+ * The signals that end a held request: the shutdown of this front end and the expiry of the caller's token. Credentials are checked only
+ * when a request arrives, so it could otherwise be held for days after its token has expired. Expiry is therefore treated like a shutdown:
+ * the stream ends, the call is handed over, and the client comes back with another token.
  *
- * Expiry is checked at each heartbeat rather than with a timer per stream, because a front end holds ten thousand streams. A stream outlives its
- * token by one heartbeat at most.
+ * Expiry is checked at each heartbeat rather than with a timer per stream, because a front end holds ten thousand streams. A stream
+ * outlives its token by one heartbeat at most.
  */
 export function untilExpiry(
   { lifecycle, heartbeat, services }: Pick<FrontEnd, "lifecycle" | "heartbeat" | "services">,

@@ -20,8 +20,8 @@ interface Signer {
 }
 
 /**
- * All visitors are the same caller, so the signed ticket in the address is what opens a page. Only the client that was asked receives the address;
- * the id of a task is not enough. Without a valid ticket, throws TASK_NOT_FOUND, as for a task that never existed.
+ * All visitors are the same caller, so the signed ticket in the address is what opens a page. Only the client that was asked receives the
+ * address; the id of a task is not enough. Without a valid ticket, throws TASK_NOT_FOUND, as for a task that never existed.
  */
 export function localVisitors(signatures: Signer): Visitors {
   const signedText = (taskId: string, key: string) => `page\n${taskId}\n${key}`;

@@ -32,9 +32,9 @@ export interface Authenticated {
 }
 
 /**
- * Authenticates every request of a scope, on every route and method, before its body is read. Handlers get the caller only from `request.caller`, so a
- * route that is registered outside the scope by mistake fails instead of serving everyone. This hook adds WWW-Authenticate to a refusal; the
- * route's error handler writes the rest.
+ * Authenticates every request of a scope, on every route and method, before its body is read. Handlers get the caller only from
+ * `request.caller`, so a route that is registered outside the scope by mistake fails instead of serving everyone. This hook adds
+ * WWW-Authenticate to a refusal; the route's error handler writes the rest.
  *
  * OPTIONS is exempt: browsers send it without credentials before they let a page call. Its handlers have no caller.
  */

@@ -65,7 +65,10 @@ export function limitConnections(server: FastifyInstance, { limits, times, log }
 
 const LOG_EVERY_MS = 60_000;
 
-/** How long the rest of a refused request is read and discarded. If the socket closed at once, the client would see a reset instead of the reply. */
+/**
+ * How long the rest of a refused request is read and discarded. If the socket closed at once, the client would see a reset instead of the
+ * reply.
+ */
 const LINGER_MS = 1_000;
 
 /** Node destroys a socket as soon as its last reply is sent. This only ends it then, and destroys it a moment later. */
@@ -80,8 +83,8 @@ function lingerOn(socket: Socket): void {
 const refused = new WeakSet<Socket>();
 
 /**
- * Answers input that never became a request: bytes that are not HTTP, headers that are too large, a request that took too long. The reply closes
- * the connection and says so, because a client that reuses connections must not send its next request on this one.
+ * Answers input that never became a request: bytes that are not HTTP, headers that are too large, a request that took too long. The reply
+ * closes the connection and says so, because a client that reuses connections must not send its next request on this one.
  */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   // Every further chunk raises another error.
@@ -123,8 +126,8 @@ function answerOn(socket: Socket & { readonly _httpMessage?: ServerResponse<Inco
 }
 
 /**
- * While the front end drains, every reply asks the client to close the connection. A balancer of connections, such as a Kubernetes Service, would
- * otherwise keep the client here until the process exits, and the request that the client sends at that moment would be lost.
+ * While the front end drains, every reply asks the client to close the connection. A balancer of connections, such as a Kubernetes Service,
+ * would otherwise keep the client here until the process exits, and the request that the client sends at that moment would be lost.
  */
 export function closeConnectionsWhileDraining(server: FastifyInstance, { draining }: Pick<Lifecycle, "draining">): void {
   server.addHook("onRequest", (_request, reply, done) => {

@@ -13,8 +13,8 @@ export interface Health {
 /**
  * `/healthz`: the process is alive, with its version. `/readyz`: the process can serve requests; 503 if it cannot.
  *
- * Load balancers probe by IP address, so every Host is served, including one that a web page has rebound. The response therefore never contains the
- * reason; the log and the operator's port do.
+ * Load balancers probe by IP address, so every Host is served, including one that a web page has rebound. The response therefore never
+ * contains the reason; the log and the operator's port do.
  */
 export function health(app: FastifyInstance, { lifecycle, reachable, log, version }: Health): void {
   let wasReady = true;

@@ -6,8 +6,8 @@ export interface InFlight {
 }
 
 /**
- * Counts requests until their response ends. The HTTP server's own `close` would wait for every connection, including those that clients open in
- * advance and have not used yet.
+ * Counts requests until their response ends. The HTTP server's own `close` would wait for every connection, including those that clients
+ * open in advance and have not used yet.
  */
 export function inFlight(app: FastifyInstance): InFlight {
   let open = 0;

@@ -4,8 +4,8 @@ import type { FastifyInstance } from "fastify";
 const METHOD_CHARS = 100;
 
 /**
- * Logs one line per request when it is over, without its content. Fastify's own logging creates a child logger and two lines per request, which is a
- * large part of the cost of a short request. Probes of load balancers are not logged.
+ * Logs one line per request when it is over, without its content. Fastify's own logging creates a child logger and two lines per request,
+ * which is a large part of the cost of a short request. Probes of load balancers are not logged.
  *
  * Listens to the response itself, because Fastify does not call `onResponse` if the client disconnects.
  */

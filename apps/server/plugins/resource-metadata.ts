@@ -8,8 +8,8 @@ import { servedHost, type TrustedCallers } from "./trusted-callers.ts";
 const MAX_AGE_SECONDS = 3_600;
 
 /**
- * Serves the metadata from which clients learn who issues tokens for this server. Every login begins here, and it contains no secret, so it needs no
- * credentials and any web page may read it. A Host that is not served is refused, because the response repeats the name.
+ * Serves the metadata from which clients learn who issues tokens for this server. Every login begins here, and it contains no secret, so it
+ * needs no credentials and any web page may read it. A Host that is not served is refused, because the response repeats the name.
  */
 export async function resourceMetadata(scope: FastifyInstance, resource: ProtectedResource, trusted: TrustedCallers): Promise<void> {
   servedHost(scope, trusted);

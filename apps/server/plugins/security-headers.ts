@@ -24,8 +24,8 @@ export const PLAIN_PAGE_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * For a page whose own script calls only this server. Trusted types forbid creating markup or script from strings, so that the words of tools and
- * people remain text even if the page has a defect. Images may come with a result, and from nowhere else.
+ * For a page whose own script calls only this server. Trusted types forbid creating markup or script from strings, so that the words of
+ * tools and people remain text even if the page has a defect. Images may come with a result, and from nowhere else.
  */
 export const SCRIPTED_PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...PAGE_HEADERS,
@@ -33,8 +33,8 @@ export const SCRIPTED_PAGE_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sends `headers` with every reply of a scope. The default is the strictest, so a scope that forgets to set its own is safe. A scope that sends pages
- * calls this again with the headers that pages need.
+ * Sends `headers` with every reply of a scope. The default is the strictest, so a scope that forgets to set its own is safe. A scope that
+ * sends pages calls this again with the headers that pages need.
  */
 export function securityHeaders(scope: FastifyInstance, headers = DATA_HEADERS): void {
   scope.addHook("onRequest", (_request, reply, done) => {

@@ -1,6 +1,6 @@
 /**
- * Refuses requests for host names that this server does not serve, and from web pages that it does not trust. This protects a server on localhost
- * against DNS rebinding. Trusted pages get the CORS headers that clients in browsers need.
+ * Refuses requests for host names that this server does not serve, and from web pages that it does not trust. This protects a server on
+ * localhost against DNS rebinding. Trusted pages get the CORS headers that clients in browsers need.
  *
  * Source: specification 2026-07-28, basic/transports/streamable-http, "Security" (403 for an invalid Origin is a MUST); RFC 9112, 3.2.
  */
@@ -52,7 +52,8 @@ export async function trustedCallers(scope: FastifyInstance, { allowedHosts, all
     } else done();
   });
 
-  // Callers that pass the hooks above are trusted. Any request header is allowed, since those of tools (Mcp-Param-*) and of gateways are not known here.
+  // Callers that pass the hooks above are trusted. Any request header is allowed, since those of tools (Mcp-Param-*) and of gateways are
+  // not known here.
   await scope.register(cors, { origin: true, methods: ["GET", "POST", "DELETE"], exposedHeaders: EXPOSED, maxAge: 600 });
 }
 

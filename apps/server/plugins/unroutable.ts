@@ -2,8 +2,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { DATA_HEADERS } from "./security-headers.ts";
 
 /**
- * Answers requests whose address never reaches a route or its hooks: broken percent-encoding, and segments that are longer than any id. The response
- * does not repeat the address.
+ * Answers requests whose address never reaches a route or its hooks: broken percent-encoding, and segments that are longer than any id. The
+ * response does not repeat the address.
  */
 export function unroutable(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
   const isBroken = error.code === "FST_ERR_BAD_URL";

@@ -1,9 +1,9 @@
 /**
- * Gives each request an id and, if telemetry is on, counts it in the metrics and traces it. Log lines that are written while it is answered carry the
- * ids of request and trace.
+ * Gives each request an id and, if telemetry is on, counts it in the metrics and traces it. Log lines that are written while it is answered
+ * carry the ids of request and trace.
  *
- * The span continues the traceparent in `_meta`, which the client itself wrote. Without one it continues that of the HTTP header, which any proxy may
- * have written.
+ * The span continues the traceparent in `_meta`, which the client itself wrote. Without one it continues that of the HTTP header, which any
+ * proxy may have written.
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";

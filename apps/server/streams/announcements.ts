@@ -1,6 +1,6 @@
 import type { Announcement, WakeUps } from "@parley/core";
 
-/** Announcements to every front end, passed on to the streams of this one: one subscription per process, not one per stream. */
+/** Passes announcements on to the streams of this front end, with one subscription per process instead of one per stream. */
 export interface Announcements {
   onAnnouncement(listener: (announcement: Announcement) => void): () => void;
   stop(): void;

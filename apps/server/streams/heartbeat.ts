@@ -1,8 +1,6 @@
 import { LONGEST_TIMER_MS } from "@parley/core";
 
-/**
- * One timer for all open streams of a process: ten thousand of them must not mean ten thousand timers.
- */
+/** One timer for all open streams of the process, of which there may be ten thousand. */
 export interface Heartbeat {
   /** Calls `beat` regularly until the returned function is called. */
   onBeat(beat: () => void): () => void;
@@ -14,7 +12,7 @@ export function heartbeat(everyMs: number): Heartbeat {
   const beatAll = () => {
     for (const beat of beats) beat();
   };
-  // A longer interval would be a beat every millisecond.
+  // Node treats a longer interval as one millisecond.
   const timer = setInterval(beatAll, Math.min(everyMs, LONGEST_TIMER_MS));
   timer.unref();
   return {

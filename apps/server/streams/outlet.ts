@@ -1,13 +1,13 @@
 /**
- * The way back to the client of one request: one JSON body, or a stream of events that ends with the same message.
+ * The response to one request: a JSON body, or a stream of events that ends with the same message.
  *
- *   json ──open() or send()──▶ streaming ──answer() or letGo()──▶ ended
- *     └───────────answer()────────────────────────────────────────┘
+ *   json ──open() or send()──▶ streaming ──answer() or endUnanswered()──▶ ended
+ *     └───────────answer()────────────────────────────────────────────────┘
  *
- * It stays JSON as long as nothing has to be said before the end, so short calls cost no stream. A stream is kept open by comments; its
- * reader's pace is respected: a sender of many messages waits for `drained` between them, and a reader that takes nothing is dropped.
+ * The response stays JSON unless something is sent before the answer, so short calls cost no stream. Comments keep an idle stream open. A sender of
+ * many messages awaits `drained` between them, and a client that reads nothing is disconnected.
  *
- * In a session an event may carry an id, with which the client comes back for what follows it.
+ * In a session, an event may carry an id with which the client resumes the stream.
  *
  * Source: specification 2026-07-28, basic/transports/streamable-http; specification 2025-11-25, basic/transports.
  */
@@ -19,19 +19,19 @@ import type { ReplyChannel } from "./reply-channel.ts";
 const STREAM_HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache, no-transform",
-  // nginx collects a response before it passes it on, unless told not to.
+  // Stops nginx from buffering the response.
   "x-accel-buffering": "no",
 };
 
 export interface OutletOptions {
   readonly heartbeat: Heartbeat;
   readonly stallTimeoutMs: number;
-  /** Answers by a stream where the client names streams first, also where there is nothing to say before the answer. */
+  /** Answers with a stream if the client lists streams first in Accept, even if nothing is sent before the answer. */
   readonly streamWherePreferred?: boolean;
 }
 
 export class Outlet implements ReplyChannel {
-  /** Whether the client reads what is sent at all. */
+  /** Whether the client accepts JSON, a stream, or both. */
   readonly acceptsAnything: boolean;
   readonly acceptsStream: boolean;
   readonly #prefersStream: boolean;
@@ -52,7 +52,7 @@ export class Outlet implements ReplyChannel {
     this.#options = options;
   }
 
-  /** Made on first use: most requests never look. */
+  /** Created on first use, because most requests do not need it. */
   get closed(): AbortSignal {
     if (!this.#closed) {
       const controller = new AbortController();
@@ -63,11 +63,11 @@ export class Outlet implements ReplyChannel {
     return this.#closed.signal;
   }
 
-  /** Called when the response has ended, on either side; at once if it has. */
+  /** Calls the listener when either side ends the response, or at once if it has ended. */
   onClose(listener: () => void): void {
     const { raw } = this.#reply;
     if (raw.closed) listener();
-    // It closes once, so `once` would only add its wrapper to each stream's memory.
+    // `close` is emitted once. `once` would only add a wrapper to the memory of each stream.
     else raw.on("close", listener);
   }
 
@@ -76,13 +76,13 @@ export class Outlet implements ReplyChannel {
     this.#streaming = true;
     const { raw } = this.#reply;
     this.#reply.hijack();
-    // Hijacking passes Fastify's sending by: the headers that plugins set are carried over.
+    // A hijacked reply bypasses Fastify, so the headers that plugins have set are copied here.
     raw.writeHead(200, { ...this.#reply.getHeaders(), ...STREAM_HEADERS } as Record<string, string>);
     raw.flushHeaders();
-    // A socket that breaks is an abort of `closed`, not an error of ours.
+    // A broken socket aborts `closed`; it is not an error of this process.
     raw.on("error", () => undefined);
     this.#stopBeat = this.#options.heartbeat.onBeat(() => this.#beat());
-    // Last, since it is called at once for a client that is gone already.
+    // Last, because the listener runs at once if the client has already disconnected.
     this.onClose(this.#stopBeat);
   }
 
@@ -121,13 +121,13 @@ export class Outlet implements ReplyChannel {
     this.#close();
   }
 
-  letGo(retryMs?: number): void {
+  endUnanswered(retryMs?: number): void {
     this.open();
     if (retryMs !== undefined) this.#write(`retry: ${retryMs}\n\n`);
     this.#close();
   }
 
-  /** For a client that is gone: nothing is sent. */
+  /** Destroys the connection without sending anything. */
   abandon(): void {
     if (!this.#streaming) this.#reply.hijack();
     this.#reply.raw.destroy();
@@ -166,13 +166,13 @@ function event(message: object, id: string | undefined): string {
   return `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }
 
-/** Sends a body that is serialised here, once: Fastify's own way looks for schemas first. */
+/** Serialises the body here, because Fastify's serialisation looks for schemas first. */
 export function sendJson(reply: FastifyReply, httpStatus: number, body: object): void {
   noteError(reply, body);
   void reply.code(httpStatus).header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
 }
 
-/** For metrics and the log, since a JSON-RPC error travels with HTTP 200. */
+/** Notes the error code for the metrics, because a JSON-RPC error is sent with HTTP 200. */
 function noteError(reply: FastifyReply, message: object): void {
   if ("error" in message) reply.request.rpcError = (message.error as { readonly code: number }).code;
 }

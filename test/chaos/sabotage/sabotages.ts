@@ -38,7 +38,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     file: "apps/server/routes/mcp/stateless/answer-call.ts",
     find:
       "  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {\n" +
-      "    // The client may have left while this waited for Redis, and may have called again.\n" +
+      "    // The client may have disconnected while this waited for Redis, and may have called again.\n" +
       "    if (exchange.channel.closed.aborted) return abandon(exchange);\n" +
       "    const task = await createTask(services, runnable, { ...create, hidden: true, taskId });\n",
     replace:

@@ -3,8 +3,8 @@
  *
  *   page: who, what for ─▶ provider, by a state that is this person's ─▶ callback: code redeemed ─▶ tokens deposited with the answer
  *
- * The ask is settled by the callback and by nothing else: a window that is closed, a refusal, a provider that is away or lies leave it open. Tokens are
- * sealed before they leave this process, and nobody but a step of the tool reads them.
+ * The ask is settled by the callback and by nothing else: a window that is closed, a refusal, a provider that is away or lies leave it
+ * open. Tokens are sealed before they leave this process, and nobody but a step of the tool reads them.
  */
 import { describeError, leavePage, type OpenPage, type Page, ParleyError, type Services, visitPage } from "@parley/core";
 import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@parley/identity";

@@ -4,8 +4,8 @@
  *   GET, HEAD  show the form, or say what became of the question; they change nothing, so that programs that follow links do no harm
  *   POST       settles it, once: which answer counts is decided in the store (visit-page.ts in core)
  *
- * Any front end serves any step. A form is taken only from a page of this server's own (Origin, Sec-Fetch-Site) that was shown to this person for this
- * question (a signed token).
+ * Any front end serves any step. A form is taken only from a page of this server's own (Origin, Sec-Fetch-Site) that was shown to this
+ * person for this question (a signed token).
  */
 import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError, visitPage } from "@parley/core";
 import type { DepositSeal } from "@parley/node";

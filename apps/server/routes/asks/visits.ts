@@ -3,7 +3,8 @@
  *
  *   page: whose, what for ─▶ other site, told where to send this person back to ─▶ /returns/<state>: the question is settled
  *
- * Parley sees who leaves and who comes back, and that it is the same person, in the same browser, once. What they did there the other site knows.
+ * Parley sees who leaves and who comes back, and that it is the same person, in the same browser, once. What they did there the other site
+ * knows.
  */
 import { leavePage, type OpenPage, type Page, type Services, visitPage as lookAt } from "@parley/core";
 import type { DepositSeal } from "@parley/node";

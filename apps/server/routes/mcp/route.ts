@@ -1,8 +1,8 @@
 /**
- * The MCP endpoint. It knows how MCP comes over HTTP and which family a request belongs to, and nothing else:
+ * The MCP endpoint: maps MCP to HTTP and passes each request to its family. It knows nothing else about MCP.
  *
- *   method ─▶ Accept ─▶ body ─▶ neither too deep nor too many values ─▶ JSON ─▶ names a revision without sessions ─▶ stateless
- *                                                                          └─▶ any other ────────────────────────▶ sessions
+ *   method ─▶ Accept ─▶ body ─▶ limits of depth and values ─▶ JSON ─▶ names a revision without sessions ─▶ stateless
+ *                                                                 └─▶ any other ────────────────────────▶ sessions
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ParleyError, type SessionStore } from "@parley/core";
@@ -53,7 +53,7 @@ export function mcpRoute(app: FastifyInstance, { sessions, ...rest }: McpRoute):
     return reply;
   });
 
-  // A handler of the scope's own, so that its hooks see every method and path below it.
+  // The scope's own handler, so that the hooks of the scope run for every method and path below it.
   app.setNotFoundHandler((_request, reply) => sendJson(reply, 404, invalidRequest("not found: the endpoint is /mcp").message));
 
   app.setErrorHandler((error: RaisedError, _request, reply) => {
@@ -67,7 +67,7 @@ interface RaisedError extends Error {
   readonly code?: string;
 }
 
-/** What is wrong with a request that never became a message. Undefined for what is not the caller's fault. */
+/** The refusal of a request that never became a message. Undefined if the error is not the caller's fault. */
 function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined {
   if (error instanceof InvalidJson) return parseError();
   if (error instanceof ParleyError) return refusalReply(error);
@@ -84,18 +84,18 @@ function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined 
   }
 }
 
-/** The scope's own path, and not the same with a slash behind it. */
+/** Matches the path of the scope without a trailing slash only. */
 const AT_MCP = { prefixTrailingSlash: "no-slash" } as const;
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE", "OPTIONS"]);
 
-/** Answered with content. DELETE is not, and what its clients accept is their library's default. */
+/** The methods whose response has content. DELETE has none, and the Accept header of its clients is just the default of their library. */
 const ANSWERED_WITH_CONTENT: ReadonlySet<string> = new Set(["GET", "POST"]);
 
-/** What MCP answers with, by any of its names. A client that takes nothing of it would wait for an answer that never comes. */
+/** Matches every Accept header that covers JSON or event streams. A client that accepts neither would wait for an answer in vain. */
 const ACCEPTABLE = /(?:^|,)\s*(?:\*\/\*|application\/(?:\*|json)|text\/(?:\*|event-stream))\s*(?:[;,]|$)/i;
 
-/** Before anything is looked at or done: a HEAD, which Fastify makes of each GET, must not touch a session. */
+/** Checks method and Accept before anything is done: a HEAD request, which Fastify routes to the GET handler, must not touch a session. */
 function acceptMethods(app: FastifyInstance): void {
   app.addHook("onRequest", ({ method, headers: { accept } }, reply, done) => {
     if (!METHODS.has(method)) {

@@ -1,17 +1,17 @@
-/** Which of a task's open asks are to be put on a stream: all of them, or those behind what its client has seen. */
+/** The open asks of a task that a stream still has to send. */
 import type { Ask, AskMoment, PutAsk, Task } from "@parley/core";
 import type { SessionRoute } from "./session-route.ts";
 
-export interface ToPut {
+export interface AskToSend {
   readonly ask: Ask;
   readonly requestId: string;
-  /** Another one for an ask that was refused and is put again. */
+  /** Identifies the ask. Changes when an answer is refused and the ask is asked again. */
   readonly mark: string;
   readonly moment: AskMoment;
 }
 
-/** In the order in which they were put or refused. */
-export function toPut({ askIds }: SessionRoute, sessionId: string, task: Task, seen: AskMoment = BEFORE_ALL): ToPut[] {
+/** All open asks, or those after the last one that the client has seen, in the order in which they were asked or refused. */
+export function asksToSend({ askIds }: SessionRoute, sessionId: string, task: Task, seen: AskMoment = BEFORE_ALL): AskToSend[] {
   return task.asks
     .map((ask) => ({
       ask,

@@ -3,15 +3,15 @@ import type { Reply } from "@parley/protocol";
 import { type Outlet, sendJson } from "../../../streams/outlet.ts";
 import type { ReplyChannel } from "../../../streams/reply-channel.ts";
 
-/** Channels that share a response: one JSON array, or one stream as soon as any of them has to say something before its answer. */
+/** Channels that share one response: a JSON array, or a stream as soon as any of them sends something before its answer. */
 export function batch(outlet: Outlet, reply: FastifyReply, size: number): readonly ReplyChannel[] {
   const answers: Reply["message"][] = [];
   let streaming = false;
   let open = size;
-  const oneLess = () => {
+  const endOne = () => {
     open -= 1;
     if (open > 0) return;
-    if (streaming) outlet.letGo();
+    if (streaming) outlet.endUnanswered();
     else sendJson(reply, 200, answers);
   };
   const send = (message: object, eventId?: string) => {
@@ -25,15 +25,15 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
       return outlet.closed;
     },
     open: () => outlet.open(),
-    // The revision that has batches knows no priming.
+    // 2025-03-26, the only revision with batches, has no priming events.
     prime: () => undefined,
     send,
     drained: () => outlet.drained(),
     answer({ message }, eventId) {
       if (streaming) send(message, eventId?.());
       else answers.push(message);
-      oneLess();
+      endOne();
     },
-    letGo: oneLess,
+    endUnanswered: endOne,
   }));
 }

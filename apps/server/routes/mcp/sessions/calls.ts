@@ -1,8 +1,8 @@
 /**
  * tools/call and prompts/get of a session.
  *
- *   params.task ─────▶ a task that the client has a handle on: answered with it, after a moment for a tool that asks at once
- *   otherwise ───────▶ a hidden task, followed on the request's own stream until it ends
+ *   params.task ─────▶ hand out   answered with the task, after a moment in which the tool may already ask
+ *   otherwise ───────▶ carry      a hidden task, followed on the stream of the request until it ends
  */
 import { createTask, getOwnTask, isFinished, isSettled, newTaskId, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
 import { type CallTool, capabilityRequired, type GetPrompt, missingCapabilities } from "@parley/protocol";
@@ -40,7 +40,7 @@ async function handOut(
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
   const taskId = await newTaskId(services, { caller, ...key });
-  // The client may have left while its session was looked up: it would never learn of the task.
+  // If the client has disconnected by now, it would never learn of the task.
   if (channel.closed.aborted) return ANSWERED;
   let following: "following" | "full" | undefined;
   const created = await createTask(services, tool, {
@@ -81,9 +81,9 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
   const idempotencyKey = intent.type === "callTool" ? intent.idempotencyKey : undefined;
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
   const taskId = await newTaskId(services, { caller, ...key });
-  let before: string | undefined;
+  let existingId: string | undefined;
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
-    // The client may have left while this waited for Redis: it has no event id to come back with, and may have called again.
+    // If the client has disconnected by now, it has no event id to come back with, and may have called again.
     if (channel.closed.aborted) return;
     let isNoted = false;
     try {
@@ -102,22 +102,23 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
         },
       });
       if (task.id !== taskId) {
-        before = task.id;
+        existingId = task.id;
         return;
       }
-      // A stream that was left may be resumed, and its call cancelled, on any front end.
+      // If the stream ended without an answer, the note stays: any front end may resume or cancel the call.
       if ((await followCall(route, exchange, { cursor: { stream: "call", event: 0, taskId }, task, watch })) === "left") isNoted = false;
     } finally {
       if (isNoted) forgetCall(route, exchange, { taskId, requestId });
     }
   });
-  if (before !== undefined) await join(route, exchange, before);
+  if (existingId !== undefined) await join(route, exchange, existingId);
   return ANSWERED;
 }
 
 /**
- * Answers a call that was made before, with the same key, by the task that it made then. Its stream cannot be resumed, since the task carries the request
- * of the first call: a client that loses it calls again. Nor does it cancel the task, which is the first call's.
+ * Answers a repeated call with the task that the first call with the same idempotency key created. The task carries the request of the
+ * first call, so the stream of the repeated call cannot be resumed; a client that loses it calls again. Cancelling the repeated call does
+ * not cancel the task.
  */
 async function join(route: SessionRoute, exchange: SessionExchange, taskId: string): Promise<void> {
   const { services } = route;

@@ -7,9 +7,8 @@ import { callTool, getPrompt } from "./calls.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { cancelTask, getTask, listTasks, sendInput, taskResult } from "./tasks.ts";
 
-type Handler<Wanted, Of = SessionExchange> = (route: SessionRoute, intent: Wanted, exchange: Of) => Handled | Promise<Handled>;
+type Handler<OneIntent, Of = SessionExchange> = (route: SessionRoute, intent: OneIntent, exchange: Of) => Handled | Promise<Handled>;
 
-/** What is done about each intent. */
 const HANDLERS: { readonly [Type in SessionIntent["type"]]: Handler<IntentOf<SessionIntent, Type>> } = {
   ...SERVED,
   ping: (_route, _intent, { encode }) => encode.empty(),
@@ -31,15 +30,15 @@ const HANDLERS: { readonly [Type in SessionIntent["type"]]: Handler<IntentOf<Ses
   },
   callTool,
   getPrompt,
-  getTask: aboutTasks(getTask),
-  taskResult: aboutTasks(taskResult),
-  listTasks: aboutTasks(listTasks),
-  cancelTask: aboutTasks(cancelTask),
-  sendInput: aboutTasks(sendInput),
+  getTask: needsTasks(getTask),
+  taskResult: needsTasks(taskResult),
+  listTasks: needsTasks(listTasks),
+  cancelTask: needsTasks(cancelTask),
+  sendInput: needsTasks(sendInput),
 };
 
-/** Only revisions that have tasks read such a request. */
-function aboutTasks<Wanted extends Intent>(handle: Handler<Wanted, TaskExchange>): Handler<Wanted> {
+/** For intents that only revisions with tasks decode. */
+function needsTasks<OneIntent extends Intent>(handle: Handler<OneIntent, TaskExchange>): Handler<OneIntent> {
   return (route, intent, exchange) => {
     if (!hasTasks(exchange)) throw new Error(`${intent.type} in a session of ${exchange.session.version}, which has no tasks`);
     return handle(route, intent, exchange);
@@ -47,7 +46,7 @@ function aboutTasks<Wanted extends Intent>(handle: Handler<Wanted, TaskExchange>
 }
 
 export function dispatch(route: SessionRoute, intent: SessionIntent, exchange: SessionExchange): Handled | Promise<Handled> {
-  // TypeScript does not see that the handler found by a type takes the intent of that type.
+  // TypeScript cannot correlate the handler that is found by a type with the intent of that type.
   const handle = HANDLERS[intent.type] as Handler<SessionIntent>;
   return handle(route, intent, exchange);
 }

@@ -1,11 +1,11 @@
 /**
- * Event ids of a session's streams. An id is a cursor: it says which stream it belongs to and how far its client has read, in terms of what
- * is stored with tasks. So the front end that wrote it may be gone: any other continues from the id alone (I8), and nothing is kept for it.
+ * Event ids of a session's streams. An id is a cursor: it names the stream and how far its client has read, in terms of what is stored with
+ * the task. Any front end can therefore continue a stream from the id alone (I8), even if the front end that wrote it no longer exists.
  *
- * Every event carries an id, which comes back in a header. So ids are short (`EVENT_ID_CHARS`) no matter how much waits: an id names the task and counts, and
- * what was put on the stream, and for whom, is looked up with the task or the session.
+ * Every event has an id, and the client returns the last one in a header, so ids are short (`EVENT_ID_CHARS`). They contain only a task id
+ * and counters; the asks on the stream and its request are looked up with the task or the session.
  *
- * Signed and bound to the session: an id of another session, or one that was made up, is none.
+ * Ids are signed and bound to the session, so an id that was invented or belongs to another session is refused.
  */
 import type { AskMoment } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
@@ -14,30 +14,30 @@ import type { Signatures } from "../../../seals/signatures.ts";
 /** No event id is longer. */
 export const EVENT_ID_CHARS = 200;
 
-interface Told {
+interface TaskCursor {
   readonly taskId: string;
-  /** Counts the stream's events, so that no two have the same id. */
+  /** Number of the event, so that no two events of a stream have the same id. */
   readonly event: number;
-  /** How far the task's feed was told. */
+  /** How far the task's feed was reported. */
   readonly feed?: string;
 }
 
-/** The stream of a call, until its response was sent. Its hidden task says which request the response is for. */
-export interface CallCursor extends Told {
+/** The stream of a call, until its response is sent. The hidden task carries the id of the request. */
+export interface CallCursor extends TaskCursor {
   readonly stream: "call";
-  /** The last of the open asks that was put: those before it were, too. */
+  /** The last open ask that was sent. All asks before it were sent too. */
   readonly seen?: AskMoment;
-  /** The last progress that was told: progress must increase. */
+  /** The last progress that was reported, because progress must increase. */
   readonly progress?: number;
 }
 
 /** The stream of tasks/result. */
-export interface ResultCursor extends Told {
+export interface ResultCursor extends TaskCursor {
   readonly stream: "result";
   readonly requestId: RequestId;
 }
 
-/** The stream that a client opens by GET. */
+/** The stream that a client opens with GET. */
 export interface StandaloneCursor {
   readonly stream: "standalone";
   readonly event: number;
@@ -46,34 +46,34 @@ export interface StandaloneCursor {
 export type Cursor = CallCursor | ResultCursor | StandaloneCursor;
 
 export interface EventIds {
-  /** Undefined for a stream whose client gave its request an id too long to be carried along: it cannot be resumed. */
+  /** Undefined if the request id is too long to be part of an event id. The stream cannot be resumed then. */
   write(sessionId: string, cursor: Cursor): string | undefined;
-  /** Undefined for what is no event id of this session. */
+  /** Undefined if it is not an event id of this session. */
   read(sessionId: string, eventId: string): Cursor | undefined;
 }
 
 export function eventIds(signatures: Signatures): EventIds {
   return {
     write(sessionId, cursor) {
-      const text = wordsOf(cursor).join(SPACE);
-      const eventId = `${text}${SPACE}${signatures.sign(signed(sessionId, text))}`;
+      const text = fieldsOf(cursor).join(SEPARATOR);
+      const eventId = `${text}${SEPARATOR}${signatures.sign(signedText(sessionId, text))}`;
       return eventId.length <= EVENT_ID_CHARS ? eventId : undefined;
     },
     read(sessionId, eventId) {
-      const end = eventId.lastIndexOf(SPACE);
+      const end = eventId.lastIndexOf(SEPARATOR);
       if (eventId.length > EVENT_ID_CHARS || end === -1) return undefined;
       const text = eventId.slice(0, end);
-      if (!signatures.verify(signed(sessionId, text), eventId.slice(end + 1))) return undefined;
-      // Only a front end can sign, so the shape is right.
-      return cursorOf(text.split(SPACE));
+      if (!signatures.verify(signedText(sessionId, text), eventId.slice(end + 1))) return undefined;
+      // Only a front end can sign, so the fields are valid.
+      return cursorOf(text.split(SEPARATOR));
     },
   };
 }
 
-/** In none of the words: they are numbers, ids of tasks and base64url. */
-const SPACE = "~";
+/** Occurs in no field: they are numbers, task ids and base64url. */
+const SEPARATOR = "~";
 
-function wordsOf(cursor: Cursor): readonly string[] {
+function fieldsOf(cursor: Cursor): readonly string[] {
   const event = cursor.event.toString(36);
   switch (cursor.stream) {
     case "standalone":
@@ -87,21 +87,21 @@ function wordsOf(cursor: Cursor): readonly string[] {
   }
 }
 
-function cursorOf([stream, eventWord = "", taskId = "", feedWord = "", word = "", progress = ""]: readonly string[]): Cursor | undefined {
-  const event = Number.parseInt(eventWord, 36);
+function cursorOf([stream, eventField = "", taskId = "", feed = "", rest = "", progress = ""]: readonly string[]): Cursor | undefined {
+  const event = Number.parseInt(eventField, 36);
   if (stream === "s") return { stream: "standalone", event };
-  const told = { taskId, event, ...(feedWord !== "" && { feed: feedWord }) };
-  if (stream === "r") return { stream: "result", ...told, requestId: JSON.parse(Buffer.from(word, "base64url").toString()) as RequestId };
+  const cursor = { taskId, event, ...(feed !== "" && { feed }) };
+  if (stream === "r") return { stream: "result", ...cursor, requestId: JSON.parse(Buffer.from(rest, "base64url").toString()) as RequestId };
   if (stream !== "c") return undefined;
-  const [revision, position] = word.split(".");
+  const [revision, position] = rest.split(".");
   return {
     stream: "call",
-    ...told,
-    ...(word !== "" && { seen: { revision: Number(revision), position: Number(position) } }),
+    ...cursor,
+    ...(rest !== "" && { seen: { revision: Number(revision), position: Number(position) } }),
     ...(progress !== "" && { progress: Number(progress) }),
   };
 }
 
-function signed(sessionId: string, text: string): string {
+function signedText(sessionId: string, text: string): string {
   return `event ${sessionId} ${text}`;
 }

@@ -1,11 +1,11 @@
 /**
- * The MCP endpoint for the revisions with sessions: every request that does not claim 2026-07-28.
+ * The MCP endpoint for the revisions with sessions: every request that does not name 2026-07-28.
  *
  *   POST    initialize ─▶ a session            other messages, with Mcp-Session-Id ─▶ 202, JSON or a stream
- *   GET     the session's own stream, or the rest of one that broke (Last-Event-ID)
+ *   GET     the session's own stream, or the rest of an interrupted one (Last-Event-ID)
  *   DELETE  ends the session
  *
- * A session is a record in the store, read once per request: any front end serves any request of it.
+ * A session is a record in the store that is read once per request, so any front end serves any request of it.
  *
  * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
  */
@@ -37,19 +37,19 @@ import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { refusalReply } from "../shared/refusals.ts";
 import { permitted, withinRate } from "../shared/permitted.ts";
-import type { Wanted } from "../shared/wanted.ts";
+import type { Action } from "../shared/action.ts";
 import { askIds } from "./ask-ids.ts";
 import { batch } from "./batch.ts";
 import { dispatch } from "./dispatch.ts";
 import { eventIds } from "./event-ids.ts";
 import { followOnce } from "./follow-once.ts";
 import { forgetEnded } from "./forget-ended.ts";
-import { takeNotice, takeReply } from "./replies.ts";
+import { receiveNotice, receiveReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
 import { openStandalone } from "./standalone.ts";
 
-/** A request that HTTP itself refuses: it is no message of a session. */
+/** A request that is refused with an HTTP status, because it is not a message of a session. */
 class Refused extends Error {
   readonly httpStatus: number;
   constructor(httpStatus: number, message: string) {
@@ -58,10 +58,10 @@ class Refused extends Error {
   }
 }
 
-/** What opening or resuming each kind of stream is. */
+/** The action of opening or resuming each kind of stream. */
 const STREAMS = { standalone: "standalone", call: "resumeCall", result: "resumeResult" } as const;
 
-function wantedBy(message: SessionMessage): readonly Wanted[] {
+function actionsOf(message: SessionMessage): readonly Action[] {
   switch (message.type) {
     case "request":
       return [message.intent];
@@ -94,7 +94,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       throw new Refused(400, "the Mcp-Session-Id header is missing: send initialize first, then the id that it returned");
     const { caller, catalogue } = request;
     const session = await sessions.touch(sessionId, times.sessionTtlMs, caller);
-    // A foreign session is an unknown one, so that ids cannot be probed (I10).
+    // Another caller's session is treated as unknown, so that ids cannot be probed (I10).
     if (!session || !owns(caller, session)) throw new Refused(404, "no such session: it has ended or never existed; send initialize again");
     const dialect = sessionDialect(session.version);
     const encode = route.encoders.get(session.version);
@@ -134,17 +134,17 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     readonly reply: FastifyReply;
   }
 
-  async function takeMessages({ context, messages, outlet, reply }: Messages): Promise<void> {
+  async function receiveMessages({ context, messages, outlet, reply }: Messages): Promise<void> {
     const toAnswer = messages.filter((message) => message.type === "request" || message.type === "rejected");
     const others = messages.filter((message) => message.type === "response" || message.type === "notification");
-    const taken = Promise.all(
+    const received = Promise.all(
       others.map(async (message) => {
-        if (message.type === "response") await takeReply(route, context, message);
-        else if (message.notice) await takeNotice(route, context, message.notice);
+        if (message.type === "response") await receiveReply(route, context, message);
+        else if (message.notice) await receiveNotice(route, context, message.notice);
       }),
     );
     if (toAnswer.length === 0) {
-      await taken;
+      await received;
       void reply.code(202).send();
       return;
     }
@@ -156,8 +156,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       if (message.type === "request") await answerRequest(context, message, { channel, batchWaits });
       else channel.answer(message);
     });
-    // A reply that could not be taken has no place in the answer to a batch: it is in the log.
-    await Promise.all([...answered, taken.catch((error: unknown) => log.warn({ err: error }, "message of a batch not taken"))]);
+    // The response to a batch has no place for a reply that was refused, so it is logged.
+    await Promise.all([...answered, received.catch((error: unknown) => log.warn({ err: error }, "message of a batch refused"))]);
   }
 
   async function post(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -179,17 +179,19 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       }
       request.rpcMethod = "batch";
       const messages = body.map((message) => dialect.decode(message));
-      // Nothing of a batch is done when something of it is not allowed: the whole of it comes again.
-      if (!(await permitted(frontEnd, request, reply, { wanted: messages.flatMap(wantedBy) }))) return;
-      return await takeMessages({ context, messages, outlet, reply });
+      // A batch is permitted as a whole: the client sends all of it again.
+      if (!(await permitted(frontEnd, request, reply, { actions: messages.flatMap(actionsOf) }))) return;
+      return await receiveMessages({ context, messages, outlet, reply });
     }
     const message = dialect.decode(body);
     if (message.type !== "response" && message.type !== "rejected") request.rpcMethod = message.method;
     if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
-    if (!(await permitted(frontEnd, request, reply, { wanted: wantedBy(message), ...(message.type === "request" && { id: message.id }) })))
+    if (
+      !(await permitted(frontEnd, request, reply, { actions: actionsOf(message), ...(message.type === "request" && { id: message.id }) }))
+    )
       return;
     if (message.type === "request") return await answerRequest(context, message, { channel: outlet });
-    await takeMessages({ context, messages: [message], outlet, reply });
+    await receiveMessages({ context, messages: [message], outlet, reply });
   }
 
   async function get(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -199,7 +201,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const lastEventId = headerValue(request.headers, "last-event-id");
     const cursor = lastEventId === undefined ? undefined : route.eventIds.read(context.session.id, lastEventId);
     if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID does not belong to this session");
-    if (!(await permitted(frontEnd, request, reply, { wanted: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] }))) return;
+    if (!(await permitted(frontEnd, request, reply, { actions: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] }))) return;
     if (cursor === undefined || cursor.stream === "standalone") await openStandalone(route, context, outlet, cursor);
     else await resumeCall(route, context, { cursor, channel: outlet });
   }
@@ -211,7 +213,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     void reply.code(204).send();
   }
 
-  /** Runs a handler; what it throws becomes an error without id, since it concerns no request that could be answered. */
+  /** Runs a handler. An error that it throws is sent without an id, since there is no request that it could answer. */
   function guarded(handle: (request: FastifyRequest, reply: FastifyReply) => Promise<void>) {
     return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const version = headerValue(request.headers, "mcp-protocol-version");
@@ -222,7 +224,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       try {
         await handle(request, reply);
       } catch (error) {
-        if (reply.raw.headersSent) return void reply.raw.destroy(); // the client comes back
+        // Once a stream has begun, closing it is the only way to report a failure. The client resumes the stream.
+        if (reply.raw.headersSent) return void reply.raw.destroy();
         if (error instanceof Refused) return sendJson(reply, error.httpStatus, invalidRequest(error.message).message);
         const { httpStatus, message } = error instanceof ParleyError ? refusalReply(error) : internalError(reportDefect(route, error));
         sendJson(reply, httpStatus, message);

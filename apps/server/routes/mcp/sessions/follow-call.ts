@@ -1,10 +1,10 @@
 /**
- * The stream of one request that a task stands behind: tells what the task reports, puts its questions, ends with the response.
+ * The stream of one request with a task behind it: sends the reports of the task, asks its questions and ends with the response.
  *
  *   JSON ──a moment──▶ stream: id ─▶ progress, logs ─▶ elicitation/create ─▶ … ─▶ response
  *
- * All of it is derived from the task and a cursor that travels in the event ids, so any front end can continue any stream: when this one
- * dies, is shut down, or the client lost its connection. A client that goes away cancels nothing (S25 basic/transports).
+ * The stream is derived from the task and from a cursor in the event ids, so any front end can continue it if this one dies or shuts down,
+ * or if the client loses its connection. Disconnecting cancels nothing (specification 2025-11-25, basic/transports).
  */
 import {
   declareUnavailable,
@@ -25,27 +25,27 @@ import { elicitationId } from "@parley/protocol/sessions";
 import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
-import { toPut } from "./asks.ts";
+import { asksToSend } from "./asks.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
-import { holdStream, type Held } from "./hold-stream.ts";
+import { holdStream, type StreamHold } from "./hold-stream.ts";
 import { callName } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
-/** How often a stream uses its session within the time that one lives without use. */
-const SESSION_USES = 4;
+/** A stream renews its session this many times per session TTL. */
+const SESSION_RENEWALS = 4;
 
 export interface FollowCall {
   readonly cursor: CallCursor | ResultCursor;
-  /** As it was read after `watch` began. */
+  /** The task as it was read after `watch` began. */
   readonly task: Task;
   readonly watch: TaskWatch;
-  /** The task carries the request of another call: this stream has no event ids, and cannot be resumed. */
+  /** The task carries the request of another call, so this stream has no event ids and cannot be resumed. */
   readonly isJoined?: boolean;
 }
 
-const NOTHING_TOLD: FeedPage = { items: [], cursor: undefined };
+const EMPTY_FEED: FeedPage = { items: [], cursor: undefined };
 
-/** What became of the stream: `answered` for good, or left to be resumed. */
+/** `answered`: the response was sent. `left`: the stream ended without it and may be resumed. */
 export type Followed = "answered" | "left";
 
 export async function followCall(route: SessionRoute, exchange: SessionExchange, follow: FollowCall): Promise<Followed> {
@@ -62,16 +62,16 @@ class CallStream {
   readonly #exchange: SessionExchange;
   readonly #watch: TaskWatch;
   readonly #ends: EndSignals;
-  /** How far the client has been told; every event carries it. */
+  /** How far the client has read. Every event carries it. */
   #cursor: CallCursor | ResultCursor;
   #task: Task;
   readonly #isJoined: boolean;
   /** The client has an event id to come back with, or cannot come back. */
   #primed = false;
-  #held: Held | undefined;
-  /** Questions that are on a held stream, as marks. */
-  #put = new Set<string>();
-  /** Keys of asks. */
+  #hold: StreamHold | undefined;
+  /** Marks of the asks that were sent on a held stream. */
+  #sent = new Set<string>();
+  /** Keys of the asks whose pages were open at the last report. */
   #openPages = new Set<string>();
   readonly #done = new AbortController();
   readonly #stops: readonly (() => void)[];
@@ -93,8 +93,8 @@ class CallStream {
       onAbort(this.#ends.ending, watch.wake),
       this.#ends.release,
       heartbeat.onBeat(() => {
-        this.#keepClientWaiting();
-        this.#keepSession();
+        this.#reportProgressWhileWaiting();
+        this.#renewSession();
       }),
       () => this.#done.abort(OVER),
     ];
@@ -103,26 +103,27 @@ class CallStream {
   async follow(): Promise<Followed> {
     const { services } = this.#route;
     const { channel, caller } = this.#exchange;
-    // Before anything is sent: from the first event on its client may come back for what follows that.
-    if (this.#cursor.stream === "result") await this.#hold();
+    // Before anything is sent, because the client can resume the stream from its first event on.
+    if (this.#cursor.stream === "result") await this.#takeHold();
     const isResumed = this.#cursor.event > 0;
-    // Numbers of questions on a stream grow from one holder to the next: by the time, since one may not know how far the other came.
+    // Event numbers must grow from one holder of the stream to the next. One holder may not know the other's last number, so they follow
+    // the clock.
     this.#cursor = { ...this.#cursor, event: Math.max(this.#cursor.event, services.clock.now()) };
     if (isResumed) this.#prime();
     else this.#primeInTime();
-    // Each report is a revision: at its first one a task has told nothing, and what it tells later wakes this stream.
+    // Every report increments the revision, so the feed of a task at revision 1 is empty. Later reports wake this stream.
     const isNew = this.#task.revision === 1;
-    let feed = isNew ? NOTHING_TOLD : await readFeedPage(services.store, this.#task.id, this.#cursor.feed);
+    let feed = isNew ? EMPTY_FEED : await readFeedPage(services.store, this.#task.id, this.#cursor.feed);
     for (;;) {
-      const released = await this.#tellFeed(feed);
-      this.#tellPages();
+      const released = await this.#reportFeed(feed);
+      this.#reportClosedPages();
       if (isFinished(this.#task.status)) return await this.#answer();
-      await (this.#held ? this.#putOnHeld(this.#held) : this.#putAsks());
+      await (this.#hold ? this.#askOnHeldStream(this.#hold) : this.#ask());
       if (released && this.#canComeBack) return this.#leave();
       await this.#watch.next(this.#task.revision);
       if (channel.closed.aborted) return "left";
-      if (this.#held?.lost || this.#isLetGo) return this.#leave();
-      // In this order, in one round trip: what was reported before the end of the task is told before it.
+      if (this.#hold?.lost || this.#mustHandOver) return this.#leave();
+      // One round trip, in this order: everything that was reported before the task ended is sent before its result.
       const [task, next] = await Promise.all([
         findTask(services, { taskId: this.#task.id, caller }),
         readFeedPage(services.store, this.#task.id, this.#cursor.feed),
@@ -135,19 +136,19 @@ class CallStream {
 
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
-    await this.#held?.drop();
+    await this.#hold?.drop();
   }
 
-  /** Only a task that the client has a handle on can be asked about on several streams. */
-  async #hold(): Promise<void> {
+  /** Only a task that the client has a handle on can ask on several streams. */
+  async #takeHold(): Promise<void> {
     const { session, id } = this.#exchange;
     const stream = `result ${callName(this.#route, id)}`;
-    const held = await holdStream(this.#route, { sessionId: session.id, stream, after: this.#cursor.event, onChange: this.#watch.wake });
-    this.#held = held;
-    this.#put = new Set(held.putBefore(this.#task.id));
+    const hold = await holdStream(this.#route, { sessionId: session.id, stream, after: this.#cursor.event, onChange: this.#watch.wake });
+    this.#hold = hold;
+    this.#sent = new Set(hold.sentBefore(this.#task.id));
   }
 
-  /** A call that ends within a moment costs no stream; one that does not can be resumed from here on. */
+  /** A call that ends within a moment is answered as JSON. A longer one becomes a stream, which can be resumed from here on. */
   #primeInTime(): void {
     const { services, times } = this.#route;
     void services.clock.sleep(times.resumableAfterMs, this.#done.signal).then(() => {
@@ -174,7 +175,7 @@ class CallStream {
     return this.#isJoined ? undefined : this.#route.eventIds.write(this.#exchange.session.id, this.#cursor);
   }
 
-  /** The id comes first, so that the client can come back for what follows it. */
+  /** Primes the stream first, so that the client can come back for everything after the first id. */
   #send(message: object, change: Seen = {}): void {
     this.#prime();
     this.#exchange.channel.send(message, this.#eventId(change));
@@ -182,10 +183,10 @@ class CallStream {
 
   async #answer(): Promise<Followed> {
     const { session, channel } = this.#exchange;
-    // A stream that began behind an answer in JSON would take the process down.
+    // Stops priming: opening a stream after a JSON response would crash the process.
     this.#done.abort(OVER);
     channel.answer(this.#reply(), () => this.#eventId());
-    if (this.#held) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
+    if (this.#hold) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
     return "answered";
   }
 
@@ -208,28 +209,28 @@ class CallStream {
   #leave(): Followed {
     const { channel, dialect } = this.#exchange;
     this.#prime();
-    channel.letGo(dialect.closesEarly ? this.#route.times.retryMs : undefined);
+    channel.endUnanswered(dialect.closesEarly ? this.#route.times.retryMs : undefined);
     return "left";
   }
 
-  /** A call that waits for a person continues elsewhere as soon as this front end closes; one that works may still end here. */
-  get #isLetGo(): boolean {
+  /** A call that waits for a person is handed over as soon as this front end closes. A call at work may still finish here. */
+  get #mustHandOver(): boolean {
     const { closing, ending } = this.#ends;
     const waits = this.#exchange.dialect.closesEarly && this.#task.status === "input_required";
     return ending.aborted || (waits && closing.aborted);
   }
 
-  /** The task's id, where the client knows the task. */
+  /** The task's id, if the client knows the task. */
   get #knownTask(): string | undefined {
     return this.#cursor.stream === "result" ? this.#task.id : undefined;
   }
 
-  /** Returns whether the tool has released its callers. */
-  async #tellFeed(first: FeedPage): Promise<boolean> {
+  /** Sends the feed from `first` on. Returns whether the tool has released its callers. */
+  async #reportFeed(first: FeedPage): Promise<boolean> {
     let released = false;
     for await (const { items, cursor } of feedPages(this.#route.services.store, this.#task.id, first)) {
       for (const item of items) {
-        await this.#tell(item);
+        await this.#report(item);
         released ||= item.type === "release";
       }
       if (cursor !== undefined) this.#cursor = { ...this.#cursor, feed: cursor };
@@ -238,7 +239,7 @@ class CallStream {
     return released;
   }
 
-  async #tell(item: FeedItem): Promise<void> {
+  async #report(item: FeedItem): Promise<void> {
     const { encode, wants, channel } = this.#exchange;
     const visited = item.type === "visited" ? encode.pageDone?.(elicitationId(this.#task.id, item.key)) : undefined;
     const notification = channel.acceptsStream ? (visited ?? encode.feedNotification(item, wants, this.#knownTask)) : undefined;
@@ -247,32 +248,32 @@ class CallStream {
     await channel.drained();
   }
 
-  /** Of a hidden task: this stream is the only one that it can be asked on. */
-  async #putAsks(): Promise<void> {
+  /** Sends the asks of a hidden task, which can ask on this stream only. */
+  async #ask(): Promise<void> {
     const { services } = this.#route;
     const { session, caller, encode, channel } = this.#exchange;
     const { id: taskId } = this.#task;
     const seen = this.#cursor.stream === "call" ? this.#cursor.seen : undefined;
-    for (const { ask, requestId, moment } of toPut(this.#route, session.id, this.#task, seen)) {
-      if (this.#canPut(ask)) {
+    for (const { ask, requestId, moment } of asksToSend(this.#route, session.id, this.#task, seen)) {
+      if (this.#canAsk(ask)) {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
         noteShown(services, this.#exchange, this.#task, [ask]);
         await channel.drained();
-        // Where nobody else is asked, the tool is told so.
+        // If nobody else is asked either, the tool learns that the ask is unavailable.
       } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, key: ask.key });
     }
   }
 
-  /** Of a task that may be asked about on other streams, too. */
-  async #putOnHeld(held: Held): Promise<void> {
+  /** Sends the asks of a task that may ask on other streams too. */
+  async #askOnHeldStream(hold: StreamHold): Promise<void> {
     const { session, encode, channel } = this.#exchange;
     const { id: taskId } = this.#task;
-    for (const { ask, requestId, mark } of toPut(this.#route, session.id, this.#task)) {
-      if (this.#put.has(mark) || !this.#canPut(ask)) continue;
+    for (const { ask, requestId, mark } of asksToSend(this.#route, session.id, this.#task)) {
+      if (this.#sent.has(mark) || !this.#canAsk(ask)) continue;
       this.#prime();
-      const claimed = await held.claim({ taskId, ask, event: this.#cursor.event + 1 });
+      const claimed = await hold.claim({ taskId, ask, event: this.#cursor.event + 1 });
       if (claimed === "elsewhere") continue;
-      this.#put.add(mark);
+      this.#sent.add(mark);
       if (claimed === "put") continue;
       this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key), taskId }));
       noteShown(this.#route.services, this.#exchange, this.#task, [ask]);
@@ -280,8 +281,8 @@ class CallStream {
     }
   }
 
-  /** Pages of Parley's own that this stream knew to be open and that are not any more: the client may take its link away. */
-  #tellPages(): void {
+  /** Reports Parley's own pages that have closed since the last report, so that the client can remove their links. */
+  #reportClosedPages(): void {
     const { encode, channel } = this.#exchange;
     if (!encode.pageDone || !channel.acceptsStream) return;
     const open = [...this.#task.asks, ...(this.#task.asksOfOthers ?? [])]
@@ -293,33 +294,33 @@ class CallStream {
     this.#openPages = new Set(open);
   }
 
-  #canPut({ request }: Ask): boolean {
+  #canAsk({ request }: Ask): boolean {
     const { session, dialect, channel } = this.#exchange;
     return channel.acceptsStream && dialect.canAsk(request, session.capabilities);
   }
 
-  /** A client that waits for a person uses its session: without it, the answer would find no session to come to. */
-  #keepSession(): void {
+  /** A client that waits for a person uses its session. If the session expired, the answer could not be delivered. */
+  #renewSession(): void {
     const { services, sessions, times, log } = this.#route;
     const nowMs = services.clock.now();
-    if (nowMs - this.#sessionUsedAtMs < times.sessionTtlMs / SESSION_USES) return;
+    if (nowMs - this.#sessionUsedAtMs < times.sessionTtlMs / SESSION_RENEWALS) return;
     this.#sessionUsedAtMs = nowMs;
     const { session } = this.#exchange;
-    sessions.touch(session.id, times.sessionTtlMs).catch((error: unknown) => log.warn({ err: error }, "session not kept"));
+    sessions.touch(session.id, times.sessionTtlMs).catch((error: unknown) => log.warn({ err: error }, "session could not be renewed"));
   }
 
-  /** Many clients give a request up after a minute without a sign of life; a person may take longer. */
-  #keepClientWaiting(): void {
+  /** Many clients give up a request after a minute without progress, and a person may take longer to answer. */
+  #reportProgressWhileWaiting(): void {
     const { wants, encode, channel } = this.#exchange;
     if (this.#cursor.stream !== "call" || !channel.acceptsStream || this.#task.status !== "input_required") return;
-    // Progress must grow with each notification: by next to nothing, since nothing was done.
+    // Progress must increase with every notification. Nothing was done, so it increases by next to nothing.
     const progress = (this.#cursor.progress ?? 0) + 1e-6;
     const notification = encode.feedNotification({ type: "progress", progress, message: "Waiting for an answer." }, wants);
     if (notification) this.#send(notification, { progress });
   }
 }
 
-/** What an event tells of a call, for its cursor. */
+/** The part of a call's cursor that an event changes. */
 type Seen = Pick<CallCursor, "seen" | "progress">;
 
 function onAbort(signal: AbortSignal, listener: () => void): () => void {

@@ -3,8 +3,8 @@ import type { SessionStore } from "@parley/core";
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Sessions that follow a task each once: polling a waiting task must not cost a write each time. What was noted is remembered
- * to save round trips alone (I8): forgetting costs one.
+ * Sessions that follow each task only once, so that polling a waiting task does not cost a write each time. The memory of this process only
+ * saves round trips (I8): if an entry is lost, the next poll writes again.
  */
 export function followOnce(sessions: SessionStore): SessionStore {
   const remembered = new Set<string>();

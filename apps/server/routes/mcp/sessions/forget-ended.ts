@@ -1,22 +1,22 @@
 /**
- * Removes what has ended from a session before it is called full. The stream that tells the end of a task also removes it; where there is no
- * such stream, because the client left or only polls, it stays noted until then.
+ * Removes ended tasks, calls and asks from a session before the session is treated as full. Normally the stream that reports the end of a
+ * task removes it. If there is no such stream, because the client disconnected or only polls, the entry stays until the session is full.
  */
 import { type ClaimedAsk, isFinished, type Services, type SessionStore, turns } from "@parley/core";
 
-/** A session that is full of what lives is looked through once in this time, however often it is tried. */
-const AGAIN_AFTER_MS = 1_000;
+/** A session that is full of live entries is cleaned up at most once in this time. */
+const CLEANUP_INTERVAL_MS = 1_000;
 const REMEMBERED_MAX = 10_000;
-/** Tasks that are read at once to see what they still ask. */
+/** How many tasks are read at once to find their open asks. */
 const TASKS_AT_ONCE = 8;
 
-interface Look {
+interface Cleanup {
   readonly atMs: number;
   readonly done: Promise<void>;
 }
 
 export function forgetEnded(sessions: SessionStore, { store, clock }: Pick<Services, "store" | "clock">): SessionStore {
-  const looks = new Map<string, Look>();
+  const cleanups = new Map<string, Cleanup>();
 
   async function forget(sessionId: string): Promise<void> {
     const [calls, { taskIds }, claims] = await Promise.all([
@@ -24,9 +24,9 @@ export function forgetEnded(sessions: SessionStore, { store, clock }: Pick<Servi
       sessions.interests(sessionId),
       sessions.claims(sessionId),
     ]);
-    const ended = await endedOf([...new Set([...calls.values(), ...taskIds])]);
+    const ended = await endedAmong([...new Set([...calls.values(), ...taskIds])]);
     await Promise.all([
-      sessions.forgetClaims(sessionId, await closedOf(claims)),
+      sessions.forgetClaims(sessionId, await closedAmong(claims)),
       sessions.forgetCalls(
         sessionId,
         [...calls].flatMap(([call, taskId]) => (ended.has(taskId) ? [call] : [])),
@@ -38,18 +38,19 @@ export function forgetEnded(sessions: SessionStore, { store, clock }: Pick<Servi
     ]);
   }
 
-  async function endedOf(taskIds: readonly string[]): Promise<ReadonlySet<string>> {
+  async function endedAmong(taskIds: readonly string[]): Promise<ReadonlySet<string>> {
     const summaries = await store.summaries(taskIds);
     return new Set(taskIds.filter((_, index) => isFinished(summaries[index]?.status ?? "cancelled")));
   }
 
-  /** Those of the claims whose questions are not open any more. */
-  async function closedOf(claims: readonly ClaimedAsk[]): Promise<readonly ClaimedAsk[]> {
+  /** The claims whose asks are no longer open. */
+  async function closedAmong(claims: readonly ClaimedAsk[]): Promise<readonly ClaimedAsk[]> {
     const inTurn = turns(TASKS_AT_ONCE);
     const byTask = Map.groupBy(claims, ({ taskId }) => taskId);
     const closed = [...byTask].map(async ([taskId, own]) => {
       const task = await inTurn(() => store.load(taskId));
-      if (task?.unreadable === "key_missing") return []; // Nobody can say.
+      // Without its key, the open asks of the task are unknown.
+      if (task?.unreadable === "key_missing") return [];
       const open = new Set(task?.asks.map(({ key }) => key));
       return own.filter(({ key }) => !open.has(key));
     });
@@ -57,12 +58,12 @@ export function forgetEnded(sessions: SessionStore, { store, clock }: Pick<Servi
   }
 
   async function makeRoom(sessionId: string): Promise<void> {
-    const last = looks.get(sessionId);
-    if (last && clock.now() - last.atMs < AGAIN_AFTER_MS) return await last.done;
-    if (looks.size >= REMEMBERED_MAX) looks.clear();
-    const look = { atMs: clock.now(), done: forget(sessionId) };
-    looks.set(sessionId, look);
-    await look.done;
+    const last = cleanups.get(sessionId);
+    if (last && clock.now() - last.atMs < CLEANUP_INTERVAL_MS) return await last.done;
+    if (cleanups.size >= REMEMBERED_MAX) cleanups.clear();
+    const cleanup = { atMs: clock.now(), done: forget(sessionId) };
+    cleanups.set(sessionId, cleanup);
+    await cleanup.done;
   }
 
   return {

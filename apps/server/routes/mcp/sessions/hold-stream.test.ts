@@ -95,8 +95,8 @@ describe("a hold on a stream", () => {
 
     const second = await holdStream(route, { sessionId: "s", stream: "one", after: 7, onChange: () => undefined });
 
-    expect(second.putBefore("t").toSorted()).toEqual(["0 a", "2 b"]);
-    expect(second.putBefore("other")).toEqual([]);
+    expect(second.sentBefore("t").toSorted()).toEqual(["0 a", "2 b"]);
+    expect(second.sentBefore("other")).toEqual([]);
     expect(await second.claim({ ...asked("c"), event: 9 })).toBe("claimed");
     expect(await second.claim({ ...asked("b", 3), event: 10 })).toBe("claimed");
     expect(await first.claim({ ...asked("d"), event: 11 })).toBe("elsewhere");

@@ -1,4 +1,4 @@
-/** Which task carries a call of a session: noted while the call is open, so that any front end can cancel it. */
+/** Notes in the session which task carries an open call, so that any front end can cancel the call. */
 import { cancelTask, ParleyError } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
@@ -8,10 +8,10 @@ export interface CarriedCall {
   readonly requestId: RequestId;
 }
 
-/** Ids longer than this are noted by their digest. */
+/** Longer request ids are noted by their digest. */
 const NAME_CHARS = 64;
 
-/** Throws TOO_MANY_CALLS; the call's task is cancelled then. */
+/** Throws TOO_MANY_CALLS, and then cancels the task of the call. */
 export async function noteCall(
   route: SessionRoute,
   { session, caller, door }: SessionContext,
@@ -24,18 +24,18 @@ export async function noteCall(
   throw new ParleyError("TOO_MANY_CALLS", `${limits.sessionWaitsMax} calls of this session (PARLEY_SESSION_WAITS_MAX) are open`);
 }
 
-export async function notedTask(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<string | undefined> {
+export async function taskOfCall(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<string | undefined> {
   return await route.sessions.callTask(session.id, callName(route, requestId));
 }
 
-/** For a call that has ended. Not awaited: at worst the note stays until the session is full or ends. */
+/** Removes the note of a call that has ended. Not awaited: at worst the note stays until the session is full or ends. */
 export function forgetCall(route: SessionRoute, { session }: SessionContext, { taskId, requestId }: CarriedCall): void {
   route.sessions
     .forgetCalls(session.id, [callName(route, requestId)])
-    .catch((error: unknown) => route.log.warn({ taskId, err: error }, "call not forgotten"));
+    .catch((error: unknown) => route.log.warn({ taskId, err: error }, "call could not be removed from its session"));
 }
 
-/** Short for any id. A number differs from its text. */
+/** A short name for any request id. The number 1 and the string "1" have different names. */
 export function callName({ services }: SessionRoute, requestId: RequestId): string {
   const name = JSON.stringify(requestId);
   return name.length <= NAME_CHARS ? name : `#${services.digest(name)}`;

@@ -1,42 +1,42 @@
 /**
- * What clients POST that is no request: replies to what they were asked, on whichever front end, and notifications.
+ * The messages of clients that are not requests: replies to asks and notifications. Any front end receives them.
  */
 import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
-import { notedTask } from "./note-call.ts";
+import { taskOfCall } from "./note-call.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
- * Delivers the reply to an elicitation, sampling or roots request. An invalid reply is refused and its question asked again, since its
- * sender considers the request answered. Throws NOT_OPEN, INVALID_ANSWER.
+ * Delivers the reply to an elicitation, sampling or roots request. If it is invalid, the question is asked again, because its sender
+ * considers the request answered. Throws NOT_OPEN, INVALID_ANSWER.
  */
-export async function takeReply(
+export async function receiveReply(
   { services, askIds }: SessionRoute,
   { session, caller, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
 ) {
-  const named = askIds.read(session.id, id);
-  if (!named) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
+  const asked = askIds.read(session.id, id);
+  if (!asked) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
   const { receipts } = await answerTask(services, {
-    taskId: named.taskId,
+    taskId: asked.taskId,
     caller,
     door: `${session.version} response`,
-    replies: { [named.key]: reply },
+    replies: { [asked.key]: reply },
     readReply: dialect.readReply,
     countRefusals: true,
   });
-  refuse(receipts.get(named.key));
+  throwIfRefused(receipts.get(asked.key));
 }
 
-function refuse(receipt: Receipt | undefined): void {
+function throwIfRefused(receipt: Receipt | undefined): void {
   switch (receipt?.type) {
     case "accepted":
     case "duplicate":
       return;
     case "invalid":
-      throw new ParleyError("INVALID_ANSWER", `refused, and asked again: ${describeViolations(receipt.violations)}`, {
+      throw new ParleyError("INVALID_ANSWER", `refused, and the question is asked again: ${describeViolations(receipt.violations)}`, {
         violations: receipt.violations,
       });
     case "late":
@@ -49,9 +49,11 @@ function refuse(receipt: Receipt | undefined): void {
   }
 }
 
-/** notifications/cancelled ends the call's task, wherever it is followed. One that names no call of the session is ignored. */
-export async function takeNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
-  const taskId = await notedTask(route, context, requestId);
+/**
+ * notifications/cancelled: cancels the task of the call, whichever front end follows it. Ignored if it names no open call of the session.
+ */
+export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
+  const taskId = await taskOfCall(route, context, requestId);
   if (taskId === undefined) return;
   await cancelTask(route.services, {
     taskId,
@@ -59,7 +61,7 @@ export async function takeNotice(route: SessionRoute, context: SessionContext, {
     door: `${context.session.version} notifications/cancelled`,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
-    // It ended and was forgotten in the meantime.
+    // The task has ended and expired in the meantime.
     if (!(error instanceof ParleyError && error.code === "TASK_NOT_FOUND")) throw error;
   });
 }

@@ -1,4 +1,4 @@
-/** Continues the stream of a request where the client's last event left it, on whichever front end the client came back to. */
+/** Continues the stream of a request after the last event that the client has read, on any front end. */
 import { getOwnTask, type Task } from "@parley/core";
 import type { ReplyChannel } from "../../../streams/reply-channel.ts";
 import { answerFailure } from "../shared/answer.ts";
@@ -15,8 +15,8 @@ export interface Resume {
 }
 
 /**
- * What goes wrong once the stream is there is the answer to the request. Throws, before that, TASK_NOT_FOUND when the call is over and
- * forgotten, and TOO_MANY_CALLS, OVERLOADED and UNAVAILABLE, which do not mean that the call is over.
+ * Once the stream is open, an error becomes the answer to the request. Before that, throws TASK_NOT_FOUND if the call has ended and
+ * expired, and TOO_MANY_CALLS, OVERLOADED or UNAVAILABLE, after which the client may try again.
  */
 export async function resumeCall(route: SessionRoute, context: SessionContext, { cursor, channel }: Resume): Promise<void> {
   const { services } = route;
@@ -24,7 +24,7 @@ export async function resumeCall(route: SessionRoute, context: SessionContext, {
   await holdOpen({ services, waits: waitsOf(route, context) }, taskId, async (watch) => {
     const task = await getOwnTask(services, { taskId, caller: context.caller });
     const exchange: SessionExchange = { ...context, ...requestOf(context, cursor, task), channel };
-    // A GET is answered by a stream or not at all, also where no priming event opens one.
+    // A GET is answered with a stream even if no priming event opens it.
     channel.open();
     const followed = await followCall(route, exchange, { cursor, task, watch }).catch((error: unknown) => {
       answerFailure(route, exchange, { error });
@@ -34,7 +34,7 @@ export async function resumeCall(route: SessionRoute, context: SessionContext, {
   });
 }
 
-/** The request whose stream is resumed. */
+/** The request whose stream is being resumed. */
 function requestOf(
   context: SessionContext,
   cursor: CallCursor | ResultCursor,

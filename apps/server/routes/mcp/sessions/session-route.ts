@@ -7,7 +7,7 @@ import type { Gate, Gates } from "../../../front-end/gate.ts";
 import type { AskIds } from "./ask-ids.ts";
 import type { EventIds } from "./event-ids.ts";
 
-/** What the handlers of sessions work with; one per process. */
+/** Everything that the handlers of sessions share. One per process. */
 export interface SessionRoute extends FrontEnd {
   readonly sessions: SessionStore;
   /** Calls of one session that wait for their task. */
@@ -18,7 +18,7 @@ export interface SessionRoute extends FrontEnd {
   readonly encoders: ReadonlyMap<string, SessionEncoder>;
 }
 
-/** A session as one HTTP request finds it, with what its messages have in common. */
+/** The session of one HTTP request, and what all messages of the request have in common. */
 export interface SessionContext extends Pick<Exchange<SessionEncoder>, "caller" | "door" | "catalogue" | "encode"> {
   readonly session: Session;
   readonly dialect: SessionDialect;
@@ -39,10 +39,10 @@ export function hasTasks(exchange: SessionExchange): exchange is TaskExchange {
   return exchange.encode.tasks !== undefined;
 }
 
-/** Until a client sets a level. S25 server/utilities/logging leaves it to the server. */
+/** Until the client sets a level. The specification (2025-11-25, server/utilities/logging) leaves the default to the server. */
 const DEFAULT_LOG_LEVEL = "info";
 
-/** How a request of the session wants to be told: its own token, and the level of the session. */
+/** Which notifications a request wants: progress for its own token, and logs from the session's level. */
 export function wantsOf({ session }: SessionContext, { progressToken }: Pick<Wants, "progressToken">): Wants {
   return { logLevel: session.logLevel ?? DEFAULT_LOG_LEVEL, ...(progressToken !== undefined && { progressToken }) };
 }

@@ -2,9 +2,9 @@ import { type Gate, waitGateFor } from "../../../front-end/gate.ts";
 import type { SessionExchange, SessionRoute } from "./session-route.ts";
 
 /**
- * The places that a call of a session takes while it waits: in its batch, in its session, in what its caller may hold and in this front end, so that no batch
- * takes all places of the session, and neither a session nor a caller all places of the front end. `enter` throws TOO_MANY_CALLS, QUOTA_EXCEEDED, OVERLOADED;
- * no place is taken then.
+ * The places that a call takes while it waits: one each of its batch, its session, its caller and this front end. A batch therefore cannot
+ * take all places of its session, and neither a session nor a caller can take all places of the front end. `enter` throws TOO_MANY_CALLS,
+ * QUOTA_EXCEEDED or OVERLOADED, and then takes no place.
  */
 export function waitsOf(
   { waits, ownWaits, sessionWaits }: SessionRoute,

@@ -1,4 +1,4 @@
-/** tasks/* of a session: 2025-11-25, with proposal #1869 and FastMCP's dialect on top. */
+/** tasks/* of a session, as in 2025-11-25, extended by proposal #1869 and FastMCP's dialect. */
 import {
   answerTask,
   cancelTask as cancel,
@@ -18,14 +18,14 @@ import type { CancelTask, GetTask, GivenAnswer, ListTasks, SendInput, TaskResult
 import { elicitationId, parseElicitationId, taskFinished } from "@parley/protocol/sessions";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
-import { refuse } from "../shared/refusals.ts";
+import { throwIfRefused } from "../shared/refusals.ts";
 import { followCall } from "./follow-call.ts";
 import type { SessionRoute, TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
 
 /**
- * tasks/get, with answers in its `_meta` or without. Throws TASK_NOT_FOUND; with answers INVALID_ANSWER for those that do not fit, NOT_OPEN for
- * those that come too late or answer nothing that was asked, after the others were taken.
+ * tasks/get, with or without answers in its `_meta`. Throws TASK_NOT_FOUND. With answers, throws INVALID_ANSWER for those that do not fit
+ * and NOT_OPEN for those that come too late or answer nothing that was asked, after the others were accepted.
  */
 export async function getTask(route: SessionRoute, intent: GetTask, exchange: TaskExchange): Promise<object> {
   const { services, sessions, limits } = route;
@@ -34,7 +34,7 @@ export async function getTask(route: SessionRoute, intent: GetTask, exchange: Ta
   const ref = { taskId, caller, door };
   if (answers.length === 0) {
     const task = await getSettledTask(services, ref);
-    // A client that comes back in another session only polls, and learns of the question on that session's stream or never.
+    // A client that comes back in a new session and only polls can be asked on that session's stream alone.
     if (task.status === "input_required" && may(caller, "follow", task)) await sessions.follow(session.id, taskId, limits.sessionTasksMax);
     return encode.tasks.task(task);
   }
@@ -42,19 +42,19 @@ export async function getTask(route: SessionRoute, intent: GetTask, exchange: Ta
   return encode.tasks.task(task);
 }
 
-/** tasks/sendInput. Throws as getTask with an answer; a late answer is reported by `accepted: false`. */
+/** tasks/sendInput. Throws the errors of `getTask` with an answer, except that a late answer is reported as `accepted: false`. */
 export async function sendInput(
   route: SessionRoute,
   { taskId, elicitationId: given, reply }: SendInput,
   { caller, door, encode }: TaskExchange,
 ): Promise<object> {
   const ref = { taskId, caller, door };
-  const id = given ?? (await theOpenAsk(route, ref));
-  const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "tell late");
+  const id = given ?? (await onlyOpenAsk(route, ref));
+  const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "report late");
   return encode.tasks.inputSent(!late, task);
 }
 
-/** tasks/result: its stream until the task has ended. Throws TASK_NOT_FOUND, NOT_PERMITTED, TOO_MANY_CALLS, OVERLOADED. */
+/** tasks/result: a stream until the task ends. Throws TASK_NOT_FOUND, NOT_PERMITTED, TOO_MANY_CALLS, OVERLOADED. */
 export async function taskResult(route: SessionRoute, { taskId }: TaskResult, exchange: TaskExchange): Promise<Handled> {
   const { services } = route;
   const { id, caller } = exchange;
@@ -75,7 +75,7 @@ export async function listTasks(
   return encode.tasks.taskList(page);
 }
 
-/** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED for a task that had ended. */
+/** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED if the task has already ended. */
 export async function cancelTask(
   { services }: SessionRoute,
   { taskId }: CancelTask,
@@ -89,22 +89,22 @@ export async function cancelTask(
 }
 
 interface Delivered {
-  /** As it is after the answers, or a moment later. */
+  /** The task after the answers, once it has settled or a moment has passed. */
   readonly task: Task;
   readonly late: boolean;
 }
 
-async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly GivenAnswer[], onLate?: "tell late"): Promise<Delivered> {
+async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly GivenAnswer[], onLate?: "report late"): Promise<Delivered> {
   const { services, times } = route;
   const replies = Object.fromEntries(answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply]));
   const { task: before, receipts } = await answerTask(services, { ...ref, replies });
-  refuse(receipts);
+  throwIfRefused(receipts);
   const types = new Set([...receipts.values()].map(({ type }) => type));
   if (types.has("unknown")) throw new ParleyError("NOT_OPEN", "the task never asked this question");
   const late = types.has("late");
   if (late && onLate === undefined)
     throw new ParleyError("NOT_OPEN", "the question was already answered differently, or is no longer open");
-  // What others were asked is closed to them once they have answered.
+  // A person who answers another's task may not read it once nothing is asked of them any more.
   const now = (await findTask(services, ref)) ?? { ...before, status: "working", asks: [] };
   const task = await waitForTask(services, { task: now, caller: ref.caller, until: isSettled, timeoutMs: times.taskGraceMs });
   return { task, late };
@@ -116,7 +116,7 @@ function keyOf(taskId: string, id: string): string {
   throw new ParleyError("NOT_OPEN", `elicitationId ${JSON.stringify(id.slice(0, 200))} does not belong to this task`);
 }
 
-async function theOpenAsk({ services }: SessionRoute, ref: TaskRef): Promise<string> {
+async function onlyOpenAsk({ services }: SessionRoute, ref: TaskRef): Promise<string> {
   const { asks } = await readTask(services, ref);
   const [only, ...more] = asks.map(({ key }) => elicitationId(ref.taskId, key));
   if (only === undefined) throw new ParleyError("NOT_OPEN", "the task asks nothing");

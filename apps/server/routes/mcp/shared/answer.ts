@@ -4,13 +4,13 @@ import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { reportDefect } from "./defects.ts";
 
-/** The `result` of the answer, or ANSWERED. What is thrown becomes the error. */
+/** What a handler returns: the `result` of the response, or ANSWERED. An error that it throws becomes the error of the response. */
 export type Handled = object | typeof ANSWERED;
 
-/** The handler has answered or will answer later, or the client has left. */
+/** The handler has answered by itself or will do so later, or the client has disconnected. */
 export const ANSWERED = Symbol("answered");
 
-/** Sends what comes of a request: the result of its handler, or the error that this threw. Never throws. */
+/** Runs the handler of a request and sends its result, or the error that it threw. Never throws. */
 export async function answer(
   frontEnd: FrontEnd,
   exchange: Exchange,
@@ -25,19 +25,19 @@ export async function answer(
   }
 }
 
-interface Failed {
+interface Failure {
   readonly intent?: Intent;
   readonly error: unknown;
   /** The task behind the request, for the log. */
   readonly taskId?: string;
 }
 
-export function answerFailure(frontEnd: FrontEnd, exchange: Exchange, failed: Failed): void {
+export function answerFailure(frontEnd: FrontEnd, exchange: Exchange, failed: Failure): void {
   exchange.channel.answer(failureReply(frontEnd, exchange, failed));
 }
 
-/** The answer to a request that failed. A defect is logged, and shown to the caller only where the settings say so. */
-export function failureReply(frontEnd: FrontEnd, { id, method, encode }: Exchange, { intent, error, taskId }: Failed): Reply {
+/** The answer to a request that failed. A defect is logged; the caller sees its message only if PARLEY_SHOW_ERRORS allows it. */
+export function failureReply(frontEnd: FrontEnd, { id, method, encode }: Exchange, { intent, error, taskId }: Failure): Reply {
   const defectId = reportDefect(frontEnd, error, { method, ...(taskId !== undefined && { taskId }) });
   const shown = unmasked(error, { defectId, showErrors: frontEnd.services.settings.showErrors });
   return encode.failure({ id, ...(intent && { intent }), error: shown, defectId });

@@ -21,7 +21,7 @@ function subject() {
   };
   const changes = new Changes<string>({ store } as unknown as ConstructorParameters<typeof Changes>[0], callerNamed("ann"), {
     taskOf: (change) => (change.startsWith("t") ? change : undefined),
-    tell: (change, task) => void told.push(task ? `task ${task.id}` : change),
+    report: (change, task) => void told.push(task ? `task ${task.id}` : change),
     drained: () => reader.taken,
     failed: (error) => void failures.push(error),
   });

@@ -1,41 +1,41 @@
 /**
- * What has changed and was not told yet, for a stream that tells of changes until its client leaves. Front ends hold ten thousand of them, most
- * of the time in silence, so nothing waits: what runs, runs while there is something to tell.
+ * The changes that a stream has not reported yet. A front end holds ten thousand such streams, and most of them are silent, so no loop
+ * waits for changes: the loop runs only while there is something to report.
  *
- *   wake-up ─▶ add ─▶ tell: read a few, send, at the reader's pace ─▶ silence
+ *   wake-up ─▶ add ─▶ report: read a few tasks, send, at the client's pace ─▶ idle
  *
- * Adding twice is adding once: a task that changes ten times while the reader takes one message is read once, and what waits in memory never
- * grows beyond what is followed.
+ * Adding a change twice has the effect of adding it once. A task that changes ten times while the client reads one message is read once,
+ * and the set never holds more than the stream follows.
  */
 import { type Caller, findTask, type Services, type Task } from "@parley/core";
 
-/** Tasks that are read at once. All of them are held in memory until the client has read what is sent, and a task may ask a lot. */
-const READ_TOGETHER = 8;
+/** How many tasks are read at once. They stay in memory until the client has read their messages, and a task may have many asks. */
+const TASKS_AT_ONCE = 8;
 
-export interface TellChanges<Change> {
-  /** The id of the task that is read before the change is told; undefined for a change of something else. */
+export interface ChangeReporter<Change> {
+  /** The id of the task to read before the change is reported. Undefined if the change is not about a task. */
   taskOf(change: Change): string | undefined;
-  /** Called for one change after the other. `task` is undefined when it is gone. */
-  tell(change: Change, task: Task | undefined): void | Promise<void>;
-  /** Resolves when the reader has taken what was sent. */
+  /** Called for one change at a time. `task` is undefined if it no longer exists or cannot be read. */
+  report(change: Change, task: Task | undefined): void | Promise<void>;
+  /** Resolves once the client has read what was sent. */
   drained(): Promise<void>;
-  /** Called with what reading or telling threw. Nothing is told after that. */
+  /** Called if reading or reporting throws. Nothing is reported afterwards. */
   failed(error: unknown): void;
 }
 
 export class Changes<Change> {
   readonly #services: Pick<Services, "store">;
   readonly #caller: Caller;
-  readonly #telling: TellChanges<Change>;
+  readonly #reporter: ChangeReporter<Change>;
   readonly #waiting = new Set<Change>();
   #running = false;
   #stopped = false;
 
-  /** Tasks are told as `caller` may see them. */
-  constructor(services: Pick<Services, "store">, caller: Caller, telling: TellChanges<Change>) {
+  /** Tasks are read as `caller` may see them. */
+  constructor(services: Pick<Services, "store">, caller: Caller, reporter: ChangeReporter<Change>) {
     this.#services = services;
     this.#caller = caller;
-    this.#telling = telling;
+    this.#reporter = reporter;
   }
 
   add(change: Change): void {
@@ -50,7 +50,7 @@ export class Changes<Change> {
     return this.#stopped;
   }
 
-  /** Nothing is told from now on. */
+  /** Discards all changes. Nothing is reported from now on. */
   stop(): void {
     this.#stopped = true;
     this.#waiting.clear();
@@ -58,34 +58,34 @@ export class Changes<Change> {
 
   async #run(): Promise<void> {
     try {
-      while (this.#waiting.size > 0) await this.#tellSome();
+      while (this.#waiting.size > 0) await this.#reportSome();
     } catch (error) {
       this.stop();
-      this.#telling.failed(error);
+      this.#reporter.failed(error);
     } finally {
       this.#running = false;
     }
   }
 
-  async #tellSome(): Promise<void> {
+  async #reportSome(): Promise<void> {
     const taken: Change[] = [];
     for (const change of this.#waiting) {
       taken.push(change);
       this.#waiting.delete(change);
-      if (taken.length === READ_TOGETHER) break;
+      if (taken.length === TASKS_AT_ONCE) break;
     }
     const tasks = await Promise.all(
       taken.map(async (change) => {
-        const taskId = this.#telling.taskOf(change);
+        const taskId = this.#reporter.taskOf(change);
         const task = taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
-        // Nothing can be told of it; who asks for it gets the reason.
+        // A task whose content cannot be read is not reported. A client that asks for it gets the reason.
         return task?.unreadable ? undefined : task;
       }),
     );
     for (const [index, change] of taken.entries()) {
       if (this.#stopped) return;
-      await this.#telling.tell(change, tasks[index]);
-      await this.#telling.drained();
+      await this.#reporter.report(change, tasks[index]);
+      await this.#reporter.drained();
     }
   }
 }

@@ -1,14 +1,14 @@
 import { type Catalogue, ParleyError, resourceNotFound } from "@parley/core";
 import type { Complete } from "@parley/protocol";
 
-/** Nothing for an argument that has no completions. Throws PROMPT_NOT_FOUND and RESOURCE_NOT_FOUND for what is not served. */
+/** Completions of an argument, or none. Throws PROMPT_NOT_FOUND or RESOURCE_NOT_FOUND if the prompt or template is not served. */
 export async function completionsOf({ prompts, templates }: Catalogue, intent: Complete): Promise<readonly string[]> {
   const { of, argument, value, others } = intent;
   if (of.type === "prompt") {
     const prompt = prompts.get(of.name);
     if (!prompt) throw new ParleyError("PROMPT_NOT_FOUND", `no prompt ${JSON.stringify(of.name.slice(0, 100))}`);
-    const described = prompt.arguments.find(({ name }) => name === argument);
-    return (await described?.complete?.(value, others)) ?? [];
+    const definition = prompt.arguments.find(({ name }) => name === argument);
+    return (await definition?.complete?.(value, others)) ?? [];
   }
   const template = templates.find(({ uriTemplate }) => uriTemplate === of.uri);
   if (!template) throw resourceNotFound("no resource template of that uri", of.uri);

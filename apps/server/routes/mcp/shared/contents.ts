@@ -1,6 +1,6 @@
 import { type Catalogue, type ResourceContents, resourceNotFound } from "@parley/core";
 
-/** Of a resource of that uri, else of the first template that fits it. Throws RESOURCE_NOT_FOUND. */
+/** Reads the resource with that uri, otherwise the first template that matches it. Throws RESOURCE_NOT_FOUND. */
 export async function contentsOf({ resources, templates }: Catalogue, uri: string): Promise<readonly ResourceContents[]> {
   const resource = resources.get(uri);
   if (resource) return await resource.read();

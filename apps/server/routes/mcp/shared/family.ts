@@ -4,7 +4,7 @@ import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { StateKeys } from "../../../seals/state-keys.ts";
 import type { OutletOptions } from "../../../streams/outlet.ts";
 
-/** What a family of revisions is built from. */
+/** The parts from which a family is built. */
 export interface FamilyDeps {
   readonly frontEnd: FrontEnd;
   readonly facts: ServerFacts;
@@ -12,7 +12,9 @@ export interface FamilyDeps {
   readonly outletOptions: OutletOptions;
 }
 
-/** The revisions of one kind behind the endpoint. Each handler has answered, or answers on its own, when it resolves. */
+/**
+ * The handlers of one family of revisions. When a handler resolves, the request is answered, or its answer follows without further calls.
+ */
 export interface Family {
   post(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   get(request: FastifyRequest, reply: FastifyReply): Promise<void>;

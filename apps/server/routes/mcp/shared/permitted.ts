@@ -1,6 +1,6 @@
 /**
- * What is judged of a request before anything is done for it: its caller's scopes, then its rates. Both families ask here, for requests, responses,
- * notifications and streams alike. What the policy says about a task comes on top of it, in core.
+ * Checks a request before anything is done for it: first the caller's scopes, then its rates. Both families use this for requests,
+ * responses, notifications and streams alike. Core checks the policy of the task itself afterwards.
  */
 import { isCounted, ParleyError, RATED, type Rated } from "@parley/core";
 import { CREDENTIAL_ERRORS, errorMessage, INVALID_REQUEST, type RequestId } from "@parley/protocol";
@@ -10,28 +10,28 @@ import { requireScopes } from "../../../front-end/protected-resource.ts";
 import { sendJson } from "../../../streams/outlet.ts";
 import { rateOf } from "./rates.ts";
 import { scopesFor } from "./scopes.ts";
-import type { Wanted } from "./wanted.ts";
+import type { Action } from "./action.ts";
 
 interface Permit {
-  readonly wanted: readonly Wanted[];
-  /** Of the request, for its answer. Absent where there are several, or where there is no message. */
+  readonly actions: readonly Action[];
+  /** Id of the request, for the refusal. Absent for a batch, and if there is no message. */
   readonly id?: RequestId;
 }
 
 /**
- * False when the caller's scopes or its rates do not suffice for all of it, and the refusal was sent. Nothing of it may be done then. Throws
+ * Returns false, having sent the refusal, if the caller's scopes or rates do not cover all actions. None of them may be done then. Throws
  * UNAVAILABLE.
  */
 export async function permitted(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, permit: Permit): Promise<boolean> {
   return inScope(frontEnd, request, reply, permit) && (await withinRates(frontEnd, request, reply, permit));
 }
 
-function inScope(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { wanted, id }: Permit): boolean {
+function inScope(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { actions, id }: Permit): boolean {
   const { resource, log } = frontEnd;
   if (!resource) return true;
-  const needed = new Set(wanted.flatMap((each) => scopesFor(each, request.catalogue)));
+  const needed = new Set(actions.flatMap((action) => scopesFor(action, request.catalogue)));
   try {
-    requireScopes(request.caller, [...needed], described(wanted));
+    requireScopes(request.caller, [...needed], describeActions(actions));
     return true;
   } catch (error) {
     if (!(error instanceof ParleyError)) throw error;
@@ -44,9 +44,9 @@ function inScope(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyRepl
   }
 }
 
-async function withinRates(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { wanted, id }: Permit): Promise<boolean> {
+async function withinRates(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { actions, id }: Permit): Promise<boolean> {
   if (!isCounted(request.caller)) return true;
-  const counts = Map.groupBy(wanted, rateOf);
+  const counts = Map.groupBy(actions, rateOf);
   for (const rate of RATED) {
     const count = counts.get(rate)?.length ?? 0;
     if (count > 0 && !(await withinRate(frontEnd, request, reply, { rate, count, ...(id !== undefined && { id }) }))) return false;
@@ -59,7 +59,7 @@ interface WithinRate extends Pick<Permit, "id"> {
   readonly count: number;
 }
 
-/** False when the caller has done so much of that that it must wait, and the refusal was sent. Throws UNAVAILABLE. */
+/** Returns false, having sent the refusal, if the caller has used up its rate. Throws UNAVAILABLE. */
 export async function withinRate(
   { rates, log }: Pick<FrontEnd, "rates" | "log">,
   request: FastifyRequest,
@@ -80,7 +80,7 @@ export async function withinRate(
   }
 }
 
-function described([first, ...others]: readonly Wanted[]): string {
-  if (!first || others.length > 0) return "what the batch wants";
+function describeActions([first, ...others]: readonly Action[]): string {
+  if (!first || others.length > 0) return "the batch";
   return first.type === "callTool" ? `the tool ${first.name}` : first.type;
 }

@@ -1,9 +1,9 @@
-/** By what each request costs its caller is counted: one table for both families. How much there may be of each is a setting (docs/limits.md). */
+/** The rate against which each action counts: one table for both families. The rates themselves are settings (docs/limits.md). */
 import type { Rated } from "@parley/core";
-import type { Wanted } from "./wanted.ts";
+import type { Action } from "./action.ts";
 
-/** What is not named is free: it is answered from memory. */
-const RATED_AS: { readonly [Type in Wanted["type"]]?: Rated } = {
+/** Actions that are not listed are free, because they are answered from memory. */
+const RATES: { readonly [Type in Action["type"]]?: Rated } = {
   complete: "calls",
   readResource: "calls",
   callTool: "calls",
@@ -24,7 +24,7 @@ const RATED_AS: { readonly [Type in Wanted["type"]]?: Rated } = {
   reply: "answers",
 };
 
-/** Undefined for what is free. */
-export function rateOf(wanted: Wanted): Rated | undefined {
-  return wanted.type === "getTask" && (wanted.answers ?? []).length > 0 ? "answers" : RATED_AS[wanted.type];
+/** Undefined if the action is free. */
+export function rateOf(action: Action): Rated | undefined {
+  return action.type === "getTask" && (action.answers ?? []).length > 0 ? "answers" : RATES[action.type];
 }

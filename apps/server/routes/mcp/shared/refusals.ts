@@ -2,10 +2,10 @@ import { describeViolations, type ErrorCode, ParleyError, type Receipt } from "@
 import { CREDENTIAL_ERRORS, errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
 
 /**
- * Throws for answers that were not taken: INVALID_ANSWER with what is wrong with each, the ask's key first in its path; NOT_PERMITTED for those to
- * questions that are put to others. The rest was taken.
+ * Throws for answers that were refused: INVALID_ANSWER with all violations, whose paths begin with the ask's key; NOT_PERMITTED for answers
+ * to questions that others are asked. The remaining answers have been accepted.
  */
-export function refuse(receipts: ReadonlyMap<string, Receipt>): void {
+export function throwIfRefused(receipts: ReadonlyMap<string, Receipt>): void {
   const violations = [...receipts].flatMap(([key, receipt]) =>
     receipt.type === "invalid" ? receipt.violations.map(({ path, message }) => ({ path: `/${key}${path}`, message })) : [],
   );
@@ -17,8 +17,8 @@ export function notPermitted(): ParleyError {
   return new ParleyError("NOT_PERMITTED", "the question is for other people, who can answer it");
 }
 
-/** How errors travel that are no answer to a message. All others travel with 400: their senders have to send something else. */
-const SHOWN: { readonly [code in ErrorCode]?: { readonly code: number; readonly httpStatus: number } } = {
+/** JSON-RPC code and HTTP status of errors that do not answer a message. All others are INVALID_REQUEST with status 400. */
+const CODES: { readonly [code in ErrorCode]?: { readonly code: number; readonly httpStatus: number } } = {
   UNAVAILABLE: { code: INVALID_REQUEST, httpStatus: 503 },
   OVERLOADED: { code: INVALID_REQUEST, httpStatus: 503 },
   TOO_MANY_CALLS: { code: INVALID_REQUEST, httpStatus: 429 },
@@ -27,8 +27,10 @@ const SHOWN: { readonly [code in ErrorCode]?: { readonly code: number; readonly 
   ...CREDENTIAL_ERRORS,
 };
 
-/** The reply to what is no request with an id: an HTTP request that is refused before it is read, a response or notification of a session. */
+/**
+ * The reply if there is no request id to answer: to an HTTP request that is refused before it is read, or to a response or notification.
+ */
 export function refusalReply({ code: name, message, hint, violations }: ParleyError): Reply {
-  const { code, httpStatus } = SHOWN[name] ?? { code: INVALID_REQUEST, httpStatus: 400 };
+  const { code, httpStatus } = CODES[name] ?? { code: INVALID_REQUEST, httpStatus: 400 };
   return { httpStatus, message: errorMessage(undefined, { code, message, data: { code: name, hint, ...(violations && { violations }) } }) };
 }

@@ -1,17 +1,17 @@
 /**
- * Which scopes a caller needs for what it wants: one table for both families, looked at before any work is done. What the policy says about the
- * task itself comes on top of it.
+ * The scopes that a caller needs for each action: one table for both families, checked before any work is done. The policy of the task
+ * itself is checked afterwards.
  *
- * Lists, `initialize` and other requests about what is served need none: any caller may see it.
+ * Lists, `initialize` and other requests about the server need no scope: any caller may see what is served.
  */
 import { type Catalogue, SCOPES } from "@parley/core";
-import type { Wanted } from "./wanted.ts";
+import type { Action } from "./action.ts";
 
-type ScopesOf<Type extends Wanted["type"]> = readonly string[] | ((wanted: Extract<Wanted, { type: Type }>) => readonly string[]);
+type ScopesOf<Type extends Action["type"]> = readonly string[] | ((action: Extract<Action, { type: Type }>) => readonly string[]);
 
 const { call, read, answer } = SCOPES;
 
-const NEEDED: { readonly [Type in Wanted["type"]]: ScopesOf<Type> } = {
+const NEEDED: { readonly [Type in Action["type"]]: ScopesOf<Type> } = {
   discover: [],
   ping: [],
   setLogLevel: [],
@@ -23,8 +23,8 @@ const NEEDED: { readonly [Type in Wanted["type"]]: ScopesOf<Type> } = {
   readResource: [call],
   subscribe: [call],
   unsubscribe: [call],
-  callTool: (wanted) => (repliesIn(wanted) ? [call, answer] : [call]),
-  getPrompt: (wanted) => (repliesIn(wanted) ? [call, answer] : [call]),
+  callTool: (action) => (hasReplies(action) ? [call, answer] : [call]),
+  getPrompt: (action) => (hasReplies(action) ? [call, answer] : [call]),
   cancelTask: [call],
   cancelled: [call],
   resumeCall: [call],
@@ -42,15 +42,15 @@ const NEEDED: { readonly [Type in Wanted["type"]]: ScopesOf<Type> } = {
   reply: [answer],
 };
 
-function repliesIn({ replies = {} }: { readonly replies?: object }): boolean {
+function hasReplies({ replies = {} }: { readonly replies?: object }): boolean {
   return Object.keys(replies).length > 0;
 }
 
-/** With those that the tool itself declares. */
-export function scopesFor(wanted: Wanted, { tools }: Pick<Catalogue, "tools">): readonly string[] {
-  // TypeScript does not see that what is found by a type takes what is wanted of that type.
-  const needed = NEEDED[wanted.type] as ScopesOf<Wanted["type"]>;
-  const scopes = typeof needed === "function" ? (needed as (wanted: Wanted) => readonly string[])(wanted) : needed;
-  const declared = wanted.type === "callTool" ? tools.get(wanted.name)?.scopes : undefined;
+/** Includes the scopes that the tool itself declares. */
+export function scopesFor(action: Action, { tools }: Pick<Catalogue, "tools">): readonly string[] {
+  // TypeScript cannot correlate the entry that is found by a type with the action of that type.
+  const needed = NEEDED[action.type] as ScopesOf<Action["type"]>;
+  const scopes = typeof needed === "function" ? (needed as (action: Action) => readonly string[])(action) : needed;
+  const declared = action.type === "callTool" ? tools.get(action.name)?.scopes : undefined;
   return declared === undefined ? scopes : [...scopes, ...declared];
 }

@@ -1,4 +1,4 @@
-/** What is done alike in every revision: requests about what is served. */
+/** Requests about what the server offers, which every revision handles alike. */
 import { type Catalogue, ParleyError, type Prompt, type Tool } from "@parley/core";
 import type { Complete, List, ReadResource } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
@@ -6,7 +6,7 @@ import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { completionsOf } from "./completion.ts";
 import { contentsOf } from "./contents.ts";
 
-/** Handlers that both families have in their tables. */
+/** Handlers in the tables of both families. */
 export const SERVED = {
   listTools: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.toolList(catalogue, cursor),
   listPrompts: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.promptList(catalogue, cursor),

@@ -1,9 +1,9 @@
 /**
- * A call and its three ways to an answer.
+ * The three ways in which a call is answered:
  *
- *   with requestState ───────────────▶ resume      the retried call of an InputRequiredResult
- *   client and tool speak tasks ─────▶ hand out    a CreateTaskResult, at once or behind the tool's first question
- *   all others ──────────────────────▶ carry       a hidden task, waited for while the call is open
+ *   with requestState ───────────────▶ resume     the client retries after an InputRequiredResult
+ *   client and tool speak tasks ─────▶ hand out   a CreateTaskResult, at once or after the tool's first question
+ *   all others ──────────────────────▶ carry      a hidden task, for which the open call waits
  */
 import {
   createTask,
@@ -28,11 +28,11 @@ import { resumeCall } from "./resume-call.ts";
 
 export interface Chosen {
   readonly runnable: Runnable;
-  /** When the client gets a handle. */
+  /** When the client receives a task handle. */
   readonly asTask: "never" | "at once" | "after first question";
 }
 
-/** `choose` is called for new calls only: a retried call belongs to its task, even if its tool is no longer offered. */
+/** Calls `choose` only for a new call: a retried call belongs to its task, even if its tool is no longer offered. */
 export async function answerCall(
   route: StatelessRoute,
   called: Called,
@@ -40,15 +40,15 @@ export async function answerCall(
   choose: () => Chosen,
 ): Promise<Handled> {
   const { replies, requestState } = called.retry;
-  boundReplies(route, replies);
+  limitReplies(route, replies);
   if (requestState !== undefined) return await resumeCall(route, called, exchange, requestState);
   const { runnable, asTask } = choose();
   if (asTask === "never") return await carry(route, called, exchange, runnable);
-  const task = await createTask(route.services, runnable, { ...creation(called, exchange), hidden: false });
+  const task = await createTask(route.services, runnable, { ...createOptions(called, exchange), hidden: false });
   return asTask === "at once" ? exchange.encode.createTaskResult(task) : await handOutAsked(route, called, exchange, task);
 }
 
-/** Hands out the task with its first question, if one comes soon. */
+/** Hands out the task, with its first question if the tool asks one soon. */
 async function handOutAsked(route: StatelessRoute, called: Called, exchange: StatelessExchange, task: Task): Promise<object> {
   const { services, times } = route;
   const { encode, caller, client, channel } = exchange;
@@ -60,7 +60,7 @@ async function handOutAsked(route: StatelessRoute, called: Called, exchange: Sta
     signal: channel.closed,
   });
   const requests = settled.asks.map(({ request }) => request);
-  // A client that cannot be asked gets the task: its question may be answered elsewhere.
+  // A client that cannot be asked gets the task. Its question may be answered elsewhere.
   const asks = settled.asks.length > 0 && !requiredCapabilities(requests, client.capabilities);
   if (asks) return await askCaller(route, called, exchange, { task: settled, feedCursor: undefined });
   return encode.createTaskResult(settled);
@@ -68,38 +68,38 @@ async function handOutAsked(route: StatelessRoute, called: Called, exchange: Sta
 
 async function carry(route: StatelessRoute, called: Called, exchange: StatelessExchange, runnable: Runnable): Promise<Handled> {
   const { services } = route;
-  const create = creation(called, exchange);
+  const create = createOptions(called, exchange);
   const taskId = await newTaskId(services, create);
-  // Who calls with a key can call again with it, and finds the task.
+  // A client that calls with an idempotency key can repeat the call and finds the task again.
   const canComeBack = called.idempotencyKey !== undefined;
-  let before: Task | undefined;
-  // Watched before it is there: a task that ends before the first look is not missed, and needs no extra look.
+  let existing: Task | undefined;
+  // The watch begins before the task exists, so a task that ends at once is not missed, and no extra read is needed.
   const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
-    // The client may have left while this waited for Redis, and may have called again.
+    // The client may have disconnected while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);
     const task = await createTask(services, runnable, { ...create, hidden: true, taskId });
     if (task.id === taskId) return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack });
-    before = task;
+    existing = task;
     return undefined;
   });
-  return answered ?? (await join(route, called, exchange, before));
+  return answered ?? (await join(route, called, exchange, existing));
 }
 
-/** Answers a call that was made before, with the same key, by the task that it made then. */
-async function join(route: StatelessRoute, called: Called, exchange: StatelessExchange, before: Task | undefined): Promise<Handled> {
+/** Answers a repeated call with the task that the first call with the same idempotency key created. */
+async function join(route: StatelessRoute, called: Called, exchange: StatelessExchange, existing: Task | undefined): Promise<Handled> {
   const { services } = route;
   const { caller, door } = exchange;
-  if (!before) throw new Error("a call was answered by no task");
-  const { id: taskId } = before;
+  if (!existing) throw new Error("the call has no task");
+  const { id: taskId } = existing;
   return await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
     const task = await getOwnTask(services, { taskId, caller, door });
     return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack: true });
   });
 }
 
-function creation(called: Called, { caller, door, client }: StatelessExchange) {
+function createOptions(called: Called, { caller, door, client }: StatelessExchange) {
   const { replies } = called.retry;
-  // Replies without a requestState came with the call itself. They were parsed from JSON; each is judged when its ask is put.
+  // Replies without a requestState are early replies. They were parsed from JSON; each is validated when its ask is asked.
   return {
     caller,
     door,
@@ -110,7 +110,7 @@ function creation(called: Called, { caller, door, client }: StatelessExchange) {
   };
 }
 
-function boundReplies({ services }: StatelessRoute, replies: Called["retry"]["replies"]): void {
+function limitReplies({ services }: StatelessRoute, replies: Called["retry"]["replies"]): void {
   const count = Object.keys(replies ?? {}).length;
   const most = services.settings.repliesMax;
   if (count > most) throw new ParleyError("TOO_MANY_ANSWERS", `${count} answers in one request; the limit is ${most} (PARLEY_REPLIES_MAX)`);

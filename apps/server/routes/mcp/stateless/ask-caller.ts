@@ -3,7 +3,7 @@ import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
 import { bindingOf } from "./binding.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
-/** A state outlives the last deadline by this much: an answer given in the last second can still arrive, and the call continues. */
+/** How long a requestState outlives the last deadline, so that an answer that is given in the last second can still arrive. */
 const STATE_SLACK_MS = 60_000;
 
 interface AskCaller {
@@ -12,10 +12,10 @@ interface AskCaller {
 }
 
 /**
- * Puts the open asks of a task to the caller itself: an InputRequiredResult whose requestState leads the retried call back to the task.
+ * Asks the caller the open asks of a task: an InputRequiredResult whose requestState leads the retried call back to the task.
  *
- * Throws CAPABILITY_REQUIRED when the request declared too little to be asked; a hidden task is cancelled then, since nobody else can
- * answer it.
+ * Throws CAPABILITY_REQUIRED if the client did not declare the capabilities that the asks need. A hidden task is then cancelled, because only this
+ * client could answer it.
  */
 export async function askCaller(
   route: StatelessRoute,
@@ -53,8 +53,8 @@ export async function askCaller(
 }
 
 /**
- * Hands a waiting call over to another front end, or to a later time: an InputRequiredResult that asks nothing, whose requestState finds the task again. That
- * is what the specification has for a server that must shed load.
+ * Hands a waiting call over to another front end, or to a later time: an InputRequiredResult without questions, whose requestState finds the task
+ * again. The specification provides this for a server that sheds load.
  */
 export async function handOver(
   route: StatelessRoute,
@@ -63,7 +63,7 @@ export async function handOver(
   { task, feedCursor }: AskCaller,
 ): Promise<object> {
   const nowMs = route.services.clock.now();
-  // What others are asked may take them days.
+  // Other people may take days to answer.
   const deadlineMs = Math.max(nowMs, ...(task.asksOfOthers ?? []).map((ask) => ask.deadlineMs));
   const sealed = await route.states.seal({
     ...bindingOf(route.services, called, exchange.caller),

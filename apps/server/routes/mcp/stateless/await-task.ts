@@ -1,7 +1,7 @@
 /**
- * Waits for a task on behalf of a client that holds its call open, telling it on the way what it wanted to be told.
+ * Waits for a task on behalf of a client that keeps its call open, and sends the notifications that the client asked for.
  *
- * Ends when the task has finished or asks the caller something, when the client is gone, when the call takes too long, or when this front end ends.
+ * Ends when the task finishes or asks the caller, when the client disconnects, when the call takes too long, or when this front end shuts down.
  */
 import { cancelTask, findTask, isFinished, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
 import { resultOf } from "@parley/protocol";
@@ -17,7 +17,7 @@ export interface AwaitTask {
   readonly task: Task;
   readonly watch: TaskWatch;
   readonly feedCursor: string | undefined;
-  /** The client holds a requestState that leads back to the task. */
+  /** The client can find the task again, by a requestState or an idempotency key. */
   readonly canComeBack: boolean;
 }
 
@@ -26,13 +26,13 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const { task, watch, feedCursor, canComeBack } = request;
   const { services, times } = route;
   const { channel, caller, door } = exchange;
-  const teller = feedTeller(route, exchange, { taskId: task.id, cursor: feedCursor });
+  const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor });
   const ends = untilExpiry(route, exchange.caller);
   const done = new AbortController();
   let timedOut = false;
   channel.closed.addEventListener("abort", watch.wake);
   ends.ending.addEventListener("abort", watch.wake);
-  // One that was handed over may come back on the connection that it has, which is still served.
+  // A call that was handed over may come back here on its existing connection, which is still served.
   if (ends.ending.aborted) watch.wake();
   void services.clock.sleep(times.callTimeoutMs, done.signal).then(() => {
     timedOut = true;
@@ -46,28 +46,28 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     let seen = task;
     while (!needsCaller(seen)) {
       await watch.next();
-      // Closing a first call cancels its hidden task, on which no client has a handle. A retry has delivered answers, and may have been
-      // dropped by the network: its task continues, and the same retry sent again gets the result.
+      // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers and may
+      // have been dropped by the network: its task continues, and the same retry gets the result.
       if (channel.closed.aborted) {
         if (task.call.hidden && !canComeBack)
           await cancelTask(services, { taskId: task.id, caller, door, reason: "The client closed the call." });
         return abandon(exchange);
       }
       const now = await findTask(services, { taskId: task.id, caller });
-      // What was reported before the end is there by now: told first, since nothing may follow the answer.
-      await teller.tell();
+      // The feed is read after the task, so it contains everything that was reported before the task ended. Nothing may follow the answer.
+      await feed.report();
       if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       seen = readable(now);
       if (needsCaller(seen)) break;
       if (timedOut) {
-        // Others take their time: the call comes back for what became of it.
-        if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
+        // Other people are asked and may take days: the client comes back later.
+        if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, door, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.name} is not done after ${times.callTimeoutMs} ms`);
       }
-      if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: teller.cursor });
+      if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
     }
-    if (!isFinished(seen.status)) return await askCaller(route, called, exchange, { task: seen, feedCursor: teller.cursor });
+    if (!isFinished(seen.status)) return await askCaller(route, called, exchange, { task: seen, feedCursor: feed.cursor });
     return resultOf(seen, called.encodeResult);
   } finally {
     done.abort(OVER);
@@ -77,30 +77,30 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   }
 }
 
-/** Finished, or asking something that the caller may answer. What is asked of others goes its way without the caller. */
+/** Whether the task has finished or asks the caller. Asks to others do not concern the caller. */
 function needsCaller({ status, asks }: Task): boolean {
   return isFinished(status) || asks.length > 0;
 }
 
-interface FeedTeller {
-  /** Sends what the task reported since the last time, if this client wants to hear it. */
-  tell(): Promise<void>;
+interface FeedReporter {
+  /** Sends the feed items since the last call, if this client wants them. */
+  report(): Promise<void>;
   readonly cursor: string | undefined;
 }
 
-function feedTeller(
+function feedReporter(
   { services }: StatelessRoute,
   { wants, encode, channel }: StatelessExchange,
   from: { taskId: string; cursor: string | undefined },
-): FeedTeller {
+): FeedReporter {
   let { cursor } = from;
-  const wanted = channel.acceptsStream && (wants.progressToken !== undefined || wants.logLevel !== undefined);
+  const isWanted = channel.acceptsStream && (wants.progressToken !== undefined || wants.logLevel !== undefined);
   return {
     get cursor() {
       return cursor;
     },
-    async tell() {
-      if (!wanted) return;
+    async report() {
+      if (!isWanted) return;
       const first = await readFeedPage(services.store, from.taskId, cursor);
       for await (const page of feedPages(services.store, from.taskId, first)) {
         for (const item of page.items) {

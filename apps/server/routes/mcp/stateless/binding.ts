@@ -2,7 +2,7 @@ import { type Caller, canonicalJson, type Services } from "@parley/core";
 import type { Bound } from "../../../seals/request-state.ts";
 import type { Called } from "./stateless-route.ts";
 
-/** What a requestState is bound to: the same for a call and its retries, and for nothing else. */
+/** Binds a requestState to a call. The binding is the same for the call and its retries, and differs for any other call. */
 export function bindingOf({ digest }: Services, { kind, name, arguments: args }: Called, { principal }: Caller): Bound {
   return { principal, kind, name, argumentsDigest: digest(canonicalJson(args)) };
 }

@@ -4,7 +4,7 @@ import { toolOf } from "../shared/served.ts";
 import { answerCall } from "./answer-call.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
-/** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and what answering a call throws. */
+/** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and the errors of `answerCall`. */
 export async function callTool(route: StatelessRoute, intent: CallTool, exchange: StatelessExchange): Promise<Handled> {
   const { name, arguments: args, idempotencyKey } = intent;
   const called: Called = {

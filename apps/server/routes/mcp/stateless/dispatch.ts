@@ -8,9 +8,8 @@ import { listen } from "./listen.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 import { cancelTask, getTask, updateTask } from "./tasks.ts";
 
-type Handler<Wanted> = (route: StatelessRoute, intent: Wanted, exchange: StatelessExchange) => Handled | Promise<Handled>;
+type Handler<OneIntent> = (route: StatelessRoute, intent: OneIntent, exchange: StatelessExchange) => Handled | Promise<Handled>;
 
-/** What is done about each intent. */
 const HANDLERS: { readonly [Type in StatelessIntent["type"]]: Handler<IntentOf<StatelessIntent, Type>> } = {
   ...SERVED,
   discover: (_route, _intent, { encode, catalogue }) => encode.discover(catalogue),
@@ -23,7 +22,7 @@ const HANDLERS: { readonly [Type in StatelessIntent["type"]]: Handler<IntentOf<S
 };
 
 export function dispatch(route: StatelessRoute, intent: StatelessIntent, exchange: StatelessExchange): Handled | Promise<Handled> {
-  // TypeScript does not see that the handler found by a type takes the intent of that type.
+  // TypeScript cannot correlate the handler that is found by a type with the intent of that type.
   const handle = HANDLERS[intent.type] as Handler<StatelessIntent>;
   return handle(route, intent, exchange);
 }

@@ -1,6 +1,6 @@
 /**
- * The MCP endpoint for revisions without sessions: one request = one parse, one decoding, one dispatch, one encoding. Everything about MCP is
- * packages/protocol's and the handlers'; this file only moves messages between them and HTTP.
+ * The MCP endpoint for revisions without sessions. Each request is parsed, decoded, dispatched and encoded once. `packages/protocol` and the
+ * handlers know MCP; this file only moves messages between them and HTTP.
  *
  * Source: specification 2026-07-28, basic/transports/streamable-http.
  */
@@ -23,16 +23,16 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     const { headers, body, caller, catalogue } = request;
     const dialect = statelessDialect({ headers, body });
     const encode = dialect && encoders.get(dialect.version);
-    if (!encode) throw new Error("the request is of no revision without sessions");
+    if (!encode) throw new Error("the request does not belong to a revision without sessions");
     const message = dialect.decode({ headers, body, tool: (name) => catalogue.tools.get(name) });
     if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
     request.rpcMethod = message.method;
-    // What it said is decoded, and a stream may be open for days.
+    // The body is decoded, and a stream may stay open for days: free its memory.
     request.body = undefined;
     if (message.type === "notification") return void reply.code(202).send();
 
     const { id, method, intent, client, wants } = message;
-    if (!(await permitted(frontEnd, request, reply, { wanted: [intent], id }))) return;
+    if (!(await permitted(frontEnd, request, reply, { actions: [intent], id }))) return;
     const channel = new Outlet(request, reply, outletOptions);
     const exchange: StatelessExchange = {
       id,
@@ -48,7 +48,7 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }
 
-  /** Without sessions there is nothing to get and nothing to end. */
+  /** Without sessions, there is no stream to open with GET and no session to end with DELETE. */
   async function refuse(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
     void reply.header("allow", "POST, OPTIONS");
     sendJson(reply, 405, invalidRequest("this endpoint accepts only POST").message);

@@ -4,7 +4,7 @@ import { promptOf } from "../shared/served.ts";
 import { answerCall } from "./answer-call.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
-/** prompts/get: never a task, in this family. Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, and what answering a call throws. */
+/** prompts/get, which never returns a task in this family. Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, and the errors of `answerCall`. */
 export async function getPrompt(route: StatelessRoute, intent: GetPrompt, exchange: StatelessExchange): Promise<Handled> {
   const { name, arguments: args } = intent;
   const called: Called = { kind: "prompt", name, arguments: { ...args }, retry: intent, encodeResult: exchange.encode.promptResult };

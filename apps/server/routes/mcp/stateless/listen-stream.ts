@@ -1,13 +1,13 @@
 /**
- * An open stream of subscriptions/listen: pushes every state of the tasks that it follows, and says which lists and resources have changed.
- * It is an object that is told what has changed, not a function that waits, since front ends hold ten thousand of them.
+ * An open stream of subscriptions/listen: sends the state of the followed tasks whenever they change, and reports changed lists and resources.
+ * It is an object with callbacks rather than a loop that waits, because a front end holds ten thousand of them.
  */
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { answerFailure } from "../shared/answer.ts";
-import { Changes, type TellChanges } from "../shared/changes.ts";
+import { type ChangeReporter, Changes } from "../shared/changes.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 type Followed = FollowedTask | Announcement;
@@ -20,18 +20,18 @@ interface FollowedTask {
   unwatch?: () => void;
 }
 
-/** Follows what was agreed until the client leaves, its token expires, or this front end closes. */
+/** Follows what was agreed until the client disconnects, its token expires, or this front end closes. */
 export async function openListenStream(route: StatelessRoute, exchange: StatelessExchange, agreed: Filter): Promise<void> {
   const stream = new ListenStream(route, exchange, agreed);
   await stream.open(agreed);
 }
 
-class ListenStream implements TellChanges<Followed> {
+class ListenStream implements ChangeReporter<Followed> {
   readonly #route: StatelessRoute;
   readonly #exchange: StatelessExchange;
-  /** Tasks that may change yet. */
+  /** Tasks that may still change. */
   readonly #tasks = new Set<FollowedTask>();
-  /** What else is followed. */
+  /** The lists and resources that are followed. */
   readonly #announced: readonly Announcement[];
   readonly #changes: Changes<Followed>;
 
@@ -52,7 +52,7 @@ class ListenStream implements TellChanges<Followed> {
     const { closing, release } = untilExpiry(this.#route, this.#exchange.caller);
     const end = () => this.#end();
     closing.addEventListener("abort", end);
-    const unfollow = this.#announced.length > 0 ? announcements.onAnnouncement((each) => this.#hear(each)) : undefined;
+    const unfollow = this.#announced.length > 0 ? announcements.onAnnouncement((each) => this.#receive(each)) : undefined;
     this.#exchange.channel.onClose(() => {
       this.#changes.stop();
       closing.removeEventListener("abort", end);
@@ -69,7 +69,7 @@ class ListenStream implements TellChanges<Followed> {
     this.#tasks.add(task);
     task.unwatch = await this.#route.services.wakeUps.watch(taskId, () => this.#changes.add(task));
     if (this.#changes.stopped) this.#leave(task);
-    // What happened before its watch began is told too.
+    // Reports what changed before the watch began.
     else this.#changes.add(task);
   }
 
@@ -78,7 +78,7 @@ class ListenStream implements TellChanges<Followed> {
     this.#tasks.delete(task);
   }
 
-  #hear(announcement: Announcement): void {
+  #receive(announcement: Announcement): void {
     const followed = this.#announced.find((each) => isSame(each, announcement));
     if (followed) this.#changes.add(followed);
   }
@@ -87,9 +87,9 @@ class ListenStream implements TellChanges<Followed> {
     return followed.type === "task" ? followed.taskId : undefined;
   }
 
-  tell(followed: Followed, task: Task | undefined): void {
-    if (followed.type === "task") this.#tellTask(followed, task);
-    else this.#tellAnnounced(followed);
+  report(followed: Followed, task: Task | undefined): void {
+    if (followed.type === "task") this.#reportTask(followed, task);
+    else this.#reportAnnounced(followed);
   }
 
   drained(): Promise<void> {
@@ -101,22 +101,22 @@ class ListenStream implements TellChanges<Followed> {
     answerFailure(this.#route, this.#exchange, { error });
   }
 
-  #tellTask(followed: FollowedTask, task: Task | undefined): void {
+  #reportTask(followed: FollowedTask, task: Task | undefined): void {
     if (task && task.revision > followed.revision) {
       followed.revision = task.revision;
       const { id, client, encode, channel } = this.#exchange;
       channel.send(encode.taskNotification(task, { subscriptionId: id, capabilities: client.capabilities }));
     }
-    // A finished task never changes again (I1); one that is gone never comes back.
+    // A finished task never changes again (I1), and a deleted task never comes back.
     if (!task || isFinished(task.status)) this.#leave(followed);
   }
 
-  #tellAnnounced(announced: Announcement): void {
+  #reportAnnounced(announced: Announcement): void {
     const { id, encode, channel } = this.#exchange;
     channel.send(encode.changed(announced, id));
   }
 
-  /** With its result, since this front end closes. */
+  /** Ends the stream with its result. */
   #end(): void {
     if (this.#changes.stopped) return;
     this.#changes.stop();

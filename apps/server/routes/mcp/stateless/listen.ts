@@ -1,5 +1,5 @@
 /**
- * subscriptions/listen: a stream that says which of the caller's tasks, lists and resources have changed, until either side ends it.
+ * subscriptions/listen: a stream that reports changes of the caller's tasks, of lists and of resources until either side ends it.
  *
  * Source: specification 2026-07-28, basic/patterns/subscriptions, and the Tasks extension, "Notifications".
  */
@@ -29,7 +29,7 @@ function atMost(limit: number, followed: readonly string[], what: string, settin
     throw new ParleyError("TOO_MANY_SUBSCRIPTIONS", `${followed.length} ${what}; the limit is ${limit} (${setting})`);
 }
 
-/** Leaves out the tasks that are not the caller's: nobody learns whether they exist. */
+/** Leaves out tasks that do not belong to the caller, so that the response does not reveal whether they exist. */
 async function agree({ services }: StatelessRoute, intent: Listen, { caller }: StatelessExchange): Promise<Filter> {
   const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = intent;
   const tasks = await services.store.summaries(intent.taskIds);

@@ -3,19 +3,19 @@ import { invalidState, type RequestState } from "../../../seals/request-state.ts
 import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
-import { refuse } from "../shared/refusals.ts";
+import { throwIfRefused } from "../shared/refusals.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
 import { bindingOf } from "./binding.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /**
- * The second half of a call that was answered with input_required: delivers its answers and waits on.
+ * Continues a call that was answered with input_required: delivers the answers and waits again.
  *
- * The same retry sent twice (a network that failed) finds its answers recorded and gets the state of now. Content that does not fit its
- * form gets the question again, with what was wrong in its message: clients that fulfil input_required by themselves hand it to the
- * person, where an error would end their call. Throws REQUEST_STATE_INVALID for a state that does not open or whose questions were
- * answered differently before, INVALID_ANSWER for what is no answer at all.
+ * If the same retry arrives twice, as after a network failure, its answers are already recorded and it gets the current state. Content that does
+ * not fit the form gets the question again, with the violations in its message: clients that handle input_required show it to the person, whereas
+ * an error would end their call. Throws REQUEST_STATE_INVALID for a state that cannot be opened or whose questions were answered differently
+ * before, and INVALID_ANSWER for a reply that is not an answer at all.
  */
 export async function resumeCall(
   route: StatelessRoute,
@@ -37,7 +37,7 @@ export async function resumeCall(
   });
 }
 
-/** The task as it is after the answers. */
+/** Delivers the answers and returns the task as it is afterwards. */
 async function deliver(
   { services }: StatelessRoute,
   called: Called,
@@ -45,7 +45,7 @@ async function deliver(
   { taskId, asked, deadlineMs }: RequestState,
 ): Promise<Task> {
   const given = called.retry.replies ?? {};
-  // Only what went out with this state is answered by it; other keys are ignored, as the specification says.
+  // A state answers only the asks that it was sent with. The specification requires other keys to be ignored.
   const replies = Object.fromEntries(asked.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
   const answered = await answerTask(services, { taskId, caller, door, replies, countRefusals: true }).catch((error: unknown) => {
     throw error instanceof ParleyError && error.code === "TASK_NOT_FOUND"
@@ -53,8 +53,8 @@ async function deliver(
       : error;
   });
   const receipts = [...answered.receipts.values()];
-  if (receipts.some(isMalformed)) refuse(answered.receipts);
-  // If the question has timed out meanwhile, the late answer is nobody's fault: the call continues without it.
+  if (receipts.some(isMalformed)) throwIfRefused(answered.receipts);
+  // If the question has timed out, a late answer is not an error: the call continues without it.
   if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
     throw invalidState("its questions were already answered differently");
   }
@@ -63,7 +63,7 @@ async function deliver(
   return readable(task);
 }
 
-/** What is wrong is not the content of a form but the shape of the answer. */
+/** Whether the answer itself is malformed, not just the content of its form. */
 function isMalformed(receipt: Receipt): boolean {
   return receipt.type === "invalid" && receipt.violations.some(({ path }) => !path.startsWith("/content"));
 }

@@ -6,18 +6,18 @@ import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { RequestStates } from "../../../seals/request-state.ts";
 import type { Outlet } from "../../../streams/outlet.ts";
 
-/** What the handlers of revisions without sessions work with; one per process. */
+/** Everything that the handlers of revisions without sessions share. One per process. */
 export interface StatelessRoute extends FrontEnd {
   readonly states: RequestStates;
 }
 
-/** One request of a revision without sessions: it says everything about its client itself. */
+/** One request of a revision without sessions. It carries everything that is known about its client. */
 export interface StatelessExchange extends Exchange<StatelessEncoder> {
   readonly client: ClientFacts;
   readonly channel: Outlet;
 }
 
-/** A tools/call or prompts/get, as the three ways of answering it see it. */
+/** A tools/call or prompts/get. */
 export interface Called extends Pick<Runnable, "kind" | "name"> {
   readonly arguments: JsonObject;
   readonly retry: Retry;

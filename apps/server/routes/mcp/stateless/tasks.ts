@@ -1,6 +1,6 @@
 import { answerTask, cancelTask as cancel, getSettledTask, noteShown } from "@parley/core";
 import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
-import { refuse } from "../shared/refusals.ts";
+import { throwIfRefused } from "../shared/refusals.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** tasks/get. Throws TASK_NOT_FOUND. */
@@ -12,8 +12,8 @@ export async function getTask({ services }: StatelessRoute, { taskId }: GetTask,
 }
 
 /**
- * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification says; `_meta` tells which is which. Throws INVALID_ANSWER for those that do
- * not fit their ask, after the others were taken; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
+ * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification requires; the receipts in `_meta` distinguish them.
+ * Throws INVALID_ANSWER for answers that do not fit their ask, after the others were accepted; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
  */
 export async function updateTask(
   { services }: StatelessRoute,
@@ -21,11 +21,11 @@ export async function updateTask(
   { caller, door, encode }: StatelessExchange,
 ): Promise<object> {
   const { receipts } = await answerTask(services, { taskId, caller, door, replies });
-  refuse(receipts);
+  throwIfRefused(receipts);
   return encode.acknowledgement(receipts);
 }
 
-/** tasks/cancel: the same acknowledgement for a task that had ended. Throws TASK_NOT_FOUND. */
+/** tasks/cancel: a task that has already ended gets the same acknowledgement. Throws TASK_NOT_FOUND. */
 export async function cancelTask(
   { services }: StatelessRoute,
   { taskId }: CancelTask,
