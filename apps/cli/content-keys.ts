@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
-import { connectRedis, type ContentKeys, redisSettings, toRedisSettings } from "@parley/redis";
+import { connectRedis, type ContentKeys, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
 
@@ -33,9 +33,11 @@ export async function rotate({ dataKeys, json }: Output & { readonly dataKeys: b
 }
 
 export async function eraseTenant(tenant: string, { json }: Output): Promise<void> {
-  await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys) => {
+  await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys, redis) => {
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
+    // They no longer open. This removes what is legible of them, too.
+    await redis.keptGrants.revoke({ tenant });
     if (erased.keys === 0) {
       process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: it has no sealed content, or was erased before\n`);
       if (json) printJson({ tenant, keys: 0, waiting: 0 });
@@ -47,12 +49,12 @@ export async function eraseTenant(tenant: string, { json }: Output): Promise<voi
   });
 }
 
-async function withKeys(noted: AuditFact, work: (keys: ContentKeys) => Promise<void>): Promise<void> {
+async function withKeys(noted: AuditFact, work: (keys: ContentKeys, redis: RedisBackend) => Promise<void>): Promise<void> {
   const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
   const redis = await connectRedis(settings, { log: onStderr });
   try {
     if (!redis.content.keys) throw new Error("no content keys: set PARLEY_CONTENT_KEYS or PARLEY_CONTENT_RING as for the front ends");
-    await work(redis.content.keys);
+    await work(redis.content.keys, redis);
     if (settings.audit) await redis.audit.note(noted);
   } finally {
     await redis.close();

@@ -8,6 +8,7 @@ import { addCompletion } from "./commands/completion.ts";
 import { addContent } from "./commands/content.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addGrants } from "./commands/grants.ts";
 import { addInstall } from "./commands/install.ts";
 import { addStart } from "./commands/start.ts";
 import { addKeys } from "./commands/keys.ts";
@@ -38,6 +39,7 @@ const COMMANDS = [
   addAudit,
   addContent,
   addKeys,
+  addGrants,
   addUpstreams,
   addDoctor,
   addCompletion,

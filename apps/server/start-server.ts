@@ -57,6 +57,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
   try {
     const { store, queue, wakeUps, ids, sessions } = redis;
     const files = await fileStore(config.files, config.redis.prefix);
+    const secrets = await agreedSecrets(config.secrets, redis.secret);
     const services: Services = {
       store: telemetry.watchStore(store),
       queue,
@@ -69,12 +70,12 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       log,
       settings: config.core,
       claims: redis.claims,
+      ...(config.oauth.length > 0 && { grants: redis.keptGrants.sealedBy(depositSeal(secrets)) }),
       ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;
-    const secrets = await agreedSecrets(config.secrets, redis.secret);
     const keys = stateKeys(secrets);
     const verified =
       identity && createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys });

@@ -77,7 +77,10 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     ...(files && { files }),
     deposits: createDeposits(redis.store, depositSeal(secrets)),
     claims: redis.claims,
-    ...(config.oauth.length > 0 && { oauth: createOauthProviders(config.oauth, redis.now) }),
+    ...(config.oauth.length > 0 && {
+      oauth: createOauthProviders(config.oauth, redis.now),
+      grants: redis.keptGrants.sealedBy(depositSeal(secrets)),
+    }),
     eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
   };
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();

@@ -13,9 +13,10 @@ import type { Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 export interface AuditFact {
   /**
    * `refuse`: an invalid reply. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
-   * content or of machines. `export`: an operator exported tasks.
+   * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
+   * task, or removed.
    */
-  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export";
+  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export" | "grant";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;
@@ -33,6 +34,8 @@ export interface AuditFact {
   readonly did?: string;
   /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;
+  /** What a grant allows. */
+  readonly grant?: { readonly upstream: string; readonly provider: string; readonly scopes: readonly string[] };
   /** The result, if no change of the store determines it. */
   readonly verdict?: string;
   /** Digest of the called tool and its arguments. The facts of a call and of the answers to its asks have the same. */

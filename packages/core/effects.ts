@@ -63,6 +63,8 @@ export interface Effects {
    * Decided once for each name and recorded.
    */
   patched(name: string): boolean;
+  /** Whether the task took the new code path earlier. Records nothing, so that older code can run a task that did not. */
+  tookPatch(name: string): boolean;
   /** Declares that the old code path of that change is gone: a task that took it diverges. Records nothing. */
   deprecatePatch(name: string): void;
 
@@ -85,6 +87,12 @@ export interface Effects {
    */
   readonly accessToken: ((key: string, refused?: string) => Promise<string>) | undefined;
 
+  /**
+   * Grants of the task's owner that outlive their task. Undefined for an anonymous owner, and if the deployment keeps
+   * no grants.
+   */
+  readonly kept: KeptAccess | undefined;
+
   /** A file that was uploaded on a page of this task. Rejects with FILE_GONE. Undefined where the deployment keeps none. */
   readonly openFile: ((id: string) => Promise<ReadableStream<Uint8Array>>) | undefined;
 
@@ -98,6 +106,16 @@ export interface Effects {
   /** Text for the model while the task waits. */
   immediateResponse(text: string): void;
   announce(announcement: Announcement): void;
+}
+
+/** For steps. `grant` is the id of GrantRef; `ttlMs` is how long the grant is kept after this use. */
+export interface KeptAccess {
+  /** The id of the current consent. Undefined if there is none, or if it is `not`. */
+  find(grant: string, use: { readonly ttlMs: number; readonly not?: string | undefined }): Promise<string | undefined>;
+  /** Like accessToken. Throws GRANT_EXPIRED also if the grant is no longer kept. */
+  token(grant: string, use: { readonly ttlMs: number; readonly refused?: string | undefined }): Promise<string>;
+  /** Removes the consent, because the upstream refuses its tokens. */
+  refuse(grant: string, consent: string): Promise<void>;
 }
 
 /** What became of an ask; with everybody who had accepted by then, where several must. */

@@ -11,6 +11,7 @@ export * from "./slots.ts";
 export * from "./session.ts";
 export * from "./files.ts";
 export * from "./granted-tokens.ts";
+export * from "./kept-grants.ts";
 export * from "./summary.ts";
 export * from "./outcome.ts";
 export * from "./errors.ts";

@@ -108,6 +108,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           startChild: async (call) => void open.set(call.key, call),
           openFile: undefined,
           accessToken: undefined,
+          kept: undefined,
           deposit: async (key) => `the deposit of ${key}`,
           stepFailed: (failure) => void failures.push(failure),
           digest: sha256Digest,

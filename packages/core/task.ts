@@ -354,14 +354,25 @@ export type Page =
   | ({ readonly kind: "files" } & FilesWanted)
   /**
    * Consent at an OAuth provider, so that the tool can act in the person's name. The answer holds the granted scopes,
-   * the deposit the tokens.
+   * the deposit the tokens. With `keep`, the tokens are kept for later tasks of the same owner instead of deposited, and
+   * the answer holds the id of the consent.
    */
-  | { readonly kind: "oauth"; readonly provider: string; readonly scopes: readonly string[] }
+  | { readonly kind: "oauth"; readonly provider: string; readonly scopes: readonly string[]; readonly keep?: GrantKeeping }
   /**
    * A page elsewhere, from which the person returns to Parley. `returnTo` names the parameter of the page's URL that
    * carries the way back. The answer holds the `query` with which the person returned.
    */
   | { readonly kind: "visit"; readonly url: string; readonly returnTo: string };
+
+/** How a grant is kept for later tasks. */
+export interface GrantKeeping {
+  /** The id of GrantRef. */
+  readonly id: string;
+  /** The upstream's name. */
+  readonly upstream: string;
+  /** How long the grant is kept after each use. */
+  readonly ttlMs: number;
+}
 
 /** What happens at an ask's deadline: a decline or cancel, an accepted default, or the failure of the task. */
 export type TimeoutPolicy = "cancel" | "decline" | "fail" | { readonly default: JsonObject };

@@ -153,7 +153,8 @@ async function leadCall(
     return one;
   }
 
-  const access = upstream.oauth && createAccess(effects, { oauth: upstream.oauth, what: about(upstream, { kind, listed }), timeoutMs });
+  const access =
+    upstream.oauth && createAccess(effects, { upstream, oauth: upstream.oauth, what: about(upstream, { kind, listed }), timeoutMs });
   await access?.ask();
 
   let rounds = 0;
@@ -222,7 +223,13 @@ async function leadCall(
       return await lead(name);
     };
 
-    let event = await lead("call");
+    const first = await leadOnce("call");
+    if (first.type === "expired") {
+      await access?.ask();
+      // No call was made. Another worker may run the task by now, and the permit is of no use to it.
+      continue;
+    }
+    let event = first;
     while (event.type === "asked") {
       const { questions } = event;
       const isOnly = questions.length === 1;

@@ -77,6 +77,15 @@ describe("access in the caller's name", () => {
     ]);
     expect(problems([{ ...CRM, oauth: { provider: "crm", scopes: [] } }], {}, providers)).toHaveLength(1);
   });
+
+  test("is kept for one task, or for a minute to a year behind its last use", () => {
+    const kept = (keep?: unknown) => parse([{ ...CRM, oauth: { ...oauth, keep } }])[0]?.oauth?.keepMs;
+    expect([undefined, "task", "1m", "90d", "366d"].map(kept)).toEqual([undefined, undefined, 60_000, 7_776_000_000, 31_622_400_000]);
+    for (const keep of ["59s", "367d", "0d", "forever", 90])
+      expect(problems([{ ...CRM, oauth: { ...oauth, keep } }])).toEqual([
+        'upstreams[0].oauth.keep: must be "task", or a duration from 1m to 366d',
+      ]);
+  });
 });
 
 test("the file may be in YAML, whose mistakes are named by their line and not quoted", () => {

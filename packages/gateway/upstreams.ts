@@ -10,7 +10,7 @@
  */
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { type Duration, parseDuration } from "@parley/core";
+import { type Duration, GRANT_KEPT_MAX_MS, parseDuration } from "@parley/core";
 import { parse as parseYaml, type YAMLParseError } from "yaml";
 import { z } from "zod";
 
@@ -53,6 +53,8 @@ export interface UpstreamOauth {
   readonly provider: string;
   /** Sorted, each once: the digest of the question is taken from them. */
   readonly scopes: readonly string[];
+  /** How long after each use a grant is kept for later tasks of the same principal. Undefined: it ends with its task. */
+  readonly keepMs?: number;
 }
 
 export interface ByCommand {
@@ -89,6 +91,16 @@ const duration = z.string().transform((text, context) => {
   }
   return z.NEVER;
 });
+const KEEP_MIN_MS = 60_000;
+const KEEP = 'must be "task", or a duration from 1m to 366d';
+/** Undefined for a grant that ends with its task. */
+const keep = z.string({ error: KEEP }).transform((text, context) => {
+  if (text === "task") return undefined;
+  const { data: ms } = duration.safeParse(text);
+  if (ms !== undefined && ms >= KEEP_MIN_MS && ms <= GRANT_KEPT_MAX_MS) return ms;
+  context.addIssue({ code: "custom", message: KEEP });
+  return z.NEVER;
+});
 const values = z.record(z.string().min(1).max(200), z.string().max(8_192));
 const patterns = z
   .array(z.string().regex(/^[A-Za-z0-9_./-]*\*?$/, "must be a tool's name, or the beginning of names followed by *"))
@@ -107,7 +119,13 @@ const entry = z.strictObject({
   include: patterns.optional(),
   exclude: patterns.optional(),
   repeatable: z.union([z.boolean(), patterns]).optional(),
-  oauth: z.strictObject({ provider: z.string().min(1).max(32), scopes: z.array(z.string().min(1).max(256)).min(1).max(100) }).optional(),
+  oauth: z
+    .strictObject({
+      provider: z.string().min(1).max(32),
+      scopes: z.array(z.string().min(1).max(256)).min(1).max(100),
+      keep: keep.optional(),
+    })
+    .optional(),
   revisions: z.enum(["auto", "sessions", "newest"]).default("auto"),
   reuseSessions: z.boolean().default(false),
   connectTimeout: duration.prefault("10s"),
@@ -229,7 +247,7 @@ function oauthOf({ oauth, command, reuseSessions }: z.output<typeof entry>, { sa
   if (!oauth) return undefined;
   if (command !== undefined) say("oauth", "goes with `url`: a command has no Authorization header");
   if (reuseSessions) say("reuseSessions", "does not go with `oauth`: a session would outlive the token that it was opened with");
-  const { provider, scopes } = oauth;
+  const { provider, scopes, keep: keepMs } = oauth;
   const allowed = providers && Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   if (providers && !allowed) {
     const names = Object.keys(providers).join(", ") || "none";
@@ -238,7 +256,7 @@ function oauthOf({ oauth, command, reuseSessions }: z.output<typeof entry>, { sa
   const refused = allowed && scopes.find((scope) => !allowed.includes(scope));
   if (refused !== undefined)
     say("oauth.scopes", `${refused} is not among the scopes of ${provider} in PARLEY_OAUTH: ${allowed?.join(", ")}`);
-  return { provider, scopes: [...new Set(scopes)].toSorted() };
+  return { provider, scopes: [...new Set(scopes)].toSorted(), ...(keepMs !== undefined && { keepMs }) };
 }
 
 /** It never repeats the address, which may hold a key. */

@@ -1,6 +1,7 @@
 import {
   type Claims,
   type Ids,
+  type KeptGrants,
   type Log,
   LONGEST_TIMER_MS,
   type Rates,
@@ -25,6 +26,7 @@ import { openContent, ringOf, type StoredContent } from "./content/open-content.
 import { classicSubscriber, createRedisWakeUps } from "./wake-ups.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./ids.ts";
+import { createGrantRegister, type GrantRegister, type GrantSeal } from "./kept-grants.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { createLiveWorkers } from "./live-workers.ts";
 import { createRedisQueue } from "./queue.ts";
@@ -66,6 +68,8 @@ export interface RedisBackend {
   readonly censuses: Censuses;
   /** Limits of tools. */
   readonly slots: Slots;
+  /** Grants for later tasks. Front ends and workers need the seal, operators do not. */
+  readonly keptGrants: GrantRegister & { sealedBy(seal: GrantSeal): KeptGrants };
   /** The versions of tools that workers serve. */
   readonly serving: ServingRegistry;
   /** Unfinished tasks of a partition, in batches and in no order; a task may appear twice. */
@@ -144,6 +148,9 @@ export async function connectRedis(
   const consumers = new Set<Consumer>();
   let workers: Redis | undefined;
 
+  const ids = createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) });
+  const audit = createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log });
+
   return {
     store: createRedisStore({
       redis,
@@ -162,9 +169,9 @@ export async function connectRedis(
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
     wakeUps,
     sessions: createRedisSessions({ redis, wakeUps, keys, sharded }),
-    ids: createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) }),
+    ids,
     content,
-    audit: createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log }),
+    audit,
     apiKeys: createApiKeys({ redis, keys, acknowledge }),
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
@@ -173,6 +180,17 @@ export async function connectRedis(
     gateway: createGatewayShare({ redis, wakeUps, keys, now: clock.now }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     slots: createSlots({ redis, keys }),
+    keptGrants: createGrantRegister({
+      redis,
+      keys,
+      partitions: settings.partitions,
+      codec: content.codec,
+      ids,
+      acknowledge,
+      audit: settings.audit ? audit : undefined,
+      log,
+      now: clock.now,
+    }),
     serving: createServing({ redis, keys, now: clock.now }),
     waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
     async consumeRuns(request) {

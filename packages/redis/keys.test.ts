@@ -19,6 +19,7 @@ describe("keys", () => {
     expect(keys.once(12, "digest")).toBe("parley:{p12}:once:digest");
     expect(keys.owner(12, "ada")).toBe(`parley:{p12}:owner:${ADA}`);
     expect(keys.queuePrefix(12)).toBe("parley:{p12}");
+    expect(keys.granted(12)).toBe("parley:{p12}:granted");
     expect(keys.lane(12, "w")).toBe("parley:{p12}:lane:w");
   });
 
@@ -32,6 +33,7 @@ describe("keys", () => {
   test("with a tag of their own hide what they are of", () => {
     expect(keys.claim("ada")).toBe(`parley:claim:{${ADA}}`);
     expect(keys.rate("ada")).toBe(`parley:rate:{${ADA}}`);
+    expect([keys.grants(ADA), keys.grant(ADA, "id")]).toEqual([`parley:grants:{${ADA}}`, `parley:grants:{${ADA}}:id`]);
     const limit = `parley:limit:{${ADA}}`;
     expect(keys.limit("ada")).toStrictEqual([`${limit}:held`, `${limit}:line`, `${limit}:facts`]);
   });

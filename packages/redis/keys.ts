@@ -18,6 +18,8 @@
  *   parley:claim:{<digest>}                 work that one process does alone, or did once: see claims.ts
  *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
  *   parley:limit:{<digest>}:held …          slots of a tool's limit: see slots.ts
+ *   parley:grants:{<digest>} …              what a person granted for later tasks: see kept-grants.ts
+ *   parley:{p0}:granted                     who has such grants
  *   parley:{p0}:task:0-V1StGXR8…:holder     the process that holds its call to an upstream: see gateway.ts
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
  *   parley:serving                          versions of tools that workers serve: see serving.ts
@@ -69,6 +71,10 @@ export interface Keys {
   rate(who: string): string;
   /** The holders of that limit's slots, the waiting tasks, and facts about them. */
   limit(id: string): readonly [held: string, line: string, facts: string];
+  /** What an owner's grants are, and one of them. The owner is a digest. */
+  grants(owner: string): string;
+  grant(owner: string, id: string): string;
+  granted(partition: number): string;
   /** BullMQ's `prefix`. */
   queuePrefix(partition: number): string;
   /** Undefined if it cannot be a session id. */
@@ -125,6 +131,9 @@ export function createKeys(prefix = "parley"): Keys {
       const limit = `${prefix}:limit:{${hash("sha256", id, "base64url").slice(0, 22)}}`;
       return [`${limit}:held`, `${limit}:line`, `${limit}:facts`];
     },
+    grants: (owner) => `${prefix}:grants:{${owner}}`,
+    grant: (owner, id) => `${prefix}:grants:{${owner}}:${id}`,
+    granted: (partition) => `${slot(partition)}:granted`,
     queuePrefix: slot,
     session: (sessionId) => (SESSION_ID.test(sessionId) ? `${prefix}:session:{${sessionId}}` : undefined),
     holder(taskId) {

@@ -140,6 +140,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
     deposit: async (key) => `left on the page of ${key}`,
     answeredBy: () => ({ principal: "dry-run" }),
     accessToken: async (key) => `token for ${key}`,
+    kept: undefined,
     openFile: async () => new Blob(["made up"]).stream(),
     async ask(name, request, { audience } = {}): Promise<Settled> {
       if (isTooMuch()) return stop(`it asks ${ASKS_MAX} times and more`);
@@ -180,6 +181,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
     },
     // As for a call that is made now.
     patched: () => true,
+    tookPatch: () => false,
     deprecatePatch: () => undefined,
     now: () => nowMs,
     random: () => 0.5,

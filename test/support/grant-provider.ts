@@ -17,6 +17,8 @@ export interface GrantProviderOptions {
   readonly publicUrl: string;
   /** Where the file is written. */
   readonly folder: string;
+  /** A client without a secret, to which the provider gives a new refresh token each time: one that is used twice ends what was granted. */
+  readonly rotates?: boolean;
 }
 
 export interface GrantProvider {
@@ -24,18 +26,25 @@ export interface GrantProvider {
   readonly env: { readonly PARLEY_OAUTH: string; readonly GRANT_SECRET: string };
   /** Access and refresh tokens that were issued so far. */
   readonly issued: readonly string[];
+  /** What was wanted at the token endpoint, and the status of the response. */
+  readonly redeemed: readonly string[];
+  /** Ends everything that was granted so far. */
+  revoke(): Promise<void>;
   close(): void;
 }
 
-export async function startGrantProvider({ name, title, folder, publicUrl, ...options }: GrantProviderOptions): Promise<GrantProvider> {
+export async function startGrantProvider(given: GrantProviderOptions): Promise<GrantProvider> {
+  const { name, title, folder, publicUrl, rotates = false, ...options } = given;
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { resource, scopes, tokenSeconds } = options;
   const provider = createProvider({ issuer, resource, scopes: [...scopes], tokenSeconds: () => tokenSeconds });
   const issued: string[] = [];
+  const redeemed: string[] = [];
   provider.use(async (context, next) => {
     await next();
+    if (context.path === "/token") redeemed.push(`${context["oidc"].params?.["grant_type"]} ${context.status}`);
     const { access_token, refresh_token } = (context.path === "/token" ? context.body : {}) as Record<string, string | undefined>;
     issued.push(...[access_token, refresh_token].filter((token) => token !== undefined));
   });
@@ -45,16 +54,27 @@ export async function startGrantProvider({ name, title, folder, publicUrl, ...op
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
       redirect_uris: [`${publicUrl}/oauth/callback/${name}`],
-      token_endpoint_auth_method: "client_secret_basic",
+      token_endpoint_auth_method: rotates ? "none" : "client_secret_basic",
       grant_types: ["authorization_code", "refresh_token"],
     }),
   });
-  const { client_id: client, client_secret: secret } = (await registered.json()) as { client_id: string; client_secret: string };
+  const { client_id: client, client_secret: secret = "" } = (await registered.json()) as { client_id: string; client_secret?: string };
   const file = join(folder, "parley.oauth.json");
-  await writeFile(file, JSON.stringify({ providers: [{ name, title, issuer, client, secret: { environment: "GRANT_SECRET" }, scopes }] }));
+  await writeFile(
+    file,
+    JSON.stringify({ providers: [{ name, title, issuer, client, ...(!rotates && { secret: { environment: "GRANT_SECRET" } }), scopes }] }),
+  );
   return {
     env: { PARLEY_OAUTH: file, GRANT_SECRET: secret },
     issued,
+    redeemed,
+    async revoke() {
+      const authorization = `Basic ${Buffer.from(`${client}:${secret}`).toString("base64")}`;
+      for (const token of issued) {
+        const body = new URLSearchParams({ token, ...(rotates && { client_id: client }) });
+        await fetch(`${issuer}/token/revocation`, { method: "POST", body, headers: rotates ? {} : { authorization } });
+      }
+    },
     close() {
       server.closeAllConnections();
       server.close();
@@ -66,15 +86,17 @@ export async function startGrantProvider({ name, title, folder, publicUrl, ...op
 export async function grant(
   page: string,
   person: string,
+  /** With which requests to Parley are made. */
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly callback: URL; readonly status: number; readonly text: string }> {
-  const shown = await (await fetch(page)).text();
+  const shown = await (await fetch(page, { headers })).text();
   const fields = [...shown.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(
     ([, name = "", value = ""]) => [name, value] as [string, string],
   );
-  const off = await fetch(page, { method: "POST", body: new URLSearchParams([...fields, ["action", "accept"]]) });
+  const off = await fetch(page, { method: "POST", headers, body: new URLSearchParams([...fields, ["action", "accept"]]) });
   const [cookie = ""] = (off.headers.getSetCookie()[0] ?? "").split(";");
   const away = new URL((/url=([^"]+)"/.exec(await off.text())?.[1] ?? "").replaceAll("&amp;", "&"));
   const callback = await logIn(away, person);
-  const back = await fetch(callback, { headers: { cookie } });
+  const back = await fetch(callback, { headers: { ...headers, cookie } });
   return { callback, status: back.status, text: await back.text() };
 }

@@ -25,7 +25,7 @@ import type { Asked, Waits } from "./waits.ts";
 
 export interface EffectsOptions {
   readonly task: TaskAtWork;
-  readonly ports: Pick<ReplayPorts, "clock" | "digest" | "tokenOf" | "deposit" | "accessToken" | "openFile">;
+  readonly ports: Pick<ReplayPorts, "clock" | "digest" | "tokenOf" | "deposit" | "accessToken" | "kept" | "openFile">;
   readonly scope: Scope;
   readonly recollection: Recollection;
   readonly settling: Settling;
@@ -188,11 +188,13 @@ export function createEffects({
     random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
     uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
     patched: patches.decide,
+    tookPatch: patches.took,
     deprecatePatch: patches.deprecate,
     branch: inBranch,
     answeredBy: (name) => waits.answeredBy(recollection.scoped("ask", name)),
     deposit: (key) => ports.deposit(key),
     accessToken: ports.accessToken,
+    kept: ports.kept,
     openFile: ports.openFile,
     restart,
     report(item) {

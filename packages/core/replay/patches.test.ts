@@ -21,6 +21,32 @@ const changed =
     return { seen: `${patched("check")} ${patched("notify")}` };
   };
 
+describe("tookPatch", () => {
+  /** The change can be switched off again, for tasks that have not met it. */
+  const switched =
+    (isOn: boolean, done: string[]): Handler =>
+    async ({ ask, step, patched, tookPatch }) => {
+      const isNew = isOn ? patched("check") : tookPatch("check");
+      if (isNew) await step("check", () => void done.push("check"));
+      await ask("first", form("?"));
+      return { seen: String(isOn ? patched("check") : tookPatch("check")) };
+    };
+
+  test.each([
+    [false, false, "false", [], ["ask:first"]],
+    [true, false, "true", ["check"], ["patch:check", "step:check", "ask:first"]],
+    [false, true, "false", [], ["patch:check", "ask:first"]],
+  ])("follows what the task did (on: %s, then %s), and records nothing of its own", async (before, after, seen, steps, entries) => {
+    const done: string[] = [];
+    const task = subject(switched(before, done));
+    await task.run();
+    task.deploy(switched(after, done));
+    task.answer("first", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { seen } });
+    expect([done, [...task.journal.keys()].toSorted()]).toEqual([steps, [...entries].toSorted()]);
+  });
+});
+
 describe("patched", () => {
   test("is true for a task that reaches it for the first time, and false for one that passed the point before it existed", async () => {
     const done: string[] = [];

@@ -6,7 +6,7 @@
  *        nothing is left, no record depends on the path, and the task takes the new one.
  *   PA3  The decision is an entry, written before the next side effect.
  *   PA4  A decision that is not asked for again is a divergence, like any other entry: code that does not know the patch lacks the path that
- *        the task took. `deprecate` asks for the entry and never creates one.
+ *        the task took. `took` and `deprecate` ask for the entry and never create one.
  */
 import type { CalledKind, Call } from "./recollection.ts";
 import type { Records } from "./records.ts";
@@ -14,6 +14,8 @@ import type { Records } from "./records.ts";
 export interface Patches {
   /** Whether the task takes the new path. Throws INVALID_NAME and MISPLACED_EFFECT. */
   decide(name: string): boolean;
+  /** Whether the task has taken the new path. Throws like `decide`. */
+  took(name: string): boolean;
   /** Declares that the old path is gone: a task that took it diverges. Throws like `decide`. */
   deprecate(name: string): void;
 }
@@ -45,6 +47,15 @@ export function createPatches({ call, scoped, records, isLive, diverged, called 
         records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value: isNew } } });
         records.mustBeSaved();
       }
+      called();
+      return isNew;
+    },
+    took(name) {
+      const known = decided.get(scoped("patch", name));
+      if (known !== undefined) return known;
+      const { entry } = call("patch", name);
+      const isNew = entry?.outcome.type === "value" && entry.outcome.value === true;
+      decided.set(scoped("patch", name), isNew);
       called();
       return isNew;
     },

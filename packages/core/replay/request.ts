@@ -38,6 +38,7 @@ export interface ReplayPorts extends ReportPorts {
   isHeld(): boolean | Promise<boolean>;
   deposit(key: string): Promise<string>;
   readonly accessToken: Effects["accessToken"];
+  readonly kept: Effects["kept"];
   readonly openFile: Effects["openFile"];
   /** Logs that an attempt of a step failed. */
   stepFailed(failure: FailedStep): void;

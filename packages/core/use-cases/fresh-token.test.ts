@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { ParleyError } from "../errors.ts";
 import type { GrantedTokens } from "../granted-tokens.ts";
 import { createMemoryClaims } from "../memory/index.ts";
-import { freshToken } from "./fresh-token.ts";
+import type { KeptGrant, KeptGrants } from "../kept-grants.ts";
+import { freshToken, keptToken } from "./fresh-token.ts";
 import type { Services } from "./services.ts";
 
 const NOW_MS = 1_000_000;
@@ -108,7 +109,7 @@ describe("a token", () => {
 
   test("is not waited for forever while another worker renews it, and is used when it arrives", async () => {
     const { worker, wanted, claims, stored } = deployed({ expiresAtMs: NOW_MS });
-    await claims.take("refresh 0-task calendar", "a worker that hangs", 25_000);
+    await claims.take("refresh 0-task calendar", "a worker that hangs", 45_000);
     await expect(freshToken(worker(), wanted)).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
     const waiting = freshToken(worker(), wanted);
     stored.text = JSON.stringify({ ...GRANT, accessToken: "theirs", expiresAtMs: NOW_MS + 900_000 });
@@ -211,7 +212,7 @@ describe("a token", () => {
     expect([seen, passedMs()]).toStrictEqual([["r1"], 0]);
   });
 
-  test("is polled every tenth of a second, for twenty seconds", async () => {
+  test("is polled every tenth of a second, for forty seconds", async () => {
     const { worker, wanted, claims, passedMs } = deployed({ expiresAtMs: NOW_MS });
     await claims.take("refresh 0-task calendar", "a worker that hangs", 60_000);
     let looks = 0;
@@ -221,7 +222,7 @@ describe("a token", () => {
       code: "PROVIDER_UNAVAILABLE",
       message: "another worker has been refreshing the token for too long",
     });
-    expect([passedMs(), looks]).toStrictEqual([20_000, 201]);
+    expect([passedMs(), looks]).toStrictEqual([40_000, 401]);
   });
 
   test("that arrived while the claim was taken is not renewed once more", async () => {
@@ -244,5 +245,113 @@ describe("a token", () => {
     ];
     await Promise.all(asked.map((wanted) => freshToken(services, wanted)));
     expect(seen).toStrictEqual(["r1", "r1", "r1"]);
+  });
+});
+
+describe("a token of a grant that is kept for several tasks", () => {
+  const REF = { principal: "ann", id: "crm", ttlMs: 1_000 };
+
+  /** As `deployed`, with the grant where all tasks find it. */
+  function keptBy(grant: Partial<GrantedTokens> = {}, refresh?: (tokens: GrantedTokens) => Promise<GrantedTokens>) {
+    const deployment = deployed(grant, refresh);
+    const removed: string[] = [];
+    let kept: KeptGrant | undefined = { consent: "c1", text: deployment.stored.text ?? "" };
+    let outage = 0;
+    const reach = () => {
+      if (outage > 0) throw new ParleyError("UNAVAILABLE", `away for ${(outage -= 1)} more commands`);
+    };
+    const grants: Pick<KeptGrants, "use" | "replace" | "remove"> = {
+      async use() {
+        reach();
+        return kept;
+      },
+      async replace(_ref, before, text) {
+        reach();
+        if (kept?.consent !== before.consent || kept.text !== before.text) return false;
+        kept = { ...kept, text };
+        return true;
+      },
+      async remove(_ref, consent, why) {
+        reach();
+        if (kept?.consent !== consent) return;
+        removed.push(`${consent} ${why}`);
+        kept = undefined;
+      },
+    };
+    const worker = (): Services => ({ ...deployment.worker(), grants: grants as KeptGrants });
+    return {
+      ...deployment,
+      worker,
+      removed,
+      now: () => kept && { consent: kept.consent, ...(JSON.parse(kept.text) as GrantedTokens) },
+      grantAnew: (consent: string) =>
+        (kept = { consent, text: JSON.stringify({ ...GRANT, accessToken: `of ${consent}`, expiresAtMs: undefined }) }),
+      goAway: (commands: number) => (outage = commands),
+    };
+  }
+
+  const refusedFor = (reason: string) => () => Promise.reject(new ParleyError("GRANT_EXPIRED", "no", { data: { reason } }));
+
+  test("is renewed once by tasks of several workers that need it at once, whose refresh token rotates", async () => {
+    const { worker, seen, now } = keptBy();
+    const workers = [worker(), worker(), worker()];
+    const tokens = await Promise.all([...workers, ...workers].map((services) => keptToken(services, REF)));
+    expect([new Set(tokens), seen]).toEqual([new Set(["new 1"]), ["r1"]]);
+    expect(now()).toMatchObject({ consent: "c1", accessToken: "new 1", refreshToken: "r2" });
+  });
+
+  test("that was renewed is not lost while Redis is away: it is kept as soon as that is back", async () => {
+    const { worker, seen, now, goAway } = keptBy({}, async (tokens) => {
+      goAway(100);
+      return { ...tokens, accessToken: "new", refreshToken: "r2", expiresAtMs: NOW_MS + 900_000 };
+    });
+    expect(await keptToken(worker(), REF)).toBe("new");
+    expect([now(), seen]).toMatchObject([{ accessToken: "new", refreshToken: "r2" }, ["r1"]]);
+  });
+
+  test("is not tried for without an end while Redis is away", async () => {
+    const { worker, goAway, passedMs } = keptBy();
+    goAway(Infinity);
+    await expect(keptToken(worker(), REF)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(passedMs()).toBe(120_000);
+  });
+
+  test("is renewed by another worker when the first has died in the middle of it", async () => {
+    const { worker, claims, passedMs } = keptBy({ expiresAtMs: NOW_MS });
+    await claims.take("refresh grant  crm ann", "a worker that died", 30_000);
+    expect(await keptToken(worker(), REF)).toBe("new 1");
+    expect(passedMs()).toBeLessThanOrEqual(30_100);
+  });
+
+  test.each([
+    ["the provider ended it", {}, refusedFor("invalid_grant")],
+    ["it expired, and the provider gave no refresh token", { expiresAtMs: NOW_MS, refreshToken: undefined as never }, undefined],
+  ])("is none when %s, and the grant is removed", async (_what, grant, refresh) => {
+    const { worker, removed, now } = keptBy(grant, refresh);
+    await expect(keptToken(worker(), REF)).rejects.toMatchObject({ code: "GRANT_EXPIRED" });
+    expect([removed, now()]).toEqual([["c1 ended"], undefined]);
+    await expect(keptToken(worker(), REF)).rejects.toMatchObject({
+      code: "GRANT_EXPIRED",
+      message: "the access that was granted is no longer kept",
+    });
+  });
+
+  test.each([
+    ["refuses the client, not the consent", refusedFor("invalid_client"), "GRANT_EXPIRED"],
+    ["is away", () => Promise.reject(new ParleyError("PROVIDER_UNAVAILABLE", "no answer")), "PROVIDER_UNAVAILABLE"],
+    ["says what cannot be trusted", () => Promise.reject(new ParleyError("PROVIDER_INVALID", "not a bearer token")), "PROVIDER_INVALID"],
+  ])("stays kept when the provider %s", async (_what, refresh, code) => {
+    const { worker, removed, now } = keptBy({ expiresAtMs: NOW_MS }, refresh);
+    await expect(keptToken(worker(), REF)).rejects.toMatchObject({ code });
+    expect([removed, now()?.refreshToken]).toEqual([[], "r1"]);
+  });
+
+  test("of a later consent is neither overwritten nor removed by a renewal of the one before", async () => {
+    const overwritten = keptBy({}, async (tokens) => (overwritten.grantAnew("c2"), { ...tokens, accessToken: "of c1" }));
+    expect(await keptToken(overwritten.worker(), REF)).toBe("of c1");
+    expect(overwritten.now()).toMatchObject({ consent: "c2", accessToken: "of c2" });
+    const ended = keptBy({}, () => (ended.grantAnew("c2"), refusedFor("invalid_grant")()));
+    await expect(keptToken(ended.worker(), REF)).rejects.toMatchObject({ code: "GRANT_EXPIRED" });
+    expect([ended.removed, ended.now()?.consent]).toEqual([[], "c2"]);
   });
 });

@@ -19,6 +19,7 @@ import { versionFor } from "../versions.ts";
 import { compensateTask, type Worked } from "./compensate-task.ts";
 import { about, described, finish } from "./finish-task.ts";
 import { freshToken } from "./fresh-token.ts";
+import { keptAccess } from "./kept-access.ts";
 import { unreadableError } from "./get-task.ts";
 import { closeOverdueAsks } from "./overdue-asks.ts";
 import { AWAITING_WORKER, missingTool, putBack, withoutVersion } from "./put-back.ts";
@@ -205,6 +206,7 @@ async function work(
         isHeld: lease.isHeld,
         deposit: (key) => openDeposit(services, task, key),
         accessToken: services.oauth && ((key, refused) => freshToken(services, { taskId: task.id, key, refused })),
+        kept: keptAccess(services, task),
         openFile: files && ((id) => files.open(task.id, id)),
         stepFailed: (failure) => logFailedStep(services, task, failure),
         async report(report) {

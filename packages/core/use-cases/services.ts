@@ -16,6 +16,7 @@ import type {
   ValidateSchema,
 } from "../ports.ts";
 import type { FileStore } from "../files.ts";
+import type { KeptGrants } from "../kept-grants.ts";
 import type { Settings } from "../settings.ts";
 import type { Slots } from "../slots.ts";
 import type { Serving } from "../versions.ts";
@@ -42,6 +43,8 @@ export interface Services {
   readonly claims?: Claims;
   /** For workers. Without it tools cannot act in a person's name. */
   readonly oauth?: OauthProviders;
+  /** Without it every task asks for consent. */
+  readonly grants?: KeptGrants;
   /** Without it tools cannot wait for events. */
   readonly eventTokens?: EventTokens;
   /** Without it tools cannot ask for files. */

@@ -219,6 +219,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
       record: async () => undefined,
       deposit: () => Promise.reject(new ParleyError("DEPOSIT_UNREADABLE", "what was left on pages is not exported")),
       accessToken: () => Promise.reject(new ParleyError("DEPOSIT_UNREADABLE", "what was granted on pages is not exported")),
+      kept: undefined,
       openFile: () => Promise.reject(new ParleyError("FILE_GONE", "files are not exported")),
       stepFailed: () => undefined,
       // Other systems received the recorded token, in steps.

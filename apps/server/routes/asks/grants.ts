@@ -1,12 +1,22 @@
 /**
  * Pages on which people let a tool act in their name at an OAuth provider:
  *
- *   page: who, what for ─▶ provider, by a state that is this person's ─▶ callback: code redeemed ─▶ tokens deposited with the answer
+ *   page: who, what for ─▶ provider, by a state that is this person's ─▶ callback: code redeemed ─▶ tokens deposited with the answer, or kept
  *
  * The ask is settled by the callback and by nothing else: a window that is closed, a refusal, a provider that is away or lies leave it
  * open. Tokens are sealed before they leave this process, and nobody but a step of the tool reads them.
  */
-import { describeError, leavePage, type OpenPage, type Page, ParleyError, type Services, visitPage } from "@parley/core";
+import {
+  ANONYMOUS,
+  describeError,
+  type GrantedTokens,
+  leavePage,
+  type OpenPage,
+  type Page,
+  ParleyError,
+  type Services,
+  visitPage,
+} from "@parley/core";
 import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -85,6 +95,21 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
     }
   }
 
+  /**
+   * Keeps the tokens for later tasks if the ask says so: before the ask is answered, so that the task finds them. Only
+   * for the task's owner, and never for the anonymous principal. Undefined: the tokens are deposited with the task.
+   */
+  async function keep({ caller }: FastifyRequest, { taskId, page, tokens }: { taskId: string; page: OpenPage; tokens: GrantedTokens }) {
+    const { grants } = services;
+    const { principal, tenant } = page.call;
+    const { keep: keeping, provider, scopes } = wantedOf(page);
+    if (!grants || !keeping || principal === ANONYMOUS || caller.principal !== principal) return undefined;
+    const ref = { principal, tenant, id: keeping.id };
+    const about = { upstream: keeping.upstream, provider, scopes };
+    const consent = await grants.keep(ref, { text: JSON.stringify(tokens), about, ttlMs: keeping.ttlMs, taskId });
+    return { consent, discard: () => grants.remove(ref, consent, "overtaken") };
+  }
+
   return {
     show,
 
@@ -129,10 +154,14 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
         });
       try {
         const tokens = await redeemed(provider, journey, { page, parameters });
-        const deposit = seal.seal(taskId, key, JSON.stringify(tokens));
-        const content = { deposit: key, provider: name, scopes: [...tokens.scopes] };
-        const { type } = await leavePage(services, { ...ref, digest, answer: { action: "accept", content, deposit } });
+        const scopes = [...tokens.scopes];
+        const kept = await keep(request, { taskId, page, tokens });
+        const answer = kept
+          ? { content: { consent: kept.consent, provider: name, scopes } }
+          : { content: { deposit: key, provider: name, scopes }, deposit: seal.seal(taskId, key, JSON.stringify(tokens)) };
+        const { type } = await leavePage(services, { ...ref, digest, answer: { action: "accept", ...answer } });
         if (type === "accepted" || type === "duplicate") return await notice(reply, "granted");
+        await kept?.discard();
       } catch (error) {
         if (!(error instanceof ParleyError) || !isTheirs(error)) throw error;
         logged(error, { taskId, key, provider: name });

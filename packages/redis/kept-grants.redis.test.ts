@@ -1,0 +1,215 @@
+/** Grants that outlive their tasks, in Redis: who gets which, for how long, and what a thief or a mover of records gets. */
+import { randomBytes } from "node:crypto";
+import { depositSeal } from "@parley/node";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openRedis, type OpenRedis } from "../../test/contract/open-redis.ts";
+import { connectRedis, type RedisBackend } from "./backend.ts";
+import { GRANTS_MAX, type ListedGrant } from "./kept-grants.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+const TTL_MS = 90 * DAY_MS;
+const ABOUT = { upstream: "crm", provider: "id", scopes: ["read"] };
+const ANN = { principal: "https://a.example ann", id: "G".repeat(22) };
+const KEPT = { text: '{"provider":"id","accessToken":"t0ken","refreshToken":"r1"}', about: ABOUT, ttlMs: TTL_MS, taskId: "0-task" };
+const USE = { ttlMs: TTL_MS };
+
+let redis: OpenRedis;
+const secret = randomBytes(32).toString("hex");
+const grants = (of: RedisBackend = redis, secrets = [secret]) => of.keptGrants.sealedBy(depositSeal(secrets));
+
+/** Another process of the deployment. */
+function beside({ url, prefix }: OpenRedis): Promise<RedisBackend> {
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  return connectRedis({ url, prefix }, { log });
+}
+
+async function listed(of = redis, filter = {}): Promise<ListedGrant[]> {
+  const all: ListedGrant[] = [];
+  for await (const each of of.keptGrants.list(filter)) all.push(each);
+  return all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+beforeEach(async () => {
+  redis = await openRedis({ audit: true, partitions: 4 });
+});
+afterEach(() => redis.close());
+
+describe("a grant", () => {
+  test("is there for later tasks of its principal, in every process, and holds no token that Redis could read", async () => {
+    const consent = await grants().keep(ANN, KEPT);
+    const other = await beside(redis);
+    expect(await grants(other).use(ANN, USE)).toEqual({ consent, text: KEPT.text });
+    await other.close();
+    const keys = await redis.redis.keys(`${redis.prefix}:*`);
+    const dumped = (await Promise.all(keys.map((key) => redis.redis.dumpBuffer(key)))).map((bytes) => bytes?.toString("latin1")).join();
+    expect(dumped).not.toMatch(/t0ken|r1"/);
+    expect(keys.join()).not.toContain("ann");
+  });
+
+  test("is another's in no way: not of another principal, tenant, issuer, upstream or scope", async () => {
+    await grants().keep(ANN, KEPT);
+    const others = [
+      { ...ANN, principal: "https://a.example bob" },
+      { ...ANN, principal: "https://b.example ann" },
+      { ...ANN, principal: "ann" },
+      { ...ANN, tenant: "acme" },
+      { ...ANN, id: "H".repeat(22) },
+    ];
+    expect(await Promise.all(others.map((ref) => grants().use(ref, USE)))).toEqual(others.map(() => undefined));
+    // The default tenant is one, whether or not it is named.
+    expect(await grants().use({ ...ANN, tenant: "default" }, USE)).toMatchObject({ text: KEPT.text });
+  });
+
+  test.each([
+    ["principal", { ...ANN, principal: "https://a.example bob" }],
+    ["purpose", { ...ANN, id: "H".repeat(22) }],
+  ])("that was moved to another %s does not open there, and is gone", async (_what, ref) => {
+    await grants().keep(ANN, KEPT);
+    await grants().keep(ref, { ...KEPT, text: '{"provider":"id","accessToken":"theirs"}' });
+    const [from, to] = await Promise.all(
+      [ANN, ref].map(async ({ principal, id }) => {
+        const [found] = await listed(redis, { principal, id });
+        return `${redis.prefix}:grants:{${found?.owner}}:${id}`;
+      }),
+    );
+    await redis.redis.copy(from!, to!, "REPLACE");
+    expect(await grants().use(ref, USE)).toBeUndefined();
+    expect(await redis.redis.exists(to!)).toBe(0);
+    expect(await grants().use(ANN, USE)).toMatchObject({ text: KEPT.text });
+  });
+
+  test("ends a while after its last use, each of which begins its time anew", async () => {
+    await grants().keep(ANN, { ...KEPT, ttlMs: 60_000 });
+    const [{ owner } = { owner: "" }] = await listed();
+    const keys = [`${redis.prefix}:grants:{${owner}}`, `${redis.prefix}:grants:{${owner}}:${ANN.id}`];
+    const lives = () => Promise.all(keys.map((key) => redis.redis.pttl(key)));
+    for (const ms of await lives()) expect(ms).toBeGreaterThan(55_000);
+    for (const key of keys) await redis.redis.pexpire(key, 1_000);
+    expect(await grants().use(ANN, { ttlMs: 60_000 })).toBeDefined();
+    for (const ms of await lives()) expect(ms).toBeGreaterThan(55_000);
+    await redis.redis.pexpire(keys[1]!, 1);
+    await expect.poll(() => redis.redis.exists(keys[1]!)).toBe(0);
+    expect(await grants().use(ANN, USE)).toBeUndefined();
+    expect(await listed()).toEqual([]);
+  });
+
+  test("is replaced by a later consent, and what is known of the earlier one changes nothing any more", async () => {
+    const first = await grants().keep(ANN, KEPT);
+    const before = (await grants().use(ANN, USE))!;
+    const second = await grants().keep(ANN, { ...KEPT, text: "{}" });
+    expect(second).not.toBe(first);
+    expect(await grants().replace(ANN, before, '{"late":1}')).toBe(false);
+    await grants().remove(ANN, first, "refused");
+    expect(await grants().use(ANN, USE)).toEqual({ consent: second, text: "{}" });
+    await grants().remove(ANN, second, "refused");
+    expect(await grants().use(ANN, USE)).toBeUndefined();
+  });
+
+  test("is renewed by one of two that renew it at once, and never set back", async () => {
+    await grants().keep(ANN, KEPT);
+    const before = (await grants().use(ANN, USE))!;
+    const both = await Promise.all(["one", "two"].map((text) => grants().replace(ANN, before, text)));
+    expect(both.toSorted()).toEqual([false, true]);
+    const text = both[0] ? "one" : "two";
+    expect(await grants().use(ANN, USE)).toEqual({ ...before, text });
+    // Sent again after its reply was lost.
+    expect(await grants().replace(ANN, before, text)).toBe(true);
+    expect(await grants().replace(ANN, before, KEPT.text)).toBe(false);
+    await grants().remove(ANN, before.consent, "ended");
+    expect(await grants().replace(ANN, before, text)).toBe(false);
+  });
+
+  test("that was sealed by a PARLEY_SECRET which is no longer known is removed, and asked for again", async () => {
+    await grants().keep(ANN, KEPT);
+    expect(await grants(redis, ["n".repeat(40), secret]).use(ANN, USE)).toBeDefined();
+    expect(await grants(redis, ["n".repeat(40)]).use(ANN, USE)).toBeUndefined();
+    expect(await listed()).toEqual([]);
+  });
+});
+
+test("a principal has 100 at most: one more takes the place of the one that would end first", async () => {
+  expect(GRANTS_MAX).toBe(100);
+  const id = (index: number) => String(index).padStart(22, "0");
+  // The fourth would end first.
+  for (let index = 0; index < GRANTS_MAX; index += 1)
+    await grants().keep({ ...ANN, id: id(index) }, { ...KEPT, ttlMs: index === 3 ? DAY_MS : TTL_MS });
+  expect(await listed()).toHaveLength(GRANTS_MAX);
+  // Another one of the same purpose is none more.
+  await grants().keep({ ...ANN, id: id(5) }, KEPT);
+  expect(await grants().use({ ...ANN, id: id(3) }, { ttlMs: DAY_MS })).toBeDefined();
+  await grants().keep({ ...ANN, id: id(GRANTS_MAX) }, KEPT);
+  expect(await listed()).toHaveLength(GRANTS_MAX);
+  expect(await grants().use({ ...ANN, id: id(3) }, USE)).toBeUndefined();
+  expect(await grants().use({ ...ANN, id: id(GRANTS_MAX) }, USE)).toBeDefined();
+});
+
+describe("an operator", () => {
+  const BOB = { ...ANN, principal: "bob", tenant: "acme" };
+
+  test("sees whose grants there are and for what, and revokes those of a principal, a tenant, or one", async () => {
+    await grants().keep(ANN, KEPT);
+    await grants().keep({ ...ANN, id: "H".repeat(22) }, { ...KEPT, about: { ...ABOUT, upstream: "mail" } });
+    await grants().keep(BOB, KEPT);
+    const all = await listed();
+    expect(all.map(({ principal, tenant, about }) => [principal, tenant, about.upstream]).toSorted()).toEqual(
+      [
+        [ANN.principal, "default", "crm"],
+        [ANN.principal, "default", "mail"],
+        ["bob", "acme", "crm"],
+      ].toSorted(),
+    );
+    expect(JSON.stringify(all)).not.toContain("t0ken");
+    const near = Date.now();
+    for (const { keptAtMs, usedAtMs, endsAtMs } of all) {
+      expect(Math.abs(keptAtMs - near)).toBeLessThan(60_000);
+      expect([usedAtMs - keptAtMs, endsAtMs - keptAtMs]).toEqual([0, TTL_MS]);
+    }
+    expect(await redis.keptGrants.revoke({ principal: "nobody" })).toBe(0);
+    expect(await redis.keptGrants.revoke({ tenant: "acme" })).toBe(1);
+    expect(await grants().use(BOB, USE)).toBeUndefined();
+    expect(await redis.keptGrants.revoke({ principal: ANN.principal, tenant: "default", id: ANN.id })).toBe(1);
+    expect((await listed()).map(({ about }) => about.upstream)).toEqual(["mail"]);
+    expect(await redis.keptGrants.revoke({ principal: ANN.principal })).toBe(1);
+    expect(await listed()).toEqual([]);
+  });
+
+  test("has it in the audit when a grant is kept, used by a task, ended and revoked, without a token", async () => {
+    const consent = await grants().keep(BOB, KEPT);
+    await grants().use(BOB, { ...USE, taskId: "0-later" });
+    await grants().use(BOB, USE);
+    await grants().remove(BOB, consent, "ended");
+    await grants().keep(BOB, KEPT);
+    await redis.keptGrants.revoke({ tenant: "acme" });
+    const records = async () => (await redis.audit.read(0, 0, 100)).map(({ fact }) => fact);
+    await expect.poll(async () => (await records()).length).toBe(5);
+    const fact = { action: "grant", principal: "bob", tenant: "acme", grant: ABOUT };
+    expect(await records()).toEqual([
+      { ...fact, verdict: "kept", taskId: "0-task" },
+      { ...fact, verdict: "used", taskId: "0-later" },
+      { ...fact, verdict: "ended" },
+      { ...fact, verdict: "kept", taskId: "0-task" },
+      { ...fact, verdict: "revoked" },
+    ]);
+  });
+});
+
+describe("with content that is sealed", () => {
+  const contentKeys = randomBytes(32).toString("base64");
+
+  test("the grants of a tenant whose keys were erased are gone, and those of others are not", async () => {
+    const sealed = await openRedis({ contentKeys });
+    try {
+      for (const tenant of ["acme", "other"]) await grants(sealed).keep({ ...ANN, tenant }, KEPT);
+      // Without the ring the secret alone opens nothing.
+      const plain = await beside(sealed);
+      await expect(grants(plain).use({ ...ANN, tenant: "acme" }, USE)).rejects.toMatchObject({ code: "CONTENT_KEY_MISSING" });
+      await plain.close();
+      await sealed.content.keys!.erase("acme");
+      expect(await grants(sealed).use({ ...ANN, tenant: "acme" }, USE)).toBeUndefined();
+      expect(await grants(sealed).use({ ...ANN, tenant: "other" }, USE)).toMatchObject({ text: KEPT.text });
+      expect(await listed(sealed)).toHaveLength(1);
+    } finally {
+      await sealed.close();
+    }
+  }, 60_000);
+});
