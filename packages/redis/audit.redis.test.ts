@@ -220,7 +220,6 @@ describe("audit records", () => {
     await Promise.all(taskIds.map((taskId) => cancelTask(audited, { ...alice, taskId })));
     const all = await records();
     expect(all.map(({ number }) => number)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
-    expect(await opened.audit.newest(0)).toBe(100);
     expect((await opened.audit.read(0, 98, 10)).map(({ number }) => number)).toEqual([99, 100]);
   });
 

@@ -21,8 +21,6 @@ export interface StoredRecord {
 export interface AuditTrail extends Audit {
   /** Records of a partition after number `after`, oldest first. */
   read(partition: number, after: number, count: number): Promise<readonly StoredRecord[]>;
-  /** Number of the newest record; 0 if there is none. */
-  newest(partition: number): Promise<number>;
 }
 
 export interface AuditTrailOptions {
@@ -56,10 +54,6 @@ export function createAuditTrail({ redis, keys, now, lengthMax, log }: AuditTrai
         verdict,
         fact: JSON.parse(record) as AuditFact,
       }));
-    },
-    async newest(partition) {
-      const [row] = await reached(redis.xrevrange(keys.audit(partition), "+", "-", "COUNT", 1));
-      return row ? Number(row[0].split("-")[0]) : 0;
     },
   };
 }

@@ -1,14 +1,16 @@
 /** Files of audit records: written from a trail, verified offline, anchored by a signature. */
+import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { appendFile, mkdtemp, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { canonicalJson } from "@parley/core";
 import type { StoredRecord } from "@parley/redis";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type Head, hashOf } from "./chain.ts";
 import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
-import { openExport } from "./export.ts";
+import { FileChanged, openExport } from "./export.ts";
 import { LINE_MAX, PROBLEMS_MAX, verifyFiles } from "./verify.ts";
 
 let folder: string;
@@ -26,7 +28,6 @@ function aTrail(...counts: readonly number[]) {
     streams,
     read: async (partition: number, after: number, count: number) =>
       (streams[partition] ?? []).filter(({ number }) => number > after).slice(0, count),
-    newest: async (partition: number) => streams[partition]?.at(-1)?.number ?? 0,
   };
 }
 
@@ -42,6 +43,19 @@ async function take(trail: ReturnType<typeof aTrail>, { to = file, after = [] as
     await exporter.close();
   }
 }
+
+/** Two exports by a process that may write 64 kB to a file: the second one meets a file that is as full as it was. */
+const FILLS_ITS_DISK = `
+  import { text } from "node:stream/consumers";
+  import { openExport } from ${JSON.stringify(new URL("export.ts", import.meta.url).href)};
+  process.on("SIGXFSZ", () => undefined);
+  const { file, records } = JSON.parse(await text(process.stdin));
+  const read = async (_, after, count) => records.filter(({ number }) => number > after && number <= after + 50).slice(0, count);
+  const exporter = await openExport({ trail: { read }, partitions: [0], file, after: [], now: () => 9_999 });
+  for (let take = 0; take < 10; take += 1) {
+    await exporter.take().catch(({ code }) => process.stderr.write(code + "\\n"));
+  }
+`;
 
 const lines = async () => (await readFile(file, "utf8")).trimEnd().split("\n");
 const rewrite = (changed: readonly string[]) => writeFile(file, changed.map((line) => `${line}\n`).join(""));
@@ -103,8 +117,73 @@ describe("an export", () => {
     expect(await take(trail)).toBe(1);
     expect(await problems()).toEqual([
       "3: records 3 to 4 of partition 0 were lost before they were exported",
-      "6: the stream of partition 0 began anew behind record 6: it was deleted in Redis",
+      "6: the stream of partition 0 began anew behind record 6: it was deleted in Redis, or lost its newest records",
     ]);
+  });
+
+  test.each([
+    ["as many", 3],
+    ["more", 4],
+    ["fewer", 1],
+  ])("says that a stream lost its newest records, as by a failover, and takes those that came instead: %s", async (_, count) => {
+    const trail = aTrail(5);
+    await take(trail);
+    const instead = Array.from({ length: count }, (__, i) => ({ ...aRecord(3 + i), atMs: 2_000 + i }));
+    trail.streams[0]?.splice(2, 3, ...instead);
+    expect(await take(trail)).toBe(2 + count);
+    expect(await take(trail)).toBe(0);
+    expect(await problems()).toEqual([
+      "6: the stream of partition 0 began anew behind record 5: it was deleted in Redis, or lost its newest records",
+    ]);
+    const taken = (await lines()).map((line) => (JSON.parse(line) as { at: number }).at);
+    expect(taken).toEqual(expect.arrayContaining(instead.map(({ atMs }) => atMs)));
+  });
+
+  test("cuts off what a full disk took a part of, and takes it again when there is room", async () => {
+    const trail = aTrail(400);
+    const child = spawn("bash", ["-c", 'ulimit -f 64; exec "$0" "$@"', process.execPath, "--input-type=module", "-e", FILLS_ITS_DISK]);
+    const said: string[] = [];
+    child.stderr.on("data", (chunk: Buffer) => said.push(chunk.toString()));
+    child.stdin.end(JSON.stringify({ file, records: trail.streams[0] }));
+    await once(child, "close");
+    expect(said.join("")).toMatch(/^EFBIG[^]*EFBIG/);
+    expect(await problems()).toEqual([]);
+    const whole = (await verifyFiles([file])).records;
+    expect(await take(trail)).toBe(400 - whole);
+    expect(await verifyFiles([file])).toMatchObject({ records: 400, problems: [] });
+  });
+
+  describe("stops", () => {
+    async function running() {
+      const trail = aTrail(3);
+      const exporter = await openExport({ trail, partitions: [0], file, after: [], now: () => 9_999 });
+      onTestFinished(() => exporter.close());
+      await exporter.take();
+      trail.streams[0]?.push(aRecord(4));
+      return { trail, exporter };
+    }
+
+    test.each([
+      ["moved", () => rename(file, join(folder, "audit.jsonl.1")), /was moved or removed/],
+      ["removed", () => rm(file), /was moved or removed/],
+      ["replaced", async () => (await rm(file), await writeFile(file, "")), /was moved or removed/],
+      ["truncated", () => truncate(file), /was truncated/],
+      ["written by a second exporter", () => appendFile(file, "{}\n"), /another process writes to .*: run one exporter/],
+    ])("when its file was %s, and writes nothing", async (_, change, says) => {
+      const { exporter } = await running();
+      await change();
+      const before = await readFile(file, "utf8").catch(() => undefined);
+      await expect(exporter.take()).rejects.toThrow(says);
+      await expect(exporter.take()).rejects.toThrow(FileChanged);
+      expect(await readFile(file, "utf8").catch(() => undefined)).toBe(before);
+    });
+
+    test("where a second one has exported the same, and the file stays whole", async () => {
+      const { trail, exporter } = await running();
+      await take(trail);
+      await expect(exporter.take()).rejects.toThrow(/another process writes to/);
+      expect(await verifyFiles([file])).toMatchObject({ records: 4, problems: [] });
+    });
   });
 
   test("refuses to continue behind what is broken", async () => {

@@ -17,6 +17,8 @@ export const GENESIS = "0".repeat(43);
 export interface Head {
   readonly n: number;
   readonly hash: string;
+  /** Of a record, the hash before it; undefined where the chain ends with a gap. */
+  readonly prev?: string;
 }
 
 export type Heads = Map<number, Head>;
@@ -32,7 +34,9 @@ export function chained(
   { number, atMs, verdict, fact }: StoredRecord,
   head: Head | undefined,
 ): { readonly line: string; readonly head: Head } {
-  return close({ ...(fact as object), at: atMs, n: number, p, prev: head?.hash ?? GENESIS, ...(verdict !== "" && { verdict }) });
+  const prev = head?.hash ?? GENESIS;
+  const { line, head: next } = close({ ...(fact as object), at: atMs, n: number, p, prev, ...(verdict !== "" && { verdict }) });
+  return { line, head: { ...next, prev } };
 }
 
 /** Says that records are missing: those up to `through` were gone before they could be taken, or numbering has begun again (`through` 0). */

@@ -17,7 +17,8 @@ export interface Checkpoint {
 export async function signCheckpoint(heads: Heads, keyFile: string, at: Date): Promise<Checkpoint> {
   const key = createPrivateKey(await readFile(keyFile));
   if (key.asymmetricKeyType !== "ed25519") throw new Error(`${keyFile} must hold an Ed25519 key: openssl genpkey -algorithm ed25519`);
-  const statement = { parley: "audit checkpoint 1" as const, at: at.toISOString(), heads: Object.fromEntries(heads) };
+  const ends = [...heads].map(([p, { n, hash }]) => [p, { n, hash }] as const);
+  const statement = { parley: "audit checkpoint 1" as const, at: at.toISOString(), heads: Object.fromEntries(ends) };
   return { ...statement, signature: sign(null, toSign(statement), key).toString("base64url") };
 }
 

@@ -1,24 +1,30 @@
 /**
- * Takes audit records out of Redis into a file, chained, at least once and never twice: the end of the file says where to continue.
+ * Takes audit records out of Redis into a file, chained, at least once: the end of the file says where to continue.
  *
- * A record counts as taken when the file was flushed to disk. What a crash left unfinished at the end of the file is cut off and taken again.
+ * A record counts as taken when the file was flushed to disk. What a crash or a full disk left unfinished at the end of the file is cut off and
+ * taken again.
  */
-import { open, type FileHandle } from "node:fs/promises";
-import type { AuditTrail } from "@parley/redis";
-import { chained, chainedGap, type Heads } from "./chain.ts";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import type { AuditTrail, StoredRecord } from "@parley/redis";
+import { chained, chainedGap, type Head, type Heads } from "./chain.ts";
 import { verifyFiles } from "./verify.ts";
 
 /** Records that are read and flushed together. */
 const BATCH = 1_000;
 
 export interface Exporter {
-  /** Takes what is there. Returns how many records that were. */
+  /**
+   * Takes what is there. Returns how many records that were. It may be called again after an error, unless that is FileChanged.
+   */
   take(): Promise<number>;
   close(): Promise<void>;
 }
 
+/** The file is not what this exporter has written: it was moved, removed or truncated, or somebody else writes to it. */
+export class FileChanged extends Error {}
+
 export interface ExportOptions {
-  readonly trail: Pick<AuditTrail, "read" | "newest">;
+  readonly trail: Pick<AuditTrail, "read">;
   readonly partitions: readonly number[];
   readonly file: string;
   /** Files before this one, whose chains it continues. */
@@ -34,45 +40,87 @@ export async function openExport({ trail, partitions, file, after, now }: Export
     const { heads, problems } = await verifyFiles([...after, file]);
     const broken = problems.find(({ kind }) => kind === "broken");
     if (broken) throw new Error(`${broken.file}:${broken.line}: ${broken.says}. Export to a new file.`);
-    return { take: () => takeAll(handle, heads), close: () => handle.close() };
+    const append = await appender(handle, file);
+    return { take: () => takeAll(append, heads), close: () => handle.close() };
   } catch (error) {
     await handle.close();
     throw error;
   }
 
-  async function takeAll(to: FileHandle, heads: Heads): Promise<number> {
+  async function takeAll(append: (text: string) => Promise<void>, heads: Heads): Promise<number> {
     let taken = 0;
     for (const p of partitions) {
       for (;;) {
-        const lines: string[] = [];
-        const before = heads.get(p)?.n ?? 0;
-        if ((await trail.newest(p)) < before) {
-          const gap = chainedGap(p, heads.get(p), 0, now());
-          heads.set(p, gap.head);
-          lines.push(gap.line);
-        }
-        const records = await trail.read(p, heads.get(p)?.n ?? 0, BATCH);
-        for (const record of records) {
-          const expected = (heads.get(p)?.n ?? 0) + 1;
-          if (record.number > expected) {
-            const gap = chainedGap(p, heads.get(p), record.number - 1, now());
-            heads.set(p, gap.head);
-            lines.push(gap.line);
-          }
-          const next = chained(p, record, heads.get(p));
-          heads.set(p, next.head);
-          lines.push(next.line);
-        }
-        if (lines.length > 0) {
-          await to.appendFile(lines.map((line) => `${line}\n`).join(""));
-          await to.datasync();
-        }
-        taken += records.length;
-        if (records.length < BATCH) break;
+        const { lines, head, records, isAll } = next(p, heads.get(p), await readBehind(p, heads.get(p)));
+        if (lines.length > 0) await append(lines.map((line) => `${line}\n`).join(""));
+        // Only now: what could not be written is taken again.
+        if (head) heads.set(p, head);
+        taken += records;
+        if (isAll) break;
       }
     }
     return taken;
   }
+
+  /** The records behind `head`, or `anew` if the stream does not have the record of `head` any more, and no later one either. */
+  async function readBehind(p: number, head: Head | undefined): Promise<readonly StoredRecord[] | "anew"> {
+    if (!head || head.n === 0) return await trail.read(p, 0, BATCH);
+    const [last, ...behind] = await trail.read(p, head.n - 1, BATCH + 1);
+    if (!last) return "anew";
+    // Trimmed: there are later ones.
+    if (last.number > head.n) return [last, ...behind].slice(0, BATCH);
+    // Numbers alone do not show that the stream lost its end, as in a failover, and has reached the same number again.
+    const isSame = head.prev === undefined || chained(p, last, { n: head.n - 1, hash: head.prev }).head.hash === head.hash;
+    return isSame ? behind : "anew";
+  }
+
+  function next(p: number, from: Head | undefined, found: readonly StoredRecord[] | "anew") {
+    const lines: string[] = [];
+    let head = from;
+    const add = (link: { readonly line: string; readonly head: Head }) => {
+      lines.push(link.line);
+      head = link.head;
+    };
+    if (found === "anew") {
+      add(chainedGap(p, head, 0, now()));
+      // What the stream has now is taken from its beginning, at once.
+      return { lines, head, records: 0, isAll: false };
+    }
+    for (const record of found) {
+      if (record.number > (head?.n ?? 0) + 1) add(chainedGap(p, head, record.number - 1, now()));
+      add(chained(p, record, head));
+    }
+    return { lines, head, records: found.length, isAll: found.length < BATCH };
+  }
+}
+
+/**
+ * Appends and flushes, all of a text or nothing of it. Throws FileChanged once the file at that path is not the one that this has written, as long as
+ * it was: it was rotated or removed, and what is written would be lost, or two exporters mix their chains.
+ */
+async function appender(handle: FileHandle, file: string): Promise<(text: string) => Promise<void>> {
+  let { size } = await handle.stat();
+
+  async function mustBeOurs(): Promise<void> {
+    const [own, there] = await Promise.all([handle.stat(), stat(file).catch(() => undefined)]);
+    if (there?.ino !== own.ino || there.dev !== own.dev) throw new FileChanged(`${file} was moved or removed while it was written`);
+    if (own.size < size) throw new FileChanged(`${file} was truncated while it was written`);
+    if (own.size > size) throw new FileChanged(`another process writes to ${file}: run one exporter`);
+  }
+
+  return async (text) => {
+    await mustBeOurs();
+    try {
+      await handle.appendFile(text);
+      await handle.datasync();
+    } catch (error) {
+      // A full disk took a part. If even this fails, the next try finds more in the file than there should be.
+      await handle.truncate(size);
+      throw error;
+    }
+    size += Buffer.byteLength(text);
+    await mustBeOurs();
+  };
 }
 
 /** A last line without its end was being written as the exporter died. */

@@ -6,7 +6,7 @@ import type { ExportCommand, VerifyCommand } from "../commands/audit.ts";
 import { onStderr } from "../on-stderr.ts";
 import { clean, print, printJson } from "../terminal.ts";
 import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
-import { openExport } from "./export.ts";
+import { FileChanged, openExport } from "./export.ts";
 import { type Problem, verifyFiles } from "./verify.ts";
 
 /** How often an exporter that stays looks for more. */
@@ -23,8 +23,8 @@ export async function exportRecords({ out, after = [], follow = false, json }: E
       try {
         taken += await exporter.take();
       } catch (error) {
-        if (!follow) throw error;
-        // Redis is away; what was not written is still there when it is back.
+        if (!follow || error instanceof FileChanged) throw error;
+        // Redis is away, or the disk is full; what was not written is still in Redis afterwards.
         onStderr.warn({ error: error instanceof Error ? error.message : String(error) }, "records could not be exported, retrying");
       }
       if (follow) await setTimeout(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => undefined);

@@ -50,7 +50,7 @@ export async function verifyFiles(files: readonly string[], wanted: ReadonlySet<
       const key = `${link.p} ${link.n}`;
       if (wanted.has(key)) found.set(key, link.hash);
       // From here on what follows is held to this record, so that one change is told once.
-      heads.set(link.p, { n: link.n, hash: link.hash });
+      heads.set(link.p, { n: link.n, hash: link.hash, ...(link.whole["action"] !== "missing" && { prev: link.prev }) });
     }
   }
   return { records, heads, problems, found };
@@ -95,7 +95,7 @@ function problemsOf({ text, whole, p, n, prev, hash }: ReadLink, head: Head | un
   if (whole["action"] === "missing") {
     const says =
       n < before || n === 0
-        ? `the stream of partition ${p} began anew behind record ${before}: it was deleted in Redis`
+        ? `the stream of partition ${p} began anew behind record ${before}: it was deleted in Redis, or lost its newest records`
         : `records ${before + 1} to ${n} of partition ${p} were lost before they were exported`;
     problems.push({ kind: "gap", says });
   }
