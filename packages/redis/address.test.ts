@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { parseAddress, withoutPassword } from "./address.ts";
 
-describe("what REDIS_URL may say", () => {
+describe("valid forms of REDIS_URL", () => {
   test("one server", () => {
     expect(parseAddress("rediss://user:secret@h:6380/2")).toEqual({ type: "single", url: "rediss://user:secret@h:6380/2" });
   });
 
-  test("sentinels, with the name of what they watch", () => {
+  test("sentinels, with the name of their master", () => {
     expect(parseAddress("redis-sentinel://app:p%40ss@a:1,b,[::1]:3/mymaster/2?sentinelPassword=s%26p&sentinelUsername=w")).toEqual({
       type: "sentinel",
       sentinels: [
@@ -31,12 +31,12 @@ describe("what REDIS_URL may say", () => {
     });
   });
 
-  test("one server, in any way", () => {
+  test("one server, in every form", () => {
     for (const url of ["redis://h", "redis://127.0.0.1:6379/0", "rediss://[::1]:1"])
       expect(parseAddress(url)).toEqual({ type: "single", url });
   });
 
-  test("one sentinel or node, with the usual port, and no more than it says", () => {
+  test("one sentinel or node, with the default port", () => {
     expect(parseAddress("redis-sentinel://a/mymaster")).toStrictEqual({
       type: "sentinel",
       sentinels: [{ host: "a", port: 26_379 }],
@@ -55,7 +55,7 @@ describe("what REDIS_URL may say", () => {
     expect(parseAddress("redis-cluster://a/")).toStrictEqual({ type: "cluster", nodes: [{ host: "a", port: 6_379 }], login: {} });
   });
 
-  test("sentinels over TLS, with a database, a user without a password, and sentinels' own password alone", () => {
+  test("sentinels over TLS, with a database, a user without a password, and a password for the sentinels alone", () => {
     const address = parseAddress("rediss-sentinel://us%20er@a:65535,[fe80::1]/my.master/12/?sentinelPassword=p&other=1");
     expect(address).toStrictEqual({
       type: "sentinel",

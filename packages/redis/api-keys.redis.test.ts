@@ -15,14 +15,14 @@ describe("API keys in Redis", () => {
     redis = new Redis(opened.url);
   });
   afterEach(async () => {
-    // They stay until somebody revokes them, so no other test may find them.
+    // Keys stay until revoked, so other tests must not find these.
     await redis.del(createKeys(opened.prefix).apiKeys);
     redis.disconnect();
     await opened.close();
   });
   const apiKeys = () => createApiKeys({ redis, keys: createKeys(opened.prefix), acknowledge: reached });
 
-  test("are found by their ids, listed by their age, and gone when they are revoked", async () => {
+  test("are found by their ids, listed by age, and gone when revoked", async () => {
     const { add, find, list, revoke } = apiKeys();
     const older = { ...aKey, id: "BBBBBBBBBBBB", createdAtMs: 1, expiresAtMs: 9 };
     await add(aKey);
@@ -35,14 +35,14 @@ describe("API keys in Redis", () => {
     expect(await list()).toEqual([older]);
   });
 
-  test("are never replaced by another of the same id", async () => {
+  test("are never replaced by another with the same id", async () => {
     const { add, find } = apiKeys();
     await add(aKey);
     await expect(add({ ...aKey, name: "other" })).rejects.toThrow("there is an API key AAAAAAAAAAAA already");
     expect(await find(aKey.id)).toEqual(aKey);
   });
 
-  test("are 10,000 at most", async () => {
+  test("are limited to 10,000", async () => {
     const { add, revoke } = apiKeys();
     const { apiKeys: hash } = createKeys(opened.prefix);
     const all = Array.from({ length: API_KEYS_MAX - 1 }, (_, i) => [`k${i}`, "{}"]);

@@ -1,4 +1,4 @@
-/** Records for auditors: each in the change that it tells of, numbered without a gap, and none while nobody wants them. */
+/** Audit records: each is written in the change that it reports, numbered without a gap, and none without an audit. */
 import {
   answerTask,
   type AuditFact,
@@ -65,7 +65,7 @@ describe("audit records", () => {
     await life.park(taskId, await life.begin({ taskId, run: 1 }), [ask("size"), ask("name")]);
   }
 
-  test("tell of each call, answer and cancellation: who, by which door, what became of it, bound to what was called and asked, without content", async () => {
+  test("report each call, answer and cancellation: who, through which door, with what result, bound to the call and the question, without content", async () => {
     const audited = services();
     const taskId = await create(audited);
     await park(taskId);
@@ -116,7 +116,7 @@ describe("audit records", () => {
     expect(JSON.stringify(all)).not.toContain("MARKER");
   });
 
-  test("tell of each person who accepts what several must, in the order in which they were counted; of people at once nobody is counted twice", async () => {
+  test("report each person's acceptance of an ask with a quorum, in the order in which they were counted; simultaneous acceptances are counted once each", async () => {
     const audited = services();
     const taskId = await create(audited);
     const life = aLife(opened.store);
@@ -144,7 +144,7 @@ describe("audit records", () => {
     expect(JSON.stringify(await records())).not.toContain("MARKER");
   });
 
-  test("tell of what another system told, by the door of events, without its body or its token", async () => {
+  test("report an event of another system, through the door of events, without its body or its token", async () => {
     const tokens = eventTokens({ secrets: ["a secret that nobody else in this test knows"], publicUrl: "https://parley.example.com" });
     const audited = { ...services(), eventTokens: tokens };
     const taskId = await create(audited);
@@ -183,7 +183,7 @@ describe("audit records", () => {
     expect(one?.call).not.toBe(other?.call);
   });
 
-  test("are none while there is no audit, and the task is as small as without", async () => {
+  test("are not written without an audit, and the task is as small as without", async () => {
     const taskId = await create(services(false));
     await park(taskId);
     await answerTask(services(false), { ...alice, taskId, replies: { size: accept("4") } });
@@ -192,7 +192,7 @@ describe("audit records", () => {
     expect((await opened.store.load(taskId))?.call).not.toHaveProperty("binding");
   });
 
-  test("of what is shown are one for each reader and putting, and of what did not fit one each time", async () => {
+  test("are written once per reader and time asked for shown questions, and each time for invalid replies", async () => {
     const audited = services();
     const taskId = await create(audited);
     await park(taskId);
@@ -208,7 +208,7 @@ describe("audit records", () => {
       "shown alice name ",
       "shown bob size ",
       "shown bob name ",
-      // What the fact itself says, where no script judged.
+      // The fact's own verdict, if no script determined one.
       "refuse alice name invalid",
       "refuse alice name invalid",
     ]);
@@ -234,7 +234,7 @@ describe("audit records", () => {
   test.each([
     ["the newest", (stream: string) => opened.redis.xdel(stream, "2-1"), [1, 3]],
     ["all", (stream: string) => opened.redis.xtrim(stream, "MAXLEN", 0), [3]],
-  ])("leave a gap where somebody takes away %s, and stop no change", async (_, takeAway, left) => {
+  ])("have a gap if %s is removed manually, which stops no change", async (_, takeAway, left) => {
     await opened.audit.note({ action: "keys" });
     await opened.audit.note({ action: "keys" });
     await takeAway(createKeys(opened.prefix).audit(0));
@@ -243,12 +243,12 @@ describe("audit records", () => {
     expect((await records()).map(({ number }) => number)).toEqual(left);
   });
 
-  test("leave, the oldest first, when there are more than are kept", async () => {
+  test("are dropped, oldest first, beyond the limit", async () => {
     const bounded = await openRedis({ prefix: opened.prefix, auditLengthMax: 100 });
     for (let count = 0; count < 400; count += 1) await bounded.audit.note({ action: "keys" });
     const left = (await bounded.audit.read(0, 0, 1_000)).map(({ number }) => number);
     expect(left.at(-1)).toBe(400);
-    // Redis drops them by the node of its tree, a hundred together.
+    // Redis drops whole nodes of its tree, a hundred entries each.
     expect(left.length).toBeGreaterThanOrEqual(100);
     expect(left.length).toBeLessThanOrEqual(200);
     expect(await opened.redis.ttl(createKeys(opened.prefix).audit(0))).toBe(-1);

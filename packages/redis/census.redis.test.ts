@@ -30,7 +30,7 @@ describe("the census", () => {
     expect(await read(Date.now() + 10_000)).toMatchObject({ overdue: 1 });
   });
 
-  test("finds the open asks of all partitions and the oldest of them, round by round", async () => {
+  test("finds the open asks of all partitions and the oldest of them, in rounds", async () => {
     const askedAtMs = Date.now() - 2 * HOUR_MS;
     const first = await life.parked([anAsk("old", { askedAtMs, deadlineMs: Date.now() + HOUR_MS }), anAsk("new")]);
     await life.parked([anAsk("other")]);
@@ -79,7 +79,7 @@ describe("the census of several partitions", () => {
     return await createCensuses({ redis: redis.redis, keys, queue, partitions: [0, 1] }).read(options);
   }
 
-  test("adds up what each has, to the millisecond of what is overdue and what is parked", async () => {
+  test("adds up each partition's numbers, to the millisecond of what is overdue and what is parked", async () => {
     const census = await read(
       [
         [NOW_MS - 5_000, NOW_MS - 4_999, NOW_MS],
@@ -109,7 +109,7 @@ describe("the census of several partitions", () => {
 });
 
 describe("readiness", () => {
-  test("a Redis that answers but takes no writes is not ready", async () => {
+  test("a Redis that replies but takes no writes is not ready", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "parley-ready-"));
     const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
     const opened = await openRedis({ url: server.url });

@@ -1,4 +1,4 @@
-/** What one process of all may do at a time, or once: in Redis, and as core's own adapter has it. */
+/** Claims, in Redis and in core's in-memory adapter. */
 import { createMemoryClaims } from "@parley/core/memory";
 import type { Claims } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -19,13 +19,13 @@ describe.each([
   ["in Redis", () => createClaims({ redis: redis.redis, keys: createKeys(redis.prefix) })],
   ["in memory", () => createMemoryClaims({ clock: { now: () => Date.now() } })],
 ] as [string, () => Claims][])("a claim %s", (_where, open) => {
-  test("is one holder's, also when it is taken twice, until it is released", async () => {
+  test("belongs to one holder, who may take it again, until it is released", async () => {
     const claims = open();
     const name = crypto.randomUUID();
     const took = await Promise.all(["ann", "bob", "eve"].map((holder) => claims.take(name, holder, 10_000)));
     expect(took.filter(Boolean)).toHaveLength(1);
     const winner = ["ann", "bob", "eve"][took.indexOf(true)] ?? "";
-    // A command that is sent again since its reply was lost.
+    // A command that is sent again because its reply was lost.
     expect(await claims.take(name, winner, 10_000)).toBe(true);
     await claims.release(name, "somebody else");
     expect(await claims.take(name, "somebody else", 10_000)).toBe(false);
@@ -34,7 +34,7 @@ describe.each([
     expect(await claims.take(crypto.randomUUID(), "ann", 10_000)).toBe(true);
   });
 
-  test("ends by itself", async () => {
+  test("expires", async () => {
     const claims = open();
     const name = crypto.randomUUID();
     expect(await claims.take(name, "ann", 30)).toBe(true);
@@ -42,7 +42,7 @@ describe.each([
   });
 });
 
-test("claims leave no key that stays", async () => {
+test("leave no permanent key", async () => {
   const claims = createClaims({ redis: redis.redis, keys: createKeys(redis.prefix) });
   await claims.take("a name that is in no key", "ann", 10_000);
   const keys = (await redis.keys()).filter((key) => key.includes(":claim:"));

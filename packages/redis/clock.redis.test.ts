@@ -12,7 +12,7 @@ describe("the time of a deployment", () => {
     await opened.close();
   });
 
-  /** How far the clock is from Redis' own, as far as its reply's way lets one say. */
+  /** How far the clock is from Redis' own, as precisely as the round trip allows. */
   const awayMs = async (clock: OpenRedis) => {
     const before = clock.now();
     const [seconds, microseconds] = await opened.redis.time();
@@ -25,7 +25,7 @@ describe("the time of a deployment", () => {
     expect(await awayMs(opened)).toBeLessThan(50);
   });
 
-  test.each([-600_000, 600_000])("does not move when the machine's clock is set by %i ms, and it is told once", async (byMs) => {
+  test.each([-600_000, 600_000])("does not move when the machine's clock is set by %i ms, which is logged once", async (byMs) => {
     opened = await openRedis();
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + byMs });
     expect(await awayMs(opened)).toBeLessThan(50);
@@ -36,7 +36,7 @@ describe("the time of a deployment", () => {
     await other.close();
   });
 
-  test("is another server's as soon as the connection leads to one", async () => {
+  test("follows another server as soon as the connection leads to one", async () => {
     opened = await openRedis();
     const redis = openConnection(opened.url, { log: silent, name: "test", options: { maxRetriesPerRequest: null } });
     const clock = await followRedisClock({ redis, log: silent });

@@ -1,4 +1,4 @@
-/** How the clock follows what Redis says, look by look; clock.redis.test.ts has a real one. */
+/** How the clock follows Redis, look by look; clock.redis.test.ts uses a real one. */
 import { EventEmitter } from "node:events";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -7,14 +7,14 @@ import { followRedisClock } from "./clock.ts";
 const START_MS = 1_700_000_000_000;
 
 describe("the clock", () => {
-  /** By Redis' clock, and by the process' own timer. */
+  /** By Redis' clock, and by the process's own timer. */
   let redisMs: number;
   let timerMs: number;
-  /** How long each look takes, the last one from then on. */
+  /** How long each look takes; the last value repeats. */
   let takes: number[] = [];
   let looks: number;
   let isAway: boolean;
-  /** All of a look's time is the reply's: what it says is old by half of that. */
+  /** The whole time of a look is the reply's, so its value is old by half of that. */
   let isReplySlow: boolean;
   const logged: unknown[][] = [];
   const log = { debug() {}, info() {}, warn: (...line: unknown[]) => void logged.push(line), error() {} };
@@ -57,7 +57,7 @@ describe("the clock", () => {
     await turn();
   }
 
-  test("tells Redis' time to the millisecond, and counts on by the process' timer", async () => {
+  test("returns Redis' time to the millisecond, and continues by the process's timer", async () => {
     redisMs = START_MS + 123.6;
     takes = [4];
     const clock = await follow();
@@ -73,7 +73,7 @@ describe("the clock", () => {
     ["the quickest of five", [40, 20, 30, 60, 50], 5, 20],
     ["the first quick one", [40, 30, 5, 1], 3, 5],
     ["the first of several that are equal", [6, 6, 6, 6, 6, 1], 5, 6],
-  ])("begins with several looks and takes %s", async (_which, given, looked, counts) => {
+  ])("begins with several looks and uses %s", async (_which, given, looked, counts) => {
     takes = given;
     isReplySlow = true;
     const clock = await follow();
@@ -82,7 +82,7 @@ describe("the clock", () => {
     clock.close();
   });
 
-  test("looks again every ten seconds, and takes what took no longer than 200 ms", async () => {
+  test("looks again every ten seconds, and ignores looks that took longer than 200 ms", async () => {
     const clock = await follow();
     redisMs += 60_000;
     takes = [200.1];
@@ -100,7 +100,7 @@ describe("the clock", () => {
     expect(looks).toBe(3);
   });
 
-  test("keeps counting while Redis is away", async () => {
+  test("continues while Redis is unreachable", async () => {
     const clock = await follow();
     isAway = true;
     await lookAgain();
@@ -121,7 +121,7 @@ describe("the clock", () => {
     expect(redis.listenerCount("ready")).toBe(0);
   });
 
-  test("tells that the machine's is off by more than two seconds, once each time that it comes to be", async () => {
+  test("logs when the machine's clock becomes off by more than two seconds, once each time", async () => {
     vi.setSystemTime(START_MS + 2_000);
     const clock = await follow();
     expect(logged).toEqual([]);
@@ -141,7 +141,7 @@ describe("the clock", () => {
     clock.close();
   });
 
-  test("begins by telling that the machine's is off", async () => {
+  test("logs at the start that the machine's clock is off", async () => {
     vi.setSystemTime(START_MS - 5_000);
     (await follow()).close();
     expect(logged).toStrictEqual([[{ aheadMs: -5_000 }, "this machine's clock is off, redis' is used"]]);

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { waitForRedis } from "./connect.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
 
-describe("waiting for a Redis that is fit", () => {
+describe("waiting for a suitable Redis", () => {
   const messages: string[] = [];
   const write = (_fields: object, message: string) => void messages.push(message);
   const log = { debug: write, info: write, warn: write, error: write };
@@ -51,12 +51,12 @@ describe("waiting for a Redis that is fit", () => {
     return `redis://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
   }
 
-  test("a sound server is taken as it is", async () => {
+  test("a sound server is accepted", async () => {
     await wait(embedded.url);
     expect(messages).toEqual(["redis is fit"]);
   });
 
-  test("a server that may evict keys is refused with what to do, unless the operator takes the risk", async () => {
+  test("a server that may evict keys is refused with advice, unless the operator accepts the risk", async () => {
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     try {
       await expect(wait(embedded.url)).rejects.toThrow(
@@ -69,19 +69,19 @@ describe("waiting for a Redis that is fit", () => {
     }
   });
 
-  test("a server with fewer replicas than are waited for is taken and told of; a cluster that is to wait is refused", async () => {
+  test("a server with fewer replicas than configured is accepted and logged; a cluster with replicas to wait for is refused", async () => {
     await wait(embedded.url, { replicas: 1 });
     expect(messages).toEqual(["redis has too few replicas", "redis is fit"]);
     await expect(wait("redis-cluster://127.0.0.1:1", { replicas: 1 })).rejects.toThrow("PARLEY_REDIS_REPLICAS is not for a cluster");
   });
 
-  test("a server that is too old is refused with its version and the one that is needed", async () => {
+  test("a server that is too old is refused with its version and the required one", async () => {
     const url = await serve("redis_version:6.0.16\r\nmaxmemory_policy:noeviction\r\n");
 
     await expect(wait(url)).rejects.toThrow("it has version 6.0.16; Parley needs Redis 6.2 or newer, or Valkey");
   });
 
-  test("a server that comes up late, or is still loading, is waited for", async () => {
+  test("a server that starts late, or is still loading, is waited for", async () => {
     const url = await serve("redis_version:7.2.4\r\nloading:1\r\n");
     const port = Number(new URL(url).port);
     const fit = wait(url, { startTimeoutMs: 10_000 });
@@ -93,7 +93,7 @@ describe("waiting for a Redis that is fit", () => {
     expect(messages).toEqual(["waiting for redis", "redis is fit"]);
   });
 
-  test("a server that does not come up is given up with the address, the time and the cause", async () => {
+  test("a server that does not start is given up with the address, the time and the cause", async () => {
     const url = await serve("");
     stub?.close();
 
@@ -102,7 +102,7 @@ describe("waiting for a Redis that is fit", () => {
     );
   });
 
-  test("a wrong password is told at once and not shown", async () => {
+  test("a wrong password is reported at once and not shown", async () => {
     const url = new URL(embedded.url);
     url.password = "not-the-password";
 

@@ -19,7 +19,7 @@ describe("the run queue and its consumers", () => {
   const consume = (how: Partial<ConsumeRuns> = {}): Promise<Consumer> =>
     opened.consumeRuns({ concurrency: 4, run: async () => undefined, sweep: async () => undefined, ...how });
 
-  test("a run that was added is handed out with its task and number, why it was added, and when", async () => {
+  test("an added run is handed out with its task, number, cause and time", async () => {
     const run = vi.fn(async (_run: TakenRun) => undefined);
     await consume({ run });
     const taskId = newTaskId();
@@ -33,7 +33,7 @@ describe("the run queue and its consumers", () => {
     expect(run.mock.calls[0]![0].queuedAtMs - before).toBeLessThan(1_000);
   });
 
-  test("a run that was added twice is handed out once, and can be added again when it is over", async () => {
+  test("a run that was added twice is handed out once, and can be added again when it has ended", async () => {
     const run = vi.fn(async (_run: TakenRun) => undefined);
     const ref = { taskId: newTaskId(), run: 1 };
     await Promise.all([opened.queue.add(ref), opened.queue.add(ref), opened.queue.add(ref)]);
@@ -49,7 +49,7 @@ describe("the run queue and its consumers", () => {
     await vi.waitFor(() => expect(run.mock.calls).toHaveLength(3));
   });
 
-  test("a run that an answer overtook is handed out while the job that the answer added too early is at work, and once", async () => {
+  test("a run that an answer overtook is handed out while the job that the answer added too early is active, and only once", async () => {
     const refusing = Promise.withResolvers<undefined>();
     const run = vi.fn(async (_run: TakenRun) => undefined).mockImplementationOnce(() => refusing.promise);
     await consume({ run });
@@ -67,7 +67,7 @@ describe("the run queue and its consumers", () => {
     expect(run).toHaveBeenCalledTimes(2);
   });
 
-  test("what was answered goes before new calls, however many wait; either kind in the order in which it came", async () => {
+  test("answers go before new calls, however many wait; each kind in order of arrival", async () => {
     const [first, second, third, fourth, fifth] = Array.from({ length: 5 }, () => newTaskId());
     await opened.queue.add({ taskId: first!, run: 1, cause: "created" });
     await opened.queue.add({ taskId: second!, run: 1, cause: "created" });
@@ -82,7 +82,7 @@ describe("the run queue and its consumers", () => {
     await noJobLeft();
   });
 
-  test("no more runs are at work at once than the consumer takes; further ones wait for their turn", async () => {
+  test("the consumer's limit on active runs holds; further ones wait for their turn", async () => {
     const release = Promise.withResolvers<undefined>();
     const run = vi.fn(async (_ref: RunRef) => await release.promise);
     for (let count = 0; count < 3; count += 1) await opened.queue.add({ taskId: newTaskId(), run: 1, cause: "created" });
@@ -108,7 +108,7 @@ describe("the run queue and its consumers", () => {
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
   });
 
-  test("a run whose worker fell silent is handed to another within seconds", async () => {
+  test("a run whose worker died is handed to another within seconds", async () => {
     const taskId = newTaskId();
     const first = Promise.withResolvers<void>();
     const run = vi.fn(async (_ref: RunRef) => undefined).mockImplementationOnce(() => first.promise as Promise<undefined>);
@@ -116,7 +116,7 @@ describe("the run queue and its consumers", () => {
     await opened.queue.add({ taskId, run: 1, cause: "created" });
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
 
-    // A dead worker renews nothing: its lock runs out.
+    // A dead worker renews nothing, so its lock expires.
     await opened.redis.del(`${opened.prefix}:{p0}:run:${taskId}.1:lock`);
 
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 8_000, interval: 50 });
@@ -124,7 +124,7 @@ describe("the run queue and its consumers", () => {
     first.resolve();
   });
 
-  test("every partition is swept every second or so, by one of all consumers", async () => {
+  test("every partition is swept about every second, by one of all consumers", async () => {
     const times: number[] = [];
     const sweep = async () => void times.push(Date.now());
     await Promise.all([consume({ sweep }), consume({ sweep }), consume({ sweep })]);
@@ -155,7 +155,7 @@ describe("the run queue and its consumers", () => {
     await vi.waitFor(() => expect(sweep.mock.calls.length).toBeGreaterThan(1), { timeout: 8_000, interval: 50 });
   });
 
-  test("closing takes no more runs and waits for the one at work", async () => {
+  test("closing takes no more runs and waits for the active one", async () => {
     const atWork = Promise.withResolvers<void>();
     const run = vi.fn(async (_ref: RunRef) => {
       await atWork.promise;
@@ -173,7 +173,7 @@ describe("the run queue and its consumers", () => {
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  test("a Redis that refuses to write is asked now and then, and runs continue once it takes writes again", async () => {
+  test("a Redis that refuses writes is retried at intervals, and runs continue once it accepts writes again", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "parley-refusing-"));
     const embedded = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
     const refusing = await openRedis({ url: embedded.url });

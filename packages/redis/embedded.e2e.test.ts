@@ -10,7 +10,7 @@ import { until } from "../../test/support/until.ts";
 import { EMBEDDED_SOURCES, startEmbeddedRedis, type EmbeddedRedis } from "./embedded.ts";
 import { inspectRedis, isRecent } from "./inspect.ts";
 
-/** The shells among the children of a process. */
+/** The shells among a process's children. */
 function shells(parent: number | undefined): number[] {
   const rows = execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" }).split("\n");
   return rows
@@ -43,7 +43,7 @@ describe("an embedded Redis", () => {
       redis.disconnect();
     }
   }
-  /** Another process that starts a server on the same directory and then sits there. */
+  /** Another process that starts a server on the same directory and then does nothing. */
   async function startElsewhere(): Promise<{ child: ChildProcess; url: string }> {
     const script = join(import.meta.dirname, "embedded.fixture.ts");
     const child = fork(script, [dataDir], { stdio: "inherit" });
@@ -52,7 +52,7 @@ describe("an embedded Redis", () => {
     return { child, url };
   }
 
-  test("keeps what was written over a restart", async () => {
+  test("keeps its data across a restart", async () => {
     const first = await start();
     await using(first.url, (redis) => redis.set("kept", "yes"));
     await first.close();
@@ -60,7 +60,7 @@ describe("an embedded Redis", () => {
     expect(await using(second.url, (redis) => redis.get("kept"))).toBe("yes");
   });
 
-  test("is durable, never evicts, and lets nobody in without the password", async () => {
+  test("is durable, never evicts, and admits no one without the password", async () => {
     const server = await start();
     await using(server.url, async (redis) => {
       expect(await redis.config("GET", "appendonly")).toEqual(["appendonly", "yes"]);
@@ -72,12 +72,12 @@ describe("an embedded Redis", () => {
     expect((await stat(join(dataDir, "server.json"))).mode & 0o077).toBe(0);
   });
 
-  test("is refused on a directory whose owner lives, with the owner's process id", async () => {
+  test("is refused on a directory whose owner is alive, with the owner's process id", async () => {
     const { child } = await startElsewhere();
     await expect(start()).rejects.toThrow(`in use by process ${child.pid}`);
   });
 
-  test("dies with a parent that is killed, and the next one finds all that was stored", async () => {
+  test("dies with a killed parent, and the next one finds all data", async () => {
     const { child, url } = await startElsewhere();
     await using(url, (redis) => redis.set("kept", "yes"));
     child.kill("SIGKILL");
@@ -91,7 +91,7 @@ describe("an embedded Redis", () => {
     expect(await using(next.url, (redis) => redis.get("kept"))).toBe("yes");
   });
 
-  test("takes over from a server that lost its parent and its watch", async () => {
+  test("replaces a server that lost its parent and its shell", async () => {
     const { child, url } = await startElsewhere();
     await using(url, (redis) => redis.set("kept", "yes"));
     const [shell] = shells(child.pid);
@@ -104,11 +104,11 @@ describe("an embedded Redis", () => {
     await expect(using(url, (redis) => redis.ping())).rejects.toThrow();
   });
 
-  test("starts beside a stranger on the port that the one before had, regardless of what it replies", async () => {
+  test("starts although another program uses the previous port, whatever that replies", async () => {
     const first = await start();
     await using(first.url, (redis) => redis.set("kept", "yes"));
     await first.close();
-    // It takes connections, and never answers.
+    // It accepts connections and never replies.
     const stranger = createServer().listen(first.port, "127.0.0.1");
     await once(stranger, "listening");
     try {
@@ -119,12 +119,12 @@ describe("an embedded Redis", () => {
     }
   });
 
-  test("starts once when several start at the same moment", async () => {
+  test("starts once when several processes start at the same moment", async () => {
     const results = await Promise.allSettled([start(), start(), start()]);
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  test("is seen for what it is", async () => {
+  test("is recognised by product and version", async () => {
     const server = await start();
     expect(await inspectRedis(server.url)).toMatchObject({
       recent: true,
@@ -137,7 +137,7 @@ describe("an embedded Redis", () => {
     await expect(inspectRedis(server.url)).rejects.toThrow("ECONNREFUSED");
   });
 
-  test("comes out of the Python wheel when it must", async () => {
+  test("comes from the Python wheel if necessary", async () => {
     const server = await start({ sources: ["wheel"] });
     expect(server).toMatchObject({ source: "wheel", version: "9.1.2" });
     expect(await using(server.url, (redis) => redis.ping())).toBe("PONG");
@@ -155,7 +155,7 @@ describe("an embedded Redis", () => {
       expect(await using(second.url, (redis) => redis.get("kept"))).toBe("yes");
     });
 
-    test("is not given to another one when that server is gone, and the error says what to do", async () => {
+    test("is not given to another server when that one is gone, and the error says what to do", async () => {
       const first = await start({ sources: ["wheel"] });
       await first.close();
       const failed = start({ sources: ["path"] });
@@ -166,7 +166,7 @@ describe("an embedded Redis", () => {
       expect(again.source).toBe("wheel");
     });
 
-    test("of a valkey-server from the PATH asks for that one again", async () => {
+    test("by a valkey-server from the PATH requires that one again", async () => {
       const first = await start({ sources: ["wheel"] });
       await first.close();
       const path = join(dataDir, "server.json");
@@ -178,7 +178,7 @@ describe("an embedded Redis", () => {
     });
   });
 
-  test("loses nothing when its owner is killed and started again, five times", { timeout: 30_000 }, async () => {
+  test("loses nothing when its owner is killed and restarted, five times", { timeout: 30_000 }, async () => {
     for (let round = 1; round <= 5; round += 1) {
       const { child, url } = await startElsewhere();
       expect(await using(url, (redis) => redis.incr("rounds"))).toBe(round);
@@ -187,7 +187,7 @@ describe("an embedded Redis", () => {
     }
   });
 
-  test("says for each source why it could not be used, and what to install", async () => {
+  test("reports for each source why it could not be used, and what to install", async () => {
     const failed = startEmbeddedRedis({ dataDir, sources: [] });
     await expect(failed).rejects.toThrow("install one of: redis-server 6.2 or newer");
     expect(EMBEDDED_SOURCES).toEqual(["path", "wheel", "docker"]);

@@ -1,4 +1,4 @@
-/** What the processes of a gateway share: who holds a call, who is dead, what upstreams list. */
+/** What the processes of a gateway share: which holds a call, which are dead, what upstreams list. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { newTaskId } from "../../test/contract/builders.ts";
 import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
@@ -27,7 +27,7 @@ const share = (): GatewayShare => createGatewayShare({ redis: opened.redis, wake
 const FACTS = { isFinal: true, ttlMs: 60_000 };
 
 describe("the holder of a task's call", () => {
-  test("is the process that claimed it, for as long as it says that it lives, and then nobody", async () => {
+  test("is the process that claimed it, as long as it beats, and then none", async () => {
     const [holder, other] = [share(), share()];
     const task = newTaskId();
     expect(await other.holderOf(task)).toBe("here");
@@ -41,7 +41,7 @@ describe("the holder of a task's call", () => {
     expect(await other.holderOf(task)).toBe("here");
   });
 
-  test("is sent runs, which nobody else gets", async () => {
+  test("receives its runs, and no other process does", async () => {
     const [holder, other] = [share(), share()];
     const got: string[] = [];
     const stops = await Promise.all([holder.onSent((run) => got.push(`holder ${run}`)), other.onSent((run) => got.push(`other ${run}`))]);
@@ -61,7 +61,7 @@ describe("the holder of a task's call", () => {
     expect(await opened.keys()).toEqual([]);
   });
 
-  test("has keys that end by themselves", async () => {
+  test("has keys that expire", async () => {
     const holder = share();
     await holder.beat();
     await holder.claim(newTaskId(), FACTS);
@@ -71,8 +71,8 @@ describe("the holder of a task's call", () => {
   });
 });
 
-describe("a process that fell silent", () => {
-  test("is found once, with its tasks and whether their calls can be made again", async () => {
+describe("a process that stopped beating", () => {
+  test("is found once, with its tasks and whether their calls can be repeated", async () => {
     const [dead, one, other] = [share(), share(), share()];
     const [final, repeatable] = [newTaskId(), newTaskId()];
     await dead.beat();
@@ -89,7 +89,7 @@ describe("a process that fell silent", () => {
     ]);
   });
 
-  test("is never the one that looks: Redis' clock may jump between its sign of life and its look", async () => {
+  test("is never the one that looks, even if Redis' clock jumps between its beat and its look", async () => {
     const only = share();
     await only.beat();
     await only.claim(newTaskId(), FACTS);
@@ -98,7 +98,7 @@ describe("a process that fell silent", () => {
     expect(await only.beat()).toBe(true);
   });
 
-  test("learns it when it speaks again", async () => {
+  test("notices at its next beat", async () => {
     const [silent, other] = [share(), share()];
     expect(await silent.beat()).toBe(false);
     expect(await silent.beat()).toBe(true);
@@ -109,7 +109,7 @@ describe("a process that fell silent", () => {
 });
 
 describe("lists of upstreams", () => {
-  test("are read when they have changed, and only then", async () => {
+  test("are read only when they have changed", async () => {
     const [writer, reader] = [share(), share()];
     await writer.writeList("crm", "first");
     const known = (revision = "") =>
@@ -126,7 +126,7 @@ describe("lists of upstreams", () => {
     expect((await reader.readLists(known(revision))).get("crm")?.text).toBe("second");
   });
 
-  test("are read at the upstream by one process at a time, and by another one when that is gone", async () => {
+  test("are read from the upstream by one process at a time, and by another one when that is gone", async () => {
     const [one, other] = [share(), share()];
     expect(await one.lease("crm", 150)).toBe(true);
     expect(await other.lease("crm", 150)).toBe(false);
@@ -136,8 +136,8 @@ describe("lists of upstreams", () => {
   });
 });
 
-describe("what a front end asks of workers", () => {
-  test("is heard by all of them, claimed by one, and answered to that front end alone", async () => {
+describe("a front end's request to the workers", () => {
+  test("reaches all of them, is claimed by one, and is answered to that front end alone", async () => {
     const [frontEnd, other, ...workers] = [share(), share(), share(), share()];
     const claimed: boolean[] = [];
     const replied: string[] = [];

@@ -12,7 +12,7 @@ describe("ids and keys", () => {
     for (const id of drawn) expect(id).toMatch(/^\d+-[\w-]{22}$/);
   });
 
-  test("all keys of a task, its due set and its queue carry one hash tag", () => {
+  test("all keys of a task, its due set and its queue have one hash tag", () => {
     const keys = createKeys("acme");
     const tag = "acme:{p7}";
 
@@ -26,13 +26,13 @@ describe("ids and keys", () => {
     expect(keys.owner(7, "ada@example.test")).toMatch(/^acme:\{p7\}:owner:[\w-]{22}$/);
   });
 
-  test("a session is one key on a slot of its own, and what cannot be a session id gets none", () => {
+  test("a session is one key in a slot of its own, and an invalid session id has none", () => {
     const keys = createKeys("acme");
     expect(keys.session("9f1c2b8e-6f0e-4a53-9d3e-2b7f0f4f9b1a")).toBe("acme:session:{9f1c2b8e-6f0e-4a53-9d3e-2b7f0f4f9b1a}");
     for (const id of ["", "a}b", "{a", "a b", "a:b", "a\n", "ä", "x".repeat(129)]) expect(keys.session(id)).toBeUndefined();
   });
 
-  test("what is no task id gets no key", () => {
+  test("an invalid task id has no key", () => {
     for (const id of [
       "",
       "7",
@@ -46,7 +46,7 @@ describe("ids and keys", () => {
     }
   });
 
-  test("a task that is created under a key of its own is always in one partition", () => {
+  test("tasks for the same idempotency key are always in one partition", () => {
     const ids = createIds({ partitions: 16 });
     for (const [once, partition] of [
       ["a key", 2],
@@ -56,7 +56,7 @@ describe("ids and keys", () => {
     }
   });
 
-  test("a sealed task's id carries the word of its tenant's key, which may have to be waited for", async () => {
+  test("a sealed task's id contains the word of its tenant's key, which may be asynchronous", async () => {
     const asked: string[] = [];
     const drawn = createIds({
       partitions: 1,
@@ -81,7 +81,7 @@ describe("ids and keys", () => {
     expect(ids.uuid()).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
   });
 
-  test("random numbers lie in [0, 1) and tokens never come twice", () => {
+  test("random numbers are in [0, 1) and tokens never repeat", () => {
     const ids = createIds({ partitions: 1 });
     const numbers = Array.from({ length: 1_000 }, () => ids.random());
 

@@ -1,4 +1,4 @@
-/** Every key as it stands in Redis: processes of several versions share them. */
+/** Every key as Redis holds it, because processes of several versions share them. */
 import { describe, expect, test } from "vitest";
 import { createKeys, partitionOf, sealWordOf } from "./keys.ts";
 
@@ -9,7 +9,7 @@ const ADA = "_e5DDUC9V97qwYbNl5ADPQ";
 describe("keys", () => {
   const keys = createKeys();
 
-  test("of a partition carry its tag", () => {
+  test("of a partition have its tag", () => {
     expect(keys.taskPrefix(12)).toBe("parley:{p12}:task:");
     expect(keys.due(12)).toBe("parley:{p12}:due");
     expect(keys.waitingRuns(12)).toStrictEqual(["parley:{p12}:run:wait", "parley:{p12}:run:prioritized"]);
@@ -23,14 +23,14 @@ describe("keys", () => {
     expect(keys.lane(12, "w")).toBe("parley:{p12}:lane:w");
   });
 
-  test("of a task carry its partition's tag", () => {
+  test("of a task have its partition's tag", () => {
     const task = `parley:{p12}:task:${TASK}`;
     expect(keys.task(TASK)).toStrictEqual([task, `${task}:journal`, `${task}:feed`, "parley:{p12}:due"]);
     expect(keys.holder(TASK)).toBe(`${task}:holder`);
     expect(keys.holder("none")).toBeUndefined();
   });
 
-  test("with a tag of their own hide what they are of", () => {
+  test("with a tag of their own hide what they stand for", () => {
     expect(keys.claim("ada")).toBe(`parley:claim:{${ADA}}`);
     expect(keys.rate("ada")).toBe(`parley:rate:{${ADA}}`);
     expect([keys.grants(ADA), keys.grant(ADA, "id")]).toEqual([`parley:grants:{${ADA}}`, `parley:grants:{${ADA}}:id`]);
@@ -38,7 +38,7 @@ describe("keys", () => {
     expect(keys.limit("ada")).toStrictEqual([`${limit}:held`, `${limit}:line`, `${limit}:facts`]);
   });
 
-  test("of a deployment are under its prefix", () => {
+  test("of a deployment have its prefix", () => {
     const { serving, workers, announcements, secret, content, apiKeys, ready, gateway } = createKeys("acme");
     expect({ serving, workers, announcements, secret, content, apiKeys, ready }).toStrictEqual({
       serving: "acme:serving",
@@ -81,10 +81,10 @@ test.each([
   `0-abcde-${RANDOM}`,
   `0-ab_Z-${RANDOM}`,
   `0-${"ä".repeat(22)}`,
-])("what is no task's id names neither: %s", (id) => {
+])("an invalid task id names neither: %s", (id) => {
   expect([partitionOf(id), sealWordOf(id)]).toEqual([undefined, undefined]);
 });
 
-test.each(["x", "x".repeat(128), "A-_9"])("a session's id is a key: %s", (id) => {
+test.each(["x", "x".repeat(128), "A-_9"])("a valid session id is a key: %s", (id) => {
   expect(createKeys().session(id)).toBe(`parley:session:{${id}}`);
 });

@@ -33,7 +33,7 @@ async function consume(how: Partial<ConsumeRuns> = {}): Promise<void> {
 /** A task that waits for one answer. */
 const parked = () => aLife(opened.store, opened.newTaskId).parked([anAsk("size")]);
 
-/** Who lives is known a moment after it was asked first. */
+/** Live workers are known a moment after the first request for them. */
 async function lane(taskId: string): Promise<string> {
   return await vi.waitFor(() => {
     const found = opened.queue.lane?.({ taskId, cause: "answered" });
@@ -56,7 +56,7 @@ const answer = (taskId: string, more: { lane?: string } = {}) =>
 const jobs = async () => (await keysOf(opened.redis, opened.prefix)).filter((key) => /:run:0-[^:]*$/.test(key));
 
 describe("an answer", () => {
-  test("that a worker hears of runs there, and leaves no job to add", async () => {
+  test("that a worker receives runs there, and leaves no job to add", async () => {
     await consume();
     const taskId = await parked();
 
@@ -68,7 +68,7 @@ describe("an answer", () => {
     expect(await jobs()).toEqual([]);
   });
 
-  test("that nobody hears of is given the run to add, and the task is due all the same", async () => {
+  test("that no worker receives returns the run to add, and the task is due anyway", async () => {
     await consume();
     const taskId = await parked();
     const gone = (await lane(taskId)).replace(/[^:]+$/, "nobody");
@@ -79,7 +79,7 @@ describe("an answer", () => {
     expect(run).not.toHaveBeenCalled();
   });
 
-  test("that a worker hears of is due until its run has begun: should the worker die, the sweep finds it", async () => {
+  test("that a worker receives is due until its run has begun: if the worker dies, the sweep finds it", async () => {
     await consume();
     const taskId = await parked();
 
@@ -89,7 +89,7 @@ describe("an answer", () => {
     expect(await opened.store.overdue({ partition: 0, nowMs: opened.now() + GRACE_MS, limit: 10 })).toEqual([{ taskId, run: 2 }]);
   });
 
-  test("that comes twice is told of once; the second sender is given the run to add, in case the first one died", async () => {
+  test("that is sent twice is offered once; the second sender gets the run to add, in case the first one died", async () => {
     await consume();
     const taskId = await parked();
     const ear = await lane(taskId);
@@ -100,7 +100,7 @@ describe("an answer", () => {
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
   });
 
-  test("while a run is open is told to nobody: the run that parks sees it", async () => {
+  test("during an open run is offered to no worker: the run sees it when it parks", async () => {
     await consume();
     const taskId = await parked();
     const life = aLife(opened.store);
@@ -117,7 +117,7 @@ describe("an answer", () => {
 describe("a new task", () => {
   const share = "ada";
 
-  /** As createTask asks for it; a worker is known a moment after it was asked first. */
+  /** As createTask requests it; a worker is known a moment after the first request. */
   const laneOf = (taskId: string, of: { share?: string } = {}) =>
     vi.waitFor(
       () => {
@@ -133,7 +133,7 @@ describe("a new task", () => {
     return { taskId, created };
   }
 
-  test("that a worker hears of runs there, and leaves no job to add", async () => {
+  test("that a worker receives runs there, and leaves no job to add", async () => {
     await consume();
 
     const { taskId, created } = await create();
@@ -146,7 +146,7 @@ describe("a new task", () => {
     expect(await opened.store.overdue({ partition: 0, nowMs: opened.now() + GRACE_MS, limit: 10 })).toEqual([{ taskId, run: 1 }]);
   });
 
-  test("of a counted share is told of and counted in one change", async () => {
+  test("of a counted share is offered and counted in one change", async () => {
     const quotas = { principal: { tasks: 2, bytes: 1_000_000 }, tenant: { tasks: 2, bytes: 1_000_000 } };
     await consume();
     const call = aCall({ principal: share });
@@ -159,7 +159,7 @@ describe("a new task", () => {
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
   });
 
-  test("that is created twice is told of once", async () => {
+  test("that is created twice is offered once", async () => {
     await consume();
     const { taskId } = await create();
 
@@ -172,11 +172,11 @@ describe("a new task", () => {
     ["a new one", { cause: "created" }],
     ["an answered one", { cause: "answered" }],
   ] as const) {
-    test(`goes ahead of nobody: while ${what} waits for a worker, it is for the queue`, async () => {
+    test(`overtakes no one: while ${what} waits for a worker, it goes to the queue`, async () => {
       const release = Promise.withResolvers<void>();
       run.mockImplementation(() => release.promise);
       await consume({ concurrency: 3 });
-      // One each, as a queue may have them at work here, and one that waits.
+      // One for each run that a queue may have active here, and one that waits.
       for (let task = 0; task < 4; task += 1) await opened.queue.add({ taskId: opened.newTaskId(), run: 1, ...waiting });
       await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
 
@@ -188,7 +188,7 @@ describe("a new task", () => {
     });
   }
 
-  test("that nobody hears of is for the queue, and so are the next ones for a moment, without a look", async () => {
+  test("that no worker receives goes to the queue, and for a moment the next ones do so without an offer", async () => {
     await consume();
     const taskId = opened.newTaskId();
     const gone = (await laneOf(taskId)).replace(/[^:]+$/, "nobody 1");
@@ -221,7 +221,7 @@ describe("a new task", () => {
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
   });
 
-  test("is called, told of and run without a job, and by a job where the worker is gone", async () => {
+  test("is called, offered and run without a job, and with a job if the worker is gone", async () => {
     await consume();
     await laneOf(opened.newTaskId());
     const services = {
@@ -254,7 +254,7 @@ describe("a worker", () => {
     const tasks = [await parked(), await parked(), await parked(), await parked()];
     for (const taskId of tasks) await answer(taskId, { lane: await lane(taskId) });
 
-    // The third came as a job, the fourth waits in the queue, where another worker could take it.
+    // The third came as a job; the fourth waits in the queue, where another worker could take it.
     await vi.waitFor(async () => expect(await jobs()).toHaveLength(2));
     await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks.slice(0, 3)));
     await vi.waitFor(async () => expect(await opened.redis.llen(`${opened.prefix}:{p0}:run:wait`)).toBe(1));
@@ -263,14 +263,14 @@ describe("a worker", () => {
     await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks));
   });
 
-  test("that has no more places than queues listens to no lane: what it is told is heard by nobody", async () => {
+  test("with no more places than queues listens to no lane: offers reach no worker", async () => {
     await consume({ concurrency: 1 });
     const taskId = await parked();
 
     expect(await answer(taskId, { lane: await lane(taskId) })).toEqual({ receipt: "accepted", nextRun: 2 });
   });
 
-  test("that closes hears no more and waits for the runs that came this way", async () => {
+  test("that closes stops listening and waits for the runs that came through the lane", async () => {
     const release = Promise.withResolvers<void>();
     run.mockImplementation(() => release.promise);
     await consume();
@@ -290,9 +290,9 @@ describe("a worker", () => {
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  test("that closes passes on what it is told until it is told no more", async () => {
+  test("that closes passes offers on until none arrive", async () => {
     const told: string[] = [];
-    // Which of them Redis tells it of before it hears that nobody listens is Redis' own affair: in some round it does.
+    // Redis decides which of them still arrive before it processes the unsubscribe; in some round one does.
     for (let round = 0; round < 20 && told.length === 0; round += 1) {
       await consume();
       const channel = `${opened.prefix}:{p0}:lane:${consumer!.id}`;
@@ -314,7 +314,7 @@ describe("a worker", () => {
     expect(told.length).toBeGreaterThan(0);
   });
 
-  test("whose run throws logs it without what was said, and continues", async () => {
+  test("whose run throws logs it without content, and continues", async () => {
     await consume();
     run.mockRejectedValueOnce(new Error("what a person said"));
     const [first, second] = [await parked(), await parked()];
@@ -327,7 +327,7 @@ describe("a worker", () => {
   });
 });
 
-test("no lane is known of what is no task id, and none where no worker lives", async () => {
+test("there is no lane for an invalid task id, and none without a live worker", async () => {
   expect(opened.queue.lane?.({ taskId: "not a task", cause: "answered" })).toBeUndefined();
   expect(opened.queue.lane?.({ taskId: createIds({ partitions: 1 }).taskId(), cause: "answered" })).toBeUndefined();
 });

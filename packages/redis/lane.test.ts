@@ -1,4 +1,4 @@
-/** What becomes of each message of a lane; lane.redis.test.ts has Redis' side of it. */
+/** How each message of a lane is handled; lane.redis.test.ts tests Redis' side. */
 import { describe, expect, test } from "vitest";
 import type { TakenRun } from "./consume-runs.ts";
 import { openLane } from "./lane.ts";
@@ -6,7 +6,7 @@ import { createPlaces } from "./places.ts";
 
 const CHANNEL = "parley:{p0}:lane:w";
 
-/** With so many places; runs end when they are told to. */
+/** A lane with this many places, whose runs end when told to. */
 function aLane({ concurrency = 2, listen = async () => () => undefined, isQueueAway = false }: Partial<Settings> = {}) {
   const happened: unknown[][] = [];
   let hear: (message?: string) => void = () => undefined;
@@ -52,7 +52,7 @@ interface Settings {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a lane", () => {
-  test("begins a run that it hears of, of an answer or of a new task", async () => {
+  test("begins a run that it is offered, for an answer or a new task", async () => {
     const { happened, hear, ends, close } = aLane({ concurrency: 3 });
     hear("0-a 2 1700");
     hear("0-b 1 1800 7");
@@ -65,7 +65,7 @@ describe("a lane", () => {
     await close();
   });
 
-  test("passes on what it has no place for, a new task with its priority", async () => {
+  test("passes on offers that it has no place for, a new task with its priority", async () => {
     const { happened, hear, ends, close } = aLane({ concurrency: 2 });
     hear("0-a 2 1700");
     hear("0-b 2 1800");
@@ -82,7 +82,7 @@ describe("a lane", () => {
     await close();
   });
 
-  test("does nothing about a connection that came back", async () => {
+  test("ignores a restored connection", async () => {
     const { happened, hear, close } = aLane();
     hear(undefined);
     await close();
@@ -92,7 +92,7 @@ describe("a lane", () => {
     ]);
   });
 
-  test("gives a place back after a run that threw, and logs where, without what was said", async () => {
+  test("frees the place after a run that threw, and logs the origin, without content", async () => {
     const { happened, hear, ends, close } = aLane({ concurrency: 2 });
     hear("0-a 2 1700");
     ends[0]!.reject(new TypeError("what a person said"));
@@ -108,7 +108,7 @@ describe("a lane", () => {
     await close();
   });
 
-  test("that is closed passes on what it hears, and waits for its runs and for what it passes on", async () => {
+  test("that is closed passes offers on, and waits for its runs and for what it passes on", async () => {
     const { happened, hear, ends, close } = aLane({ concurrency: 3 });
     hear("0-a 2 1700");
     let isClosed = false;
@@ -122,7 +122,7 @@ describe("a lane", () => {
     await closed;
   });
 
-  test("leaves only once it has listened", async () => {
+  test("leaves the channel only once it has subscribed", async () => {
     const listened = Promise.withResolvers<() => void>();
     const { happened, close } = aLane({ listen: () => listened.promise });
     const closed = close();
@@ -145,7 +145,7 @@ describe("a lane", () => {
   test.each([
     [new Error("not subscribed"), "not subscribed"],
     ["a text", "a text"],
-  ])("that is not heard says so, and closes: %s", async (problem, error) => {
+  ])("that cannot subscribe says so, and closes: %s", async (problem, error) => {
     // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- whatever is thrown is told
     const { happened, close } = aLane({ listen: () => Promise.reject(problem) });
     await close();

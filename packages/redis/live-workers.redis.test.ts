@@ -17,12 +17,12 @@ beforeEach(async () => {
 });
 afterEach(() => opened.close());
 
-/** As one process has it; the time is the test's. */
+/** One process's view; the test sets the time. */
 const open = () =>
   createLiveWorkers({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 16, now: () => atMs, log: silent });
 
-describe("who lives", () => {
-  test("is who spoke within six seconds, at the limit and one millisecond beyond", async () => {
+describe("live workers", () => {
+  test("are those that beat within six seconds, at the limit and one millisecond beyond", async () => {
     const [one, other] = [open(), open()];
     await other.beat(bob);
     atMs += ALIVE_MS - 1;
@@ -31,14 +31,14 @@ describe("who lives", () => {
     expect(await one.beat(ada)).toEqual([ada]);
   });
 
-  test("is not who has left", async () => {
+  test("exclude those that have left", async () => {
     const [one, other] = [open(), open()];
     await other.beat(bob);
     await other.leave(bob);
     expect(await one.beat(ada)).toEqual([ada]);
   });
 
-  test("is, for the first who speaks after Redis was away, who lived before; who says nothing then is dead a beat later", async () => {
+  test("are, for the first to beat after an outage of Redis, those from before; those that stay silent are dead a beat later", async () => {
     const [one, other] = [open(), open()];
     await one.beat(ada);
     await other.beat(bob);
@@ -49,7 +49,7 @@ describe("who lives", () => {
     expect(await other.beat(bob)).toEqual(expect.arrayContaining([ada, bob]));
   });
 
-  test("is told in Redis, where the set goes an hour after the last one spoke, and each an hour after it did", async () => {
+  test("are stored in Redis, where the set expires an hour after the last beat, and each member an hour after its own", async () => {
     const key = createKeys(opened.prefix).workers;
     const [one, other] = [open(), open()];
     await other.beat(bob);
@@ -69,13 +69,13 @@ describe("who lives", () => {
 
 describe("the next worker of a partition", () => {
   afterEach(() => void vi.useRealTimers());
-  /** What is looked at in Redis is there. */
+  /** Waits until the pending read of Redis has completed. */
   const seen = async () => {
     await opened.redis.ping();
     await new Promise((resolve) => setImmediate(resolve));
   };
 
-  test("is each of those that live in turn, looked for from the first question on and every two seconds, until it is closed", async () => {
+  test("is each of the live ones in turn, refreshed from the first call on and every two seconds, until it is closed", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const workers = open();
     const look = vi.spyOn(opened.redis, "zrange");
@@ -103,7 +103,7 @@ describe("the next worker of a partition", () => {
     vi.advanceTimersByTime(2_000);
     await seen();
     expect([workers.next(0), workers.next(0)]).toEqual(["bob", "bob"]);
-    // One that comes back under its name with another share is another.
+    // A worker that returns with another share is a different member.
     await workers.leave(bob);
     await workers.beat({ ...bob, share: 1 });
     vi.advanceTimersByTime(2_000);
@@ -120,7 +120,7 @@ describe("the next worker of a partition", () => {
     expect(look).not.toHaveBeenCalled();
   });
 
-  test("is nobody where nobody lives, and nobody once it was not seen for six seconds", async () => {
+  test("is undefined if no worker lives, and once they were not read for six seconds", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const workers = open();
     workers.next(0);
@@ -136,7 +136,7 @@ describe("the next worker of a partition", () => {
     workers.close();
   });
 
-  test("is not known while Redis is away, which is told to those who look closely", async () => {
+  test("is unknown while Redis is unreachable, which is logged at debug level", async () => {
     const told: unknown[][] = [];
     const log = { ...silent, debug: (...line: unknown[]) => void told.push(line) };
     const workers = createLiveWorkers({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 16, now: () => atMs, log });

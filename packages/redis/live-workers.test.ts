@@ -31,7 +31,7 @@ describe("how many workers serve a partition", () => {
 });
 
 describe("the assignment", () => {
-  test.each([1, 2, 3, 16, 64])("of %i workers covers each partition twice, where there are two, and by different ones", (count) => {
+  test.each([1, 2, 3, 16, 64])("of %i workers covers each partition twice, if there are two, by different ones", (count) => {
     const all = workers(count, 32);
     for (let partition = 0; partition < PARTITIONS; partition += 1) {
       const those = serving(partition, all, PARTITIONS);
@@ -48,14 +48,14 @@ describe("the assignment", () => {
     expect(Math.max(...sizes)).toBeLessThan(48);
   });
 
-  test("is the same on each worker, in any order in which it sees the others", () => {
+  test("is the same on each worker, in whatever order it sees the others", () => {
     const all = workers(9, 32);
     for (const partition of [0, 1, 255]) {
       expect(serving(partition, all.toReversed(), PARTITIONS)).toEqual(serving(partition, all, PARTITIONS));
     }
   });
 
-  test("moves the share of a worker that goes, and nothing else", () => {
+  test("moves only the share of a worker that goes", () => {
     const before = assigned(workers(16, 32));
     const after = assigned(workers(15, 32)); // worker-15 is gone
     for (const [id, partitions] of after) expect(partitions).toEqual(expect.arrayContaining(before.get(id)!));
@@ -63,7 +63,7 @@ describe("the assignment", () => {
     expect(moved).toBe(before.get("worker-15")!.length);
   });
 
-  test("leaves no partition without its first two workers while some have another share than others", () => {
+  test("leaves no partition without its first two workers while shares differ", () => {
     const mixed = workers(12, 32).map((worker, n) => ({ ...worker, share: [0, 16, 128][n % 3]! }));
     for (let partition = 0; partition < PARTITIONS; partition += 1) {
       const firstTwo = serving(partition, workers(12, 16), PARTITIONS).slice(0, 2);

@@ -1,4 +1,7 @@
-/** The pages of a principal's tasks over several partitions: their order, what they read and where the next one begins. */
+/**
+ * The pages of a principal's tasks over several partitions: their order, what they read and where the next one
+ * begins.
+ */
 import { PAGE_SIZE_MAX, type TaskSummary } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
@@ -11,7 +14,7 @@ describe("the list of a principal's tasks", () => {
   let redis: TestRedis;
   /** Tasks that have expired. */
   const gone = new Set<string>();
-  /** Of summaries, by task. */
+  /** Summaries by task. */
   const sizes = new Map<string, number>();
   const looked: (readonly string[])[] = [];
   let turns: number;
@@ -68,7 +71,7 @@ describe("the list of a principal's tasks", () => {
     expect(looked).toEqual([]);
   });
 
-  test("has the newest first over all partitions, of one moment by sequence and then by partition, page by page", async () => {
+  test("is newest first over all partitions, of one moment by sequence and then by partition, page by page", async () => {
     await has(0, ["5-0", "a"], ["7-1", "d"], ["9-0", "f"]);
     await has(1, ["6-0", "b"], ["7-0", "c"], ["7-1", "e"], ["10-0", "g"]);
     const { page, list } = aList();
@@ -80,12 +83,12 @@ describe("the list of a principal's tasks", () => {
     expect(await page(3, "7-1.1")).toEqual([["c", "b", "a"], undefined]);
     expect(await page(3, "6-0.1")).toEqual([["a"], undefined]);
     expect(await page(3, "5-0.0")).toEqual([[], undefined]);
-    // A place of which nothing is left any more.
+    // A position whose entry no longer exists.
     expect(await page(10, "8-3.1")).toEqual([["d", "e", "c", "b", "a"], undefined]);
     expect(await list.page({ principal: "bob", limit: 3 })).toStrictEqual({ tasks: [] });
   });
 
-  test("reads on where a partition has more than is read at once, and each summary once", async () => {
+  test("continues if a partition has more than is read at once, and reads each summary once", async () => {
     const entries = Array.from({ length: 20 }, (_, n) => [`${n + 1}-0`, `t${n + 1}`] as const);
     await has(40, ...entries);
     await has(3, ["11-5", "other"]);
@@ -97,7 +100,7 @@ describe("the list of a principal's tasks", () => {
     expect(turns).toBe(64 + 2);
   });
 
-  test("reads 256 entries at once where one partition has all", async () => {
+  test("reads 256 entries at once if one partition has all of them", async () => {
     const read = vi.spyOn(redis.redis, "xrevrange");
     await has(0, ["1-0", "a"]);
     await aList(1).page(10);
@@ -107,7 +110,7 @@ describe("the list of a principal's tasks", () => {
     expect(read.mock.calls.map((call) => call.at(-1))).toEqual([86, 86, 86]);
   });
 
-  test("looks at 64 tasks at most before it knows whether they fit, and at one more than the page takes", async () => {
+  test("reads at most 64 tasks before it knows whether they fit, and one more than the page takes", async () => {
     await has(0, ...Array.from({ length: 70 }, (_, n) => [`${n + 1}-0`, `t${n + 1}`] as const));
     const { page } = aList(1);
     await page(3);
@@ -118,7 +121,7 @@ describe("the list of a principal's tasks", () => {
     expect(looked.map(({ length }) => length)).toEqual([64, 3]);
   });
 
-  test("takes out what has expired, where it stands, and shows others in its place", async () => {
+  test("removes expired entries and shows others instead", async () => {
     await has(0, ["5-0", "a"], ["7-0", "c"]);
     await has(1, ["6-0", "b"], ["8-0", "d"]);
     gone.add("d").add("c");
@@ -131,7 +134,7 @@ describe("the list of a principal's tasks", () => {
     expect([await left(0), await left(1)]).toEqual([[], []]);
   });
 
-  test("ends a page at its size, and shows one task however large it is", async () => {
+  test("ends a page at its maximum size, and shows at least one task however large it is", async () => {
     await has(0, ["1-0", "a"], ["2-0", "b"], ["3-0", "c"]);
     const { page } = aList();
     sizes.set("c", PAGE_SIZE_MAX - 200).set("b", 200);
@@ -145,7 +148,7 @@ describe("the list of a principal's tasks", () => {
     expect(await page(3, "3-0.0")).toEqual([["b"], "2-0.0"]);
   });
 
-  test("ends a page after 5,000 tasks that have expired, and the next one begins behind them", async () => {
+  test("ends a page after 5,000 expired tasks, and the next one begins after them", async () => {
     const pipeline = redis.redis.pipeline();
     for (let n = 1; n <= 5_020; n += 1) {
       pipeline.xadd(owner(0), `${n}-0`, "id", `t${n}`);
@@ -166,7 +169,7 @@ describe("the list of a principal's tasks", () => {
     },
   );
 
-  test.each(["0-1.0", "1-0.0", `${"1".repeat(16)}-0.0`, "1-12.1234"])("takes a cursor as it may be: %j", async (cursor) => {
+  test.each(["0-1.0", "1-0.0", `${"1".repeat(16)}-0.0`, "1-12.1234"])("accepts only valid cursors: %j", async (cursor) => {
     await aList().page(1, cursor);
   });
 });

@@ -7,7 +7,7 @@ function placesOf(concurrency: number, queues: number) {
   return { places, told };
 }
 
-test("lanes take what queues have left, at the limit and one beyond, and a queue keeps one place for itself", () => {
+test("lanes take what queues leave, at the limit and one beyond, and a queue keeps one place for itself", () => {
   const { places, told } = placesOf(3, 1);
   expect([places.tryTake(), places.tryTake(), places.tryTake()]).toEqual([true, true, false]);
   expect(told).toEqual([2, 1]);
@@ -15,7 +15,7 @@ test("lanes take what queues have left, at the limit and one beyond, and a queue
   expect([places.tryTake(), places.tryTake()]).toEqual([true, false]);
 });
 
-test("runs of the queues and of the lanes are as many as there may be, together", () => {
+test("runs of queues and lanes together stay within the limit", () => {
   const { places } = placesOf(3, 1);
   places.entered();
   places.entered();
@@ -24,7 +24,7 @@ test("runs of the queues and of the lanes are as many as there may be, together"
   expect([places.tryTake(), places.tryTake()]).toEqual([true, false]);
 });
 
-test("a worker that has no more than one place for each of its queues has none for lanes", () => {
+test("a worker with no more than one place per queue has none for lanes", () => {
   for (const [concurrency, queues] of [
     [1, 1],
     [4, 4],

@@ -1,4 +1,4 @@
-/** What the queue leaves in Redis of each run; consume-runs.redis.test.ts has what workers make of it. */
+/** What the queue stores in Redis for each run; consume-runs.redis.test.ts tests how workers take it. */
 import type { Telemetry } from "bullmq";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
@@ -27,7 +27,7 @@ describe("the run queue", () => {
 
   const job = (id: string) => redis.redis.hgetall(`${redis.prefix}:{p7}:run:${TASK}.${id}`);
 
-  test("has a job for each run: its name says why, nothing else is in it, and nothing of it is kept", async () => {
+  test("has a job for each run: its name is the cause, it has no other data, and it is not kept", async () => {
     await queue.add({ taskId: TASK, run: 3, cause: "answered" });
     await queue.add({ taskId: TASK, run: 4 });
     await queue.add({ taskId: TASK, run: 4, cause: "overtaken" });
@@ -40,7 +40,7 @@ describe("the run queue", () => {
     expect(await queue.counts(0)).toStrictEqual({ waiting: 0, active: 0 });
   });
 
-  test("has new tasks behind all others: first where they are not counted, by their share's turn, or where they were put", async () => {
+  test("puts new tasks after all others: first if not counted, by their share's turn, or at their given place", async () => {
     await queue.add({ taskId: TASK, run: 1, cause: "created" });
     turns.learn({ taskId: TASK, share: "ada" }, 5);
     await queue.add({ taskId: TASK, run: 2, cause: "created", share: "ada" });
@@ -51,26 +51,26 @@ describe("the run queue", () => {
     expect(await queue.counts(7)).toStrictEqual({ waiting: 4, active: 0 });
   });
 
-  test("keeps a hundred events, and not ten thousand", async () => {
+  test("keeps a hundred events instead of ten thousand", async () => {
     await queue.open([7]);
     expect(await redis.redis.hget(`${redis.prefix}:{p7}:run:meta`, "opts.maxLenEvents")).toBe(String(EVENTS_KEPT));
     expect(EVENTS_KEPT).toBe(100);
   });
 
-  test("counts what waits and what is at work", async () => {
+  test("counts waiting and active runs", async () => {
     for (const run of [1, 2, 3]) await queue.add({ taskId: TASK, run });
     const list = (name: string) => `${redis.prefix}:{p7}:run:${name}`;
     await redis.redis.lmove(list("wait"), list("active"), "RIGHT", "LEFT");
     expect(await queue.counts(7)).toStrictEqual({ waiting: 2, active: 1 });
   });
 
-  test("tells of the trouble that its connection is in", async () => {
+  test("logs trouble with its connection", async () => {
     await queue.open([7]);
     redis.redis.emit("error", new Error("lost"));
     expect(logged).toStrictEqual([[{ partition: 7, error: "lost" }, "run queue in trouble"]]);
   });
 
-  test("is traced where it is given BullMQ's own interface for that", async () => {
+  test("is traced if BullMQ's own interface for that is given", async () => {
     const spans: string[] = [];
     const span = { setSpanOnContext: () => ({}), setAttribute() {}, setAttributes() {}, addEvent() {}, recordException() {}, end() {} };
     const telemetry = {
@@ -111,7 +111,7 @@ describe("the run queue", () => {
     expect(listeners()).toEqual(before);
   });
 
-  test("is opened once for each partition", async () => {
+  test("is opened once per partition", async () => {
     const send = vi.spyOn(redis.redis, "sendCommand");
     await queue.open([7, 8]);
     const sent = send.mock.calls.length;

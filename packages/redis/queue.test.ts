@@ -1,4 +1,4 @@
-/** Where a run goes and under which id; consume-runs.redis.test.ts has the queue itself. */
+/** Where a run goes and under which id; consume-runs.redis.test.ts tests the queue itself. */
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createKeys } from "./keys.ts";
@@ -41,7 +41,7 @@ describe("the lane of a run", () => {
     return { ...createRedisQueue({ redis, keys: createKeys(), log: silent, turns, workers: { next } }), turns };
   }
 
-  test("is a worker's that serves the task's partition, and for a new task its place in the queue", () => {
+  test("belongs to a worker that serves the task's partition, and has a new task's place in the queue", () => {
     const { lane, turns } = aQueue();
     expect(lane!({ taskId: TASK, cause: "answered" })).toBe("parley:{p7}:lane:w");
     expect(lane!({ taskId: TASK, cause: "created" })).toBe("parley:{p7}:lane:w 1");
@@ -51,7 +51,7 @@ describe("the lane of a run", () => {
     expect(asked).toEqual([7, 7, 7, 7]);
   });
 
-  test("is none where no worker is known, or of what is no task", () => {
+  test("does not exist if no worker is known, or for an invalid task id", () => {
     const { lane } = aQueue();
     expect(lane!({ taskId: "none", cause: "answered" })).toBeUndefined();
     expect(asked).toEqual([]);
@@ -60,7 +60,7 @@ describe("the lane of a run", () => {
     expect(lane!({ taskId: TASK, cause: "created" })).toBeUndefined();
   });
 
-  test("is none of new tasks of a partition for a tenth of a second after no worker took one", () => {
+  test("does not exist for new tasks of a partition for a tenth of a second after no worker took one", () => {
     const { lane, notTaken } = aQueue();
     notTaken(TASK);
     notTaken("none");
@@ -73,7 +73,7 @@ describe("the lane of a run", () => {
     expect(lane!({ taskId: TASK, cause: "created" })).toBe("parley:{p7}:lane:w 1");
   });
 
-  test("a run of what is no task is refused", async () => {
+  test("a run with an invalid task id is refused", async () => {
     await expect(aQueue().add({ taskId: "none", run: 1 })).rejects.toThrow(new TypeError("a run needs a task id"));
   });
 });

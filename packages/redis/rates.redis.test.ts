@@ -39,7 +39,7 @@ describe("rates", () => {
     };
   }
 
-  /** How many of so many are let in, one after the other. */
+  /** How many of this many requests are admitted, one after the other. */
   async function letIn({ take }: Pick<ReturnType<typeof frontEnd>, "take">, who: Caller, what: keyof typeof PER_SECOND, count: number) {
     let taken = 0;
     for (let i = 0; i < count; i += 1) {
@@ -53,7 +53,7 @@ describe("rates", () => {
     return taken;
   }
 
-  test("let in what fills a bucket in five seconds, then as much as the rate says, and no more", async () => {
+  test("admit what fills a bucket in five seconds, then as much as the rate allows, and no more", async () => {
     const front = frontEnd();
     const ann = caller("ann");
     expect(await letIn(front, ann, "calls", 200)).toBe(100);
@@ -64,7 +64,7 @@ describe("rates", () => {
     front.close();
   });
 
-  test("say whose they are, how much they let in and when to come back", async () => {
+  test("say whose they are, how much they admit and when to retry", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "answers", 5);
     const refused = front.take(caller("ann"), "answers");
@@ -80,7 +80,7 @@ describe("rates", () => {
     front.close();
   });
 
-  test("count each kind, and each caller, by itself", async () => {
+  test("count each kind, and each caller, separately", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "answers", 6);
     await front.take(caller("ann"), "calls");
@@ -88,7 +88,7 @@ describe("rates", () => {
     front.close();
   });
 
-  test("count on all front ends together, but for one portion each", async () => {
+  test("count over all front ends, except for one portion each", async () => {
     const fronts = [frontEnd(), frontEnd(), frontEnd()];
     const taken = await Promise.all(fronts.map((front) => letIn(front, caller("ann"), "reads", 1_000)));
     const all = taken.reduce((sum, each) => sum + each, 0);
@@ -110,7 +110,7 @@ describe("rates", () => {
     front.close();
   });
 
-  test("cost a busy caller a round trip for each portion, and one that floods none at all until its time has come", async () => {
+  test("cost a busy caller a round trip per portion, and one that floods none until its wait is over", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "reads", 500);
     expect(front.commands).toBeLessThanOrEqual(2 * 51);
@@ -121,7 +121,7 @@ describe("rates", () => {
     front.close();
   });
 
-  test("share one portion among requests that come together, and lose none of them", async () => {
+  test("share one portion among simultaneous requests, and lose none of them", async () => {
     const front = frontEnd();
     await front.take(caller("bob"), "reads");
     const before = front.commands;
@@ -141,7 +141,7 @@ describe("rates", () => {
     front.close();
   });
 
-  test("give up what a caller has not used within ten seconds", async () => {
+  test("drop what a caller has not used within ten seconds", async () => {
     const front = frontEnd();
     await front.take(caller("ann"), "reads");
     const before = front.commands;
@@ -164,7 +164,7 @@ describe("rates", () => {
     other.close();
   });
 
-  test("leave nothing behind that does not go by itself", async () => {
+  test("leave no permanent keys", async () => {
     const front = frontEnd();
     await front.take(caller("x".repeat(10_000)), "calls");
     const keys = await opened.redis.keys(`${opened.prefix}:rate:*`);

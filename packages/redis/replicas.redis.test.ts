@@ -7,7 +7,7 @@ import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
 
-describe("what waits for replicas", () => {
+describe("waiting for replicas", () => {
   let directory: string;
   let master: EmbeddedRedis;
   let replica: EmbeddedRedis;
@@ -20,7 +20,7 @@ describe("what waits for replicas", () => {
     [master, replica] = await Promise.all([start("master"), start("replica")]);
     ofReplica = new Redis(replica.url);
     await ofReplica.config("SET", "masterauth", new URL(master.url).password);
-    // It would write its file anew behind each synchronization, and not end before that is done.
+    // Otherwise it would rewrite its file after each synchronisation, and not stop before that is done.
     await ofReplica.config("SET", "appendonly", "no");
     const ofMaster = new Redis(master.url);
     await ofMaster.config("SET", "repl-diskless-sync-delay", "0");
@@ -31,13 +31,13 @@ describe("what waits for replicas", () => {
   afterAll(async () => {
     await opened.close();
     ofReplica.disconnect();
-    // In this order: a master that ends waits for its replicas.
+    // In this order: a stopping master waits for its replicas.
     await replica.close();
     await master.close();
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  /** A replica that has just caught up is fed from its first sign of life on, up to a second later. */
+  /** A replica that has just caught up receives writes from its first acknowledgement on, up to a second later. */
   async function follow(): Promise<void> {
     await ofReplica.replicaof("127.0.0.1", master.port);
     const fed = async () => {
@@ -47,7 +47,7 @@ describe("what waits for replicas", () => {
     await vi.waitFor(fed, { timeout: 10_000 });
   }
 
-  /** The replica is stopped, and continues. */
+  /** Stops the replica, and lets it continue. */
   async function freeze(): Promise<() => void> {
     const pid = Number(/^process_id:(\d+)/m.exec(await ofReplica.info("server"))?.[1]);
     process.kill(pid, "SIGSTOP");
@@ -57,7 +57,7 @@ describe("what waits for replicas", () => {
     return Number(/cmdstat_wait:calls=(\d+)/.exec(await opened.redis.info("commandstats"))?.[1] ?? 0);
   }
 
-  test("is refused without replicas, saying how many have it; what happened is there, and can be said again once they are back", async () => {
+  test("fails without them, saying how many have the write; the write took effect, and can be repeated once they are back", async () => {
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")]);
     const thaw = await freeze();
@@ -69,7 +69,7 @@ describe("what waits for replicas", () => {
     expect(await life.answer(taskId, "size", "4")).toMatchObject({ receipt: "duplicate" });
   });
 
-  test("is everything that was written before, by any process: an end that somebody else reads, an answer that is repeated elsewhere", async () => {
+  test("covers everything that was written before, by any process: a finished task that another caller reads, an answer that is repeated elsewhere", async () => {
     const elsewhere = await openRedis({ url: master.url, prefix: opened.prefix, replicas: 1, commandTimeoutMs: 1_000 });
     const life = aLife(opened.store);
     const [ended, parked] = [await life.create(), await life.parked([anAsk("size")])];
@@ -81,7 +81,7 @@ describe("what waits for replicas", () => {
     const unavailable = expect.objectContaining({ code: "UNAVAILABLE" });
     await expect(elsewhere.store.load(ended)).rejects.toEqual(unavailable);
     await expect(aLife(elsewhere.store).answer(parked, "size", "4")).rejects.toEqual(unavailable);
-    // What may change yet is shown as it is.
+    // A state that may still change is shown as it is.
     expect(await elsewhere.store.load(parked)).toMatchObject({ status: "working" });
 
     thaw();
@@ -90,7 +90,7 @@ describe("what waits for replicas", () => {
     await elsewhere.close();
   });
 
-  test("is no takeover: the run of a worker that was told nothing, and that lives, counts for nothing", async () => {
+  test("that fails is not a takeover: the run of a live worker whose begin was not acknowledged does not count", async () => {
     const life = aLife(opened.store);
     const taskId = await life.create();
     const thaw = await freeze();
@@ -101,7 +101,7 @@ describe("what waits for replicas", () => {
     expect(await opened.store.begin({ ...begin, run: 2, token: "second" })).toMatchObject({ type: "begun", takeovers: 0 });
   });
 
-  test("waits together: what leaves in one turn of the event loop takes one WAIT", async () => {
+  test("is shared: commands of one turn of the event loop take one WAIT", async () => {
     const life = aLife(opened.store);
     const taskIds = await Promise.all(Array.from({ length: 20 }, () => life.parked([anAsk("size")])));
     const before = await waits();
@@ -109,7 +109,7 @@ describe("what waits for replicas", () => {
     expect((await waits()) - before).toBe(1);
   });
 
-  test("is on a replica when it is acknowledged", async () => {
+  test("puts the write on a replica before it is acknowledged", async () => {
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")]);
     await life.answer(taskId, "size", "4");

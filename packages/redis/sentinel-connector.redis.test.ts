@@ -7,8 +7,8 @@ import { openConnection } from "./connect.ts";
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * A sentinel that calls `masterPort` the master, and announces a failover whenever it is asked for the master, before it replies. A real one
- * does that within a few milliseconds of each failover, and no test could tell it which.
+ * A sentinel that calls `masterPort` the master, and announces a failover whenever it is asked for the master, before
+ * it replies. A real one does that only within a few milliseconds of a failover, which a test cannot hit.
  */
 async function announceFailovers(masterPort: number): Promise<{ readonly port: number; readonly asked: () => number; close(): void }> {
   const sockets = new Set<Socket>();
@@ -17,7 +17,7 @@ async function announceFailovers(masterPort: number): Promise<{ readonly port: n
   const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`;
   const server: Server = createServer((socket) => {
     sockets.add(socket);
-    socket.on("error", () => undefined); // cut by its client
+    socket.on("error", () => undefined); // cut off by its client
     socket.on("close", () => subscribed.delete(socket));
     socket.on("data", (chunk) => {
       for (const command of chunk.toString().split(/(?=\*\d+\r\n)/)) {
@@ -46,17 +46,17 @@ async function announceFailovers(masterPort: number): Promise<{ readonly port: n
   };
 }
 
-describe("the way to the master that the sentinels name", () => {
+describe("the connection to the master that the sentinels name", () => {
   let opened: OpenRedis;
   afterEach(() => opened.close());
 
-  test("outlives a failover that is announced while a sentinel is asked for the new master", async () => {
+  test("survives a failover that is announced while a sentinel is asked for the new master", async () => {
     opened = await openRedis();
     const { username, password, port } = new URL(opened.url);
     const sentinel = await announceFailovers(Number(port));
     const url = `redis-sentinel://${username}:${password}@127.0.0.1:${sentinel.port}/main`;
     const redis = openConnection(url, { log: silent, name: "test", options: { maxRetriesPerRequest: null } });
-    // As BullMQ opens the one on which it waits for jobs.
+    // As BullMQ opens the connection on which it waits for jobs.
     const duplicate = redis.duplicate();
     await Promise.all([redis.ping(), duplicate.ping()]);
     await vi.waitFor(() => expect(sentinel.asked()).toBe(2));

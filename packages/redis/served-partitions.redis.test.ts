@@ -1,4 +1,7 @@
-/** Which partitions a consumer serves while workers come and go, and where it listens; consume-runs.redis.test.ts has the runs. */
+/**
+ * Which partitions a consumer serves while workers come and go, and where it listens; consume-runs.redis.test.ts
+ * tests the runs.
+ */
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
@@ -13,7 +16,7 @@ describe("a consumer", () => {
   let connection: Redis;
   let consumer: Consumer | undefined;
   let atMs: number;
-  /** Beside the consumer itself. */
+  /** Workers besides the consumer itself. */
   let others: LiveWorker[];
   let isAway: boolean;
   const beaten: LiveWorker[] = [];
@@ -73,14 +76,14 @@ describe("a consumer", () => {
     return consumer;
   }
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  /** The next beat, so much later by the process' own clock. */
+  /** The next beat, this much later by the process's own clock. */
   async function beat(ms: number) {
     atMs += ms;
     vi.advanceTimersByTime(2_000);
     await turn();
   }
 
-  test("that is alone serves every partition, and says that it lives every two seconds", async () => {
+  test("that is alone serves every partition, and beats every two seconds", async () => {
     const { id, partitions } = await consume();
     expect(partitions).toEqual(PARTITIONS);
     expect(id).toMatch(/^[\w-]{8}$/);
@@ -91,11 +94,11 @@ describe("a consumer", () => {
     vi.advanceTimersByTime(1);
     expect(beaten).toHaveLength(2);
     await turn();
-    // Nothing is new.
+    // Nothing has changed.
     expect(logged).toHaveLength(1);
   });
 
-  test("leaves what is others' four seconds after it saw that, unless it is its own again by then", async () => {
+  test("leaves others' partitions four seconds after it noticed, unless they are its own again by then", async () => {
     const one = await consume({ share: 1 });
     expect(one.partitions).toEqual(PARTITIONS);
     others = [
@@ -127,7 +130,7 @@ describe("a consumer", () => {
     expect(served).toStrictEqual(mine.length === 4 ? [first] : [first, first]);
   });
 
-  test("counts itself once, whether or not Redis has heard of it yet", async () => {
+  test("counts itself once, whether or not Redis knows it yet", async () => {
     const { id } = await consume();
     others = [{ id, share: 0 }];
     await beat(0);
@@ -136,7 +139,7 @@ describe("a consumer", () => {
     expect(logged).toHaveLength(1);
   });
 
-  test("serves what it served while Redis is away", async () => {
+  test("serves what it served while Redis is unreachable", async () => {
     const one = await consume();
     isAway = true;
     await beat(10_000);
@@ -144,7 +147,7 @@ describe("a consumer", () => {
     expect(one.partitions).toEqual(PARTITIONS);
   });
 
-  test("that closes serves nothing, lives no more and says so", async () => {
+  test("that closes serves nothing and announces that it has left", async () => {
     const one = await consume();
     await one.close();
     expect(one.partitions).toEqual([]);
@@ -162,7 +165,7 @@ describe("a consumer", () => {
     [{ concurrency: 3, share: 2 }, 4],
     [{ concurrency: 4, share: 10 }, 0],
     [{ concurrency: 5, share: 10 }, 4],
-  ])("listens to lanes where it has more places than it is to serve queues: %j", async (how, count) => {
+  ])("listens to lanes if it has more places than queues to serve: %j", async (how, count) => {
     const { id } = await consume(how);
     expect(lanes.toSorted()).toEqual(PARTITIONS.slice(0, count).map((partition) => createKeys(redis.prefix).lane(partition, id)));
   });

@@ -3,7 +3,7 @@ import { openTestRedis } from "../../test/support/redis.ts";
 import { createKeys } from "./keys.ts";
 import { createServing, SERVED_FOR_MS } from "./serving.ts";
 
-test("what a worker serves is known for half a minute after it last said so", async () => {
+test("a worker's announcement is valid for half a minute", async () => {
   const { redis, prefix, close } = openTestRedis();
   let nowMs = 1_000_000;
   const keys = createKeys(prefix);
@@ -31,7 +31,7 @@ test("what a worker serves is known for half a minute after it last said so", as
   await close();
 });
 
-test("a worker whose clock is behind shortens nobody's word", async () => {
+test("a worker whose clock is behind does not shorten another's announcement", async () => {
   const { redis, prefix, close } = openTestRedis();
   let nowMs = 1_000_000;
   const serving = createServing({ redis, keys: createKeys(prefix), now: () => nowMs });

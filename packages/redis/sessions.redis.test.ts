@@ -15,7 +15,7 @@ describe("the session store on Redis", () => {
   });
   afterEach(() => opened.close());
 
-  test("a session is looked up and kept by one command", async () => {
+  test("a session is read and extended by one command", async () => {
     const redis = new Redis(opened.url);
     const sessions = createRedisSessions({ redis, wakeUps: { listen: async () => () => undefined }, keys: createKeys(opened.prefix) });
     const session = aSession();
@@ -41,14 +41,14 @@ describe("the session store on Redis", () => {
     expect(await opened.sessions.touch(session.id, TTL_MS)).toStrictEqual(session);
   });
 
-  test("a client that did not say its name has none", async () => {
+  test("a client without a name has none", async () => {
     const { clientInfo: _, ...session } = aSession();
     await opened.sessions.open(session, TTL_MS);
     expect(await opened.redis.hget(createKeys(opened.prefix).session(session.id) ?? "", "session")).toBe('["anonymous","2025-11-25","ef"]');
     expect(await opened.sessions.touch(session.id, TTL_MS)).toStrictEqual(session);
   });
 
-  test("what cannot be a session's id is no session, whatever is asked of it", async () => {
+  test("an invalid session id is no session, for every method", async () => {
     const { sessions } = opened;
     const id = "no session";
     const hold = { sessionId: id, stream: "s", token: "t", nowMs: 1, leaseMs: 1, after: 0, most: 10 };
@@ -90,7 +90,7 @@ describe("the session store on Redis", () => {
     expect((await keysOf(opened.redis, opened.prefix)).filter((key) => key.includes(":session:"))).toEqual([]);
   });
 
-  test("a session is one key, which always expires, after any write and at any end", async () => {
+  test("a session is one key, which always expires, after any write and any end", async () => {
     const { sessions, redis, prefix } = opened;
     const session = aSession();
     await sessions.open(session, TTL_MS);
@@ -134,7 +134,7 @@ describe("the session store on Redis", () => {
     expect(await bytes()).toBeLessThanOrEqual(500);
   });
 
-  test("after a lost connection the watchers of sessions are called too", async () => {
+  test("after a lost connection the watchers of sessions are called as well", async () => {
     const url = new URL(opened.url);
     const proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);

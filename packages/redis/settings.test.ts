@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_REDIS_SETTINGS, redisSettings, toRedisSettings } from "./settings.ts";
 
-describe("what the environment says about Redis", () => {
-  test("an address alone gives the defaults", () => {
+describe("settings for Redis", () => {
+  test("have defaults for everything but the address", () => {
     expect(toRedisSettings(redisSettings.parse({ REDIS_URL: "redis://127.0.0.1:6379" }))).toEqual({
       url: "redis://127.0.0.1:6379",
       prefix: "parley",
@@ -24,7 +24,7 @@ describe("what the environment says about Redis", () => {
     expect(commandTimeoutMs).toBe(800);
   });
 
-  test("durations carry units, switches and numbers are words", () => {
+  test("take durations with units, switches and numbers as words", () => {
     const environment = {
       REDIS_URL: "rediss://h:1/2",
       PARLEY_PARTITIONS: "16",
@@ -59,7 +59,7 @@ describe("what the environment says about Redis", () => {
     });
   });
 
-  test("everything that is wrong is told, by name", () => {
+  test("report every problem, by name", () => {
     const wrong = {
       REDIS_URL: "http://h",
       PARLEY_PARTITIONS: "0",
@@ -79,7 +79,7 @@ describe("what the environment says about Redis", () => {
     expect(error?.issues.find(({ path }) => path[0] === "PARLEY_REDIS_TIMEOUT")?.message).toContain('"soon" is not a duration');
   });
 
-  test("without it are the same defaults", () => {
+  test("are the same defaults without an environment", () => {
     const { url: _, ...defaults } = toRedisSettings(redisSettings.parse({ REDIS_URL: "redis://h" }));
     expect({ ...DEFAULT_REDIS_SETTINGS }).toEqual({ ...defaults, weights: new Map() });
   });
@@ -128,7 +128,7 @@ describe("what the environment says about Redis", () => {
     expect(problems({ [name]: value })).toEqual([problem]);
   });
 
-  test("a key management service is named by its key, its address and its region", () => {
+  test("name a key management service by its key, its address and its region", () => {
     const environment = {
       REDIS_URL: "redis://h",
       PARLEY_CONTENT_KMS: "alias/parley",
@@ -142,7 +142,7 @@ describe("what the environment says about Redis", () => {
     });
   });
 
-  test("every setting says what it is for", () => {
+  test("describe their purpose", () => {
     for (const [name, setting] of Object.entries(redisSettings.shape)) expect(setting.description, name).toMatch(/^[A-Z].{20,}\.$/);
   });
 });

@@ -1,4 +1,4 @@
-/** Wake-ups in a real Cluster of three masters, which this file starts for itself. */
+/** Wake-ups in a real cluster of three masters, which this file starts itself. */
 import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { slotOf } from "./sharded-subscriber.ts";
 
 const PARTITIONS = 16;
 
-/** Why there can be no cluster here; undefined if there can be one. */
+/** Why no cluster can run here; undefined if one can. */
 function lacking(): string | undefined {
   try {
     const [, told = ""] = ["redis-cli", "redis-server"].map((command) => execFileSync(command, ["--version"], { encoding: "utf8" }));
@@ -55,12 +55,12 @@ afterAll(async () => {
 
 async function open(settings: { shardedPubSub?: boolean; prefix?: string } = {}): Promise<OpenRedis> {
   const one = await openRedis({ url: cluster.url, partitions: PARTITIONS, ...settings });
-  // The one opened last, under one prefix, is closed last: it checks whether anything is left.
+  // The one opened last under a prefix is closed last: it checks whether anything is left.
   opened.unshift(one);
   return one;
 }
 
-/** What the nodes have sent each other because something was published. */
+/** What the nodes have sent each other because of publications. */
 async function messagesBetweenNodes(): Promise<number> {
   const infos = await Promise.all(nodes.map((node) => node.cluster("INFO")));
   return infos.reduce((sum, info) => {
@@ -69,7 +69,7 @@ async function messagesBetweenNodes(): Promise<number> {
   }, 0);
 }
 
-/** How many listen to a sharded channel, on any node. */
+/** How many listeners a sharded channel has, on any node. */
 async function listenersOf(channel: string): Promise<number> {
   const counts = await Promise.all(nodes.map((node) => node.call("PUBSUB", "SHARDNUMSUB", channel) as Promise<[string, number]>));
   return counts.reduce((sum, [, count]) => sum + count, 0);
@@ -104,12 +104,12 @@ async function wake(shardedPubSub: boolean): Promise<{ heard: number; messages: 
 }
 
 describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`, () => {
-  test("stays on its node, where a classic one goes to every other", async () => {
+  test("stays on its node, while a classic one goes to every other", async () => {
     expect(await wake(true)).toEqual({ heard: PARTITIONS, messages: 0 });
     expect(await wake(false)).toEqual({ heard: PARTITIONS, messages: 2 * PARTITIONS });
   });
 
-  test("arrives again after its node was away, and listeners are told that something may be missing", async () => {
+  test("arrives again after its node was unreachable, and listeners learn that something may be missing", async () => {
     const watching = await open();
     const tasks = Array.from({ length: PARTITIONS }, (_, partition) => newTaskId().replace(/^\d+/, String(partition)));
     const heard = new Set<string>();
@@ -124,9 +124,9 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     await until(() => heard.size === PARTITIONS, { timeoutMs: 10_000 });
   }, 60_000);
 
-  test("is heard on the node that its slot has moved to", async () => {
+  test("is received on the node that its slot has moved to", async () => {
     const watching = await open();
-    // Of a partition without a queue: nothing is stored in the slot yet, so it can move as it is.
+    // In a partition without a queue: nothing is stored in the slot yet, so it can move as it is.
     const taskId = newTaskId().replace(/^\d+/, "900");
     let heard = 0;
     await watching.wakeUps.watch(taskId, () => (heard += 1));
@@ -145,13 +145,13 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     await life.cancel(taskId);
   }, 60_000);
 
-  test("tells a worker of an answer, which classic pub/sub could not say that anybody heard", async () => {
+  test("offers an answer to a worker, which classic pub/sub could not confirm", async () => {
     const on = await open();
     const run = vi.fn(async () => undefined);
     await on.consumeRuns({ concurrency: 32, run, sweep: async () => undefined });
     const taskId = await aLife(on.store, newTaskId).parked([anAsk("size")]);
     const lane = await until(() => on.queue.lane?.({ taskId, cause: "answered" }));
-    // A worker is known before its lanes are heard; runs come by the queue until then.
+    // A worker is known before its lanes are subscribed; until then runs come through the queue.
     await until(async () => (await listenersOf(lane)) > 0);
     expect(await answered(on, taskId, lane)).toEqual({ receipt: "accepted" });
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
@@ -163,7 +163,7 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
   }, 30_000);
 });
 
-test.skipIf(why)("slots are the cluster's own", async () => {
+test.skipIf(why)("slots are computed as the cluster does", async () => {
   for (const key of ["", "a", "{p0}", "parley:{p12}:task:12-x", "parley:{p1}{p2}", "{}empty", "schön:{ü}", "open{brace"]) {
     expect([key, slotOf(key)]).toEqual([key, await nodes[0]!.cluster("KEYSLOT", key)]);
   }

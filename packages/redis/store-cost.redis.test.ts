@@ -1,6 +1,6 @@
 /**
- * How many commands each step of a plain task's life is for Redis, those within scripts included: what quorums, children, limits and events
- * cost is paid by tasks that have them.
+ * How many commands each step of a plain task's life costs Redis, including those in scripts: quorums, children,
+ * limits and events are paid for by the tasks that use them.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -23,7 +23,7 @@ afterAll(async () => {
   await server.close();
 });
 
-/** Of its caller's own, by name: `hget 2`. The clock is looked at now and then, by nobody's task. */
+/** Commands of its own client, by name: `hget 2`. Looks at the clock happen independently of tasks. */
 async function commandsOf(work: () => Promise<unknown>): Promise<string> {
   await look.config("RESETSTAT");
   await work();

@@ -31,7 +31,10 @@ describe("the task store on Redis", () => {
   });
   afterEach(() => opened.close());
 
-  /** A store on a connection of its own, and the names of the commands that it sends; scripts go by the name of EVAL or EVALSHA. */
+  /**
+   * A store on a connection of its own, and the names of the commands that it sends; scripts appear as EVAL or
+   * EVALSHA.
+   */
   async function openCounted() {
     const redis = new Redis(opened.url);
     await redis.ping();
@@ -60,7 +63,7 @@ describe("the task store on Redis", () => {
     counted.close();
   });
 
-  test("loads that begin together are one command; one that begins after anything came in is another", async () => {
+  test("loads that begin together are one command; one that begins after anything arrived is another", async () => {
     const counted = await openCounted();
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")]);
@@ -73,7 +76,7 @@ describe("the task store on Redis", () => {
     counted.close();
   });
 
-  test("a lifecycle takes one command for each thing that happens, beginning with its journal included", async () => {
+  test("a lifecycle takes one command for each event, begin with its journal included", async () => {
     const counted = await openCounted();
     const life = aLife(counted.store);
 
@@ -90,7 +93,7 @@ describe("the task store on Redis", () => {
     counted.close();
   });
 
-  test("a task and its first run leave in one burst, the task first", async () => {
+  test("a task and its first run are sent in one burst, the task first", async () => {
     const redis = new Redis(opened.url);
     const keys = createKeys(opened.prefix);
     const store = createRedisStore({ redis, keys, partitions: 1 });
@@ -120,7 +123,7 @@ describe("the task store on Redis", () => {
     expect(await opened.redis.zcard(createKeys(opened.prefix).due(0))).toBe(0);
   });
 
-  test("I7: no key of a task has a TTL until it ends, and then all expire at one and the same time", async () => {
+  test("I7: no key of a task has a TTL until it ends, and then all expire at the same time", async () => {
     const { store, redis } = opened;
     const life = aLife(store);
     const endBy = {
@@ -157,7 +160,7 @@ describe("the task store on Redis", () => {
     }
   });
 
-  test("an entry that is known to be there is settled by its place alone", async () => {
+  test("a known entry is settled by its place alone", async () => {
     const counted = await openCounted();
     const life = aLife(counted.store);
     const taskId = await life.create();
@@ -241,13 +244,13 @@ describe("the task store on Redis", () => {
     expect(await redis.hgetall(journal)).toEqual({ "ask:size@1": "- 0 d ! closed" });
   });
 
-  test("each change that clients can see is told once, in order, with what happened and under the next revision", async () => {
+  test("each change that clients can see is announced once, in order, with what happened and under the next revision", async () => {
     const { store } = opened;
     const life = aLife(store);
     const heard: { readonly channel: string; readonly message: string }[] = [];
     const listener = new Redis(opened.url);
     await listener.psubscribe(`${opened.prefix}:{p0}:task:*`);
-    // The first message can arrive before the reply that tells the task's id.
+    // The first message can arrive before the reply with the task's id.
     listener.on("pmessage", (_pattern, channel: string, message: string) => heard.push({ channel, message }));
     const told = () => heard.flatMap(({ channel, message }) => (channel.endsWith(taskId) ? [message] : []));
     const nowMs = Date.now();
@@ -298,7 +301,7 @@ describe("the task store on Redis", () => {
     listener.disconnect();
   });
 
-  test("every end is told with the questions that it closes", async () => {
+  test("every end is announced with the questions that it closes", async () => {
     const { store } = opened;
     const life = aLife(store);
     const told = new Map<string, string>();
@@ -322,7 +325,7 @@ describe("the task store on Redis", () => {
     listener.disconnect();
   });
 
-  test("the due time of a task that is gone, as after a failover that lost a write, is dropped", async () => {
+  test("the due time of a missing task, for example after a failover that lost a write, is dropped", async () => {
     const life = aLife(opened.store);
     const keys = createKeys(opened.prefix);
     const [swept, begun] = [await life.create(), await life.create()];
@@ -356,7 +359,7 @@ describe("the task store on Redis", () => {
     expect(own + due + owner).toBeLessThanOrEqual(1_300);
   });
 
-  test("each of several partitions lets in its part of a quota, and three times as much more as chance puts there", async () => {
+  test("each of several partitions admits its part of a quota, and three times the excess that chance may put there", async () => {
     const four = await openRedis({ partitions: 4 });
     const quotas = { principal: { tasks: 64, bytes: 1_000_000 }, tenant: { tasks: 1_000, bytes: 10_000_000 } };
     // All of them in partition 0: 64 / 4 + 3 × √(64 / 4).
@@ -369,7 +372,7 @@ describe("the task store on Redis", () => {
     await four.close();
   });
 
-  test("what is counted of an owner and its tenant is gone with the last of their unfinished tasks", async () => {
+  test("the usage of an owner and its tenant disappears with the last of their unfinished tasks", async () => {
     const usage = () => opened.redis.keys(`${opened.prefix}:{p0}:usage:*`);
     const quotas = { principal: { tasks: 10, bytes: 1_000 }, tenant: { tasks: 10, bytes: 1_000 } };
     const life = aLife(opened.store);
@@ -415,7 +418,7 @@ describe("the task store on Redis", () => {
           listed.push(...page.tasks.map(({ id }) => id));
           cursor = page.nextCursor;
         } while (cursor !== undefined);
-        // Entries of one millisecond in different partitions have no order between them.
+        // Entries of one millisecond in different partitions are unordered.
         expect(listed.toSorted()).toEqual(created.toSorted());
         expect(new Set(listed).size).toBe(20);
       }
@@ -424,7 +427,7 @@ describe("the task store on Redis", () => {
     }
   });
 
-  test("an owner's list that is longer than what is read at once is whole and in order, over one partition and over many", async () => {
+  test("an owner's list that is longer than one read is complete and in order, over one partition and over many", async () => {
     for (const partitions of [1, 40]) {
       const spread = await openRedis({ partitions });
       const principal = newToken();
@@ -444,10 +447,10 @@ describe("the task store on Redis", () => {
     }
   });
 
-  test("large arguments stand with the journal, and no look at the task carries them", async () => {
+  test("large arguments are stored with the journal, and no read of the task carries them", async () => {
     const { store, redis } = opened;
     const life = aLife(store);
-    // With what JSON adds: 1,024 characters, and one more.
+    // With JSON's overhead: 1,024 characters, and one more.
     const [small, large] = [
       await life.create({ arguments: { a: "x".repeat(1_014) } }),
       await life.create({ arguments: { a: "x".repeat(1_015) } }),
@@ -472,7 +475,7 @@ describe("the task store on Redis", () => {
     expect((await redis.hget(createKeys(opened.prefix).task(large)?.[0] ?? "", "call"))?.length).toBeLessThan(200);
   });
 
-  test("lists read a few small fields of each task, and only so many tasks at once, however many lists there are", async () => {
+  test("lists read a few small fields of each task, and a bounded number of tasks at once, however many lists there are", async () => {
     const redis = new Redis(opened.url);
     const store = createRedisStore({ redis, keys: createKeys(opened.prefix), partitions: 1 });
     const life = aLife(opened.store);
@@ -498,7 +501,7 @@ describe("the task store on Redis", () => {
     redis.disconnect();
   });
 
-  test("a page that meets more expired tasks than it may look at ends early, and the next one no longer meets them", async () => {
+  test("a page that meets too many expired tasks ends early, and the next one no longer meets them", async () => {
     const { store, redis } = opened;
     const oldest = await aLife(store).create({ principal: "ada" });
     const key = createKeys(opened.prefix).owner(0, "ada");
@@ -514,7 +517,7 @@ describe("the task store on Redis", () => {
     expect(await redis.xlen(key)).toBe(1);
   });
 
-  test("a Redis that does not answer is UNAVAILABLE within the command timeout", async () => {
+  test("a Redis that does not reply is UNAVAILABLE within the command timeout", async () => {
     const url = new URL(opened.url);
     const proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
@@ -530,7 +533,7 @@ describe("the task store on Redis", () => {
     proxy.close();
   });
 
-  test("a call that was given up while Redis was away leaves no task behind when it is back", async () => {
+  test("a call that was abandoned while Redis was unreachable leaves no task behind when it is back", async () => {
     const url = new URL(opened.url);
     const proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
@@ -539,7 +542,8 @@ describe("the task store on Redis", () => {
     const call = aCall({ createdAtMs: Date.now() });
     proxy.freeze();
     await expect(through.store.create({ taskId: given, call, graceMs: 1_000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    // Its last moment is told by Redis' clock, as this process knows it: to some milliseconds, more on a busy machine.
+    // Its last moment is by Redis' clock as this process knows it: precise to some milliseconds, less on a busy
+    // machine.
     await until(() => Date.now() > call.createdAtMs + 500);
     proxy.thaw();
     await until(async () => (await through.store.load(taken).catch(() => "away")) === undefined);
@@ -558,7 +562,7 @@ describe("the task store on Redis", () => {
     await patient.close();
   });
 
-  test("what is noted about an open ask leaves with it, however it is closed", async () => {
+  test("notes about an open ask are removed with it, however it is closed", async () => {
     const { store, redis } = opened;
     const life = aLife(store);
     const closeBy = {

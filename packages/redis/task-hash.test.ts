@@ -1,6 +1,6 @@
 /**
- * What stands in Redis is read by processes of another version: each text here is written out as it is stored. Sealed is shown as `[part]text`,
- * and legible text as `<text>`.
+ * Processes of other versions read what Redis holds, so each text is written out as it is stored. Sealed text appears
+ * as `[part]text`, text in the clear as `<text>`.
  */
 import type { Ask, Call, Entry, EntryOutcome, JournalLine, Open, ParentLink } from "@parley/core";
 import { describe, expect, test } from "vitest";
@@ -30,7 +30,7 @@ import {
   unpackTaskAtWork,
 } from "./task-hash.ts";
 
-/** Shows which part a text was sealed as, and opens nothing as another. */
+/** Shows which part a text was sealed as, and opens it as no other. */
 const content: Content = {
   seal: (part, text) => `[${part}]${text}`,
   open: (part, sealed) => without(`[${part}]`, sealed),
@@ -61,7 +61,7 @@ const CALL: Call = {
 const { seed: _seed, arguments: _arguments, ...FACTS } = CALL;
 const LARGE = { arguments: { a: "\n" }, replies: { q: { a: 1 } } };
 
-/** The facts as they are stored, as JSON, and the call that they are of. */
+/** The facts as they are stored, as JSON, and their call. */
 const CALLS: readonly [what: string, call: Call, facts: string, given: string][] = [
   ["a call", CALL, '["tool","book","ada",1000,0,"","(seed)s33d"]', '[{"size":4}]'],
   ["a prompt", { ...CALL, kind: "prompt" }, '["prompt","book","ada",1000,0,"","(seed)s33d"]', '[{"size":4}]'],
@@ -119,7 +119,7 @@ describe("a call", () => {
     expect(read?.task.call).toStrictEqual(call);
   });
 
-  test("whose arguments are large has them with its journal, and without line feed behind the facts", () => {
+  test("with large arguments has them in its journal, and no line feed after the facts", () => {
     const task = { state: STATE, call: `<${CALLS[0]![2]}>` };
     const read = unpackTaskAtWork(content, ID, { task, journal: { given: '[given][{"a":"\\n"},{"q":{"a":1}}]' } });
     expect(read).toStrictEqual({ task: { ...TASK, call: { ...CALL, ...LARGE } }, attempt: 1, takeovers: 0 });
@@ -130,7 +130,7 @@ describe("a call", () => {
     ["its hash", { ...FIELDS, arguments: '[arguments]{"b":2}' }, {}],
     ["its journal", FIELDS, { arguments: '[arguments]{"b":2}' }],
     ["its hash, when it was large before", { ...FIELDS, arguments: '[arguments]{"b":2}' }, { given: "[given][{}]" }],
-  ])("that began again has what it began with, from %s, and no early replies", (_where, task, journal) => {
+  ])("that restarted has its new arguments, from %s, and no early replies", (_where, task, journal) => {
     expect(packArguments(content, { b: 2 })).toBe('[arguments]{"b":2}');
     expect(unpackTaskAtWork(content, ID, { task, journal })?.task.call).toStrictEqual({ ...CALL, arguments: { b: 2 } });
   });
@@ -140,7 +140,7 @@ describe("a call", () => {
     ["the version that it was made with, in a list", null, { version: "1" }],
     ["the version that it moved to", "2", { version: "2" }],
     ["no version any more", "", {}],
-  ])("is told with its kind and name, and %s", (_which, moved, version) => {
+  ])("is described by its kind and name, and %s", (_which, moved, version) => {
     const call = '<["prompt","book","ada",1000,0,"","(seed)s33d",null,null,null,null,"1"]>\n[given]…';
     expect(callOf(content, call, moved)).toStrictEqual({ kind: "prompt", name: "book", ...version });
     const fields = { state: STATE, call, ...(typeof moved === "string" && { version: moved }) };
@@ -174,12 +174,12 @@ describe("a task", () => {
     expect(read).toStrictEqual({ task: { ...TASK, ...state, call: { ...FACTS, retentionMs: 5_500 } }, attempt: 4, takeovers: 0 });
   });
 
-  test("that was taken over says how often", () => {
+  test("that was taken over has the count", () => {
     const read = unpackTask(content, ID, { ...FIELDS, state: "working 5 2 2000 0 60000 1 0 7 0 token 1" });
     expect(read).toStrictEqual({ task: { ...TASK, takeovers: 7 }, attempt: 1, takeovers: 7 });
   });
 
-  test("has what was said of it, what it owes, and whose child it is", () => {
+  test("has its messages, what it owes, and its parent", () => {
     const parent: ParentLink = { taskId: "3-p", rootId: "3-r", depth: 2, key: "pay#2", path: "trip:pay#2" };
     const { message, immediate, outcome } = { message: "[message]Almost", immediate: "[immediate]Wait", outcome: '[outcome]{"type":"x"}' };
     expect(packLink(parent)).toBe("3-p 3-r 2 pay#2 trip:pay#2");
@@ -198,7 +198,7 @@ describe("a task", () => {
     ["empty", {}],
     ["without a state", { call: FIELDS.call }],
     ["without a call", { state: STATE }],
-  ])("is not there when its hash is %s", (_what, fields) => {
+  ])("does not exist if its hash is %s", (_what, fields) => {
     expect(unpackTask(content, ID, fields)).toBeUndefined();
     expect(unpackTaskAtWork(content, ID, { task: fields, journal: {} })).toBeUndefined();
   });
@@ -216,14 +216,14 @@ describe("a summary", () => {
   };
   const said = ["[message]Almost", "[problem]No table"];
 
-  test("has what was said where that can be read", () => {
+  test("has the message if it can be read", () => {
     const read = unpackSummary(content, ID, [STATE, FIELDS.call, ...said], true);
     expect(read).toStrictEqual({ ...SUMMARY, message: "Almost", problem: "No table" });
     expect(unpackSummary(content, ID, [STATE, FIELDS.call, ...said], false)).toStrictEqual(SUMMARY);
     expect(unpackSummary(content, ID, [STATE, FIELDS.call, null, null], true)).toStrictEqual(SUMMARY);
   });
 
-  test("says whose task it is, that it is hidden, and when it expires", () => {
+  test("has the task's owner, whether it is hidden, and when it expires", () => {
     const call = '<["tool","book",["ada","acme"],1000,1,"","(seed)s33d"]>';
     const read = unpackSummary(content, ID, ["completed 9 3 2500 8000 5500 4 6 0", call, null, null], true);
     const ended = { status: "completed", updatedAtMs: 2_500, expiresAtMs: 8_000, retentionMs: 5_500 };
@@ -233,13 +233,13 @@ describe("a summary", () => {
   test.each([
     ["state", null, FIELDS.call],
     ["call", STATE, null],
-  ])("is not there for a task without %s", (_what, state, call) => {
+  ])("does not exist for a task without %s", (_what, state, call) => {
     expect(unpackSummary(content, ID, [state, call, null, null], true)).toBeUndefined();
   });
 });
 
 const asked = { digest: "d1", calledAt: "3o:1.0", askedAtMs: 1_500, deadlineMs: 4_000 };
-/** A request, as it is stored behind the policy. */
+/** A request as it is stored after the policy. */
 const REQUESTS: readonly [request: Open["request"], packed: string][] = [
   [{ type: "form", message: "Size?", schema: { a: 1 } }, '"form","Size?",{"a":1}'],
   [{ type: "form", message: "Size?", schema: { a: 1 }, hints: { b: 2 } }, '"form","Size?",{"a":1},{"b":2}'],
@@ -271,7 +271,7 @@ const anAsk = (key: string, revision: number, position: number): Ask => ({
 });
 
 describe("an open ask", () => {
-  test.each(REQUESTS)("is stored and read as it was put: %j", (request, packed) => {
+  test.each(REQUESTS)("is stored and read as it was asked: %j", (request, packed) => {
     const open = { ...asked, key: "q", request, onTimeout: "fail" } as Open;
     const text = `3o:1.0 2 1500 2500 [ask q]["fail",${packed}]`;
     expect(packAsk(content, open, 2)).toBe(text);
@@ -296,12 +296,12 @@ describe("an open ask", () => {
     ]);
   });
 
-  test("stands behind those that were put before, and behind those in front of it in its run", () => {
+  test("comes after earlier ones, and after those before it in its run", () => {
     const { asks } = unpackTask(content, ID, { ...FIELDS, ...OPEN, message: "[message]Almost" })!.task;
     expect(asks).toStrictEqual([anAsk("first", 3, 0), anAsk("second", 3, 1), anAsk("third", 4, 0)]);
   });
 
-  test("that was refused keeps its place, and says since when it is as it is", () => {
+  test("that was refused keeps its place, and has the moment of the refusal", () => {
     const violations = [{ path: "/a b", message: "must be at most 20" }];
     const packed = packViolations(content, "first", violations);
     expect(packed).toBe('[refused first][{"path":"/a b","message":"must be at most 20"}]');
@@ -310,7 +310,7 @@ describe("an open ask", () => {
     expect(asks.slice(1)).toStrictEqual([anAsk("second", 3, 1), anAsk("third", 4, 0)]);
   });
 
-  test("that some have accepted, or that somebody agreed to visit, says so", () => {
+  test("has its acceptances, and whether a visit was agreed to", () => {
     const acceptances = [{ by: "bob", content: { a: "x y" }, atMs: 7 }];
     const packed = packAcceptances(content, "first", acceptances);
     expect(packed).toBe('[accepted first][{"by":"bob","content":{"a":"x y"},"atMs":7}]');
@@ -325,7 +325,7 @@ describe("an open ask", () => {
 describe("an ask of a child", () => {
   const shown = { key: "trip:size", route: { taskId: "3-c~", key: "size" }, since: { revision: 6, position: 1 } };
 
-  test("is shown by the root, which holds where it is and none of what it says", () => {
+  test("is shown by the root, which holds its location and none of its content", () => {
     const fields = { ...FIELDS, ...OPEN, message: "~ 6 1 3-c~ size", "ask:trip:size": "~ 6 1 3-c~ size" };
     expect(shownAsks(fields)).toStrictEqual([shown]);
     expect(unpackTask(content, ID, { ...FIELDS, "ask:trip:size": "~ 6 1 3-c~ size" })?.task).toStrictEqual(TASK);
@@ -347,7 +347,7 @@ describe("an ask of a child", () => {
   });
 });
 
-describe("an entry of the journal", () => {
+describe("a journal entry", () => {
   const value = (place: Partial<Entry>): Entry => ({
     digest: "",
     outcome: { type: "value", value: "a b c" },
@@ -371,13 +371,13 @@ describe("an entry of the journal", () => {
     expect(unpackEntry(content, "step:a", text)).toStrictEqual({ entry, size: JSON.stringify(entry.outcome).length + 32 });
   });
 
-  test("that arrived is placed by when, once it is settled by its place", () => {
+  test("that arrived has its place instead of its arrival once it is settled", () => {
     const arrived = { atMs: 1_500, revision: 7 };
     expect(packPlace(value({ arrived }))).toBe("?1500.7");
     expect(packPlace(value({ arrived, place: 0 }))).toBe("0");
   });
 
-  test("with an answer is marked by its fingerprint, whatever the order of what was said", () => {
+  test("with an answer has its fingerprint as the mark, whatever the order of members", () => {
     const text = '{"answer":{"action":"accept","content":{"a":1,"b":2}},"type":"answer"}';
     const outcome: EntryOutcome = { type: "answer", answer: { action: "accept", content: { b: 2, a: 1 } } };
     expect(packEntryOutcome(content, "ask:q", outcome)).toStrictEqual({
@@ -386,7 +386,7 @@ describe("an entry of the journal", () => {
     });
   });
 
-  test("with what several accepted is marked by one fingerprint for each", () => {
+  test("with a quorum has one fingerprint per acceptance as the mark", () => {
     const accepted = [
       { by: "bob", content: { a: 1 }, atMs: 7 },
       { content: { a: 1 }, atMs: 8 },
@@ -408,7 +408,7 @@ describe("an entry of the journal", () => {
     ["ask:q", "?1500.7 0 d1 #1", { key: "ask:q", arrivedAtMs: 1_500, state: "recorded" }],
     ["ask:call:pay", "2 0 3-c~ -", { key: "ask:call:pay", place: 2, child: "3-c~", state: "recorded" }],
     ["step:ask:call:pay", "2 0 d1 -", { key: "step:ask:call:pay", place: 2, state: "recorded" }],
-  ])("is seen without what was said in it: %s %s", (key, text, line) => {
+  ])("is read without its content: %s %s", (key, text, line) => {
     expect(unpackLine(key, text)).toStrictEqual(line);
   });
 
@@ -416,7 +416,7 @@ describe("an entry of the journal", () => {
     ["step:a", true],
     ["given", false],
     ["arguments", false],
-  ])("is told from the arguments beside it by its key: %s", (field, isEntry) => {
+  ])("is distinguished from arguments by its key: %s", (field, isEntry) => {
     expect(isEntryKey(field)).toBe(isEntry);
   });
 });

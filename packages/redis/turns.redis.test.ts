@@ -7,7 +7,10 @@ import { until } from "../../test/support/until.ts";
 
 const ROOMY = { tasks: 1_000_000, bytes: 1_000_000_000 };
 
-/** Creates so many tasks of each tenant, one after the other, and returns whose they are in the order in which a worker takes them. */
+/**
+ * Creates this many tasks of each tenant, one after the other, and returns the tenants in the order in which a worker
+ * takes their tasks.
+ */
 async function taken(
   created: readonly (readonly [tenant: string, count: number])[],
   { counted = true, weights = new Map<string, number>() } = {},
@@ -40,7 +43,7 @@ async function taken(
   return order;
 }
 
-test("a tenant's few tasks come between those of one that has hundreds waiting, and not behind them", async () => {
+test("a tenant's few tasks run between those of one that has hundreds waiting, and not after them", async () => {
   const order = await taken([
     ["noisy", 300],
     ["quiet", 3],
@@ -48,7 +51,7 @@ test("a tenant's few tasks come between those of one that has hundreds waiting, 
   expect(order.slice(0, 6).toSorted()).toEqual(["noisy", "noisy", "noisy", "quiet", "quiet", "quiet"]);
 });
 
-test("without a share to count them by they come in the order of their arrival", async () => {
+test("without a share they run in order of arrival", async () => {
   const order = await taken(
     [
       ["noisy", 100],
@@ -59,7 +62,7 @@ test("without a share to count them by they come in the order of their arrival",
   expect(order.slice(-3)).toEqual(["quiet", "quiet", "quiet"]);
 });
 
-test("a tenant that weighs three times as much gets three turns to one", async () => {
+test("a tenant with three times the weight gets three turns to one", async () => {
   const order = await taken(
     [
       ["light", 40],

@@ -13,12 +13,12 @@ function subject(weights: readonly (readonly [share: string, weight: number])[] 
 }
 
 describe("new tasks", () => {
-  test("come one behind the other, and those of another share beside them", () => {
+  test("run one after the other, and those of another share at the same time", () => {
     const { next } = subject();
     expect([next("a"), next("a"), next("a"), next("b"), next("a"), next("b")]).toEqual([1, 2, 3, 1, 4, 2]);
   });
 
-  test("come behind those that wait, as the store counts them", () => {
+  test("run after those that wait, as the store counts them", () => {
     const { next, learn } = subject();
     learn("a", 1_000);
     expect([next("a"), next("a"), next("b")]).toEqual([1_001, 1_002, 1]);
@@ -26,18 +26,18 @@ describe("new tasks", () => {
     expect(next("a")).toBe(4);
   });
 
-  test("come as often as their share weighs", () => {
+  test("run as often as their share's weight says", () => {
     const { next } = subject([["a", 3]]);
     expect(Array.from({ length: 7 }, () => next("a"))).toEqual([1, 1, 1, 2, 2, 2, 3]);
   });
 
-  test("count in each partition by themselves", () => {
+  test("count separately in each partition", () => {
     const { next, learn } = subject();
     learn("a", 10, 0);
     expect([next("a", 0), next("a", 1)]).toEqual([11, 1]);
   });
 
-  test("begin at the front where nothing was heard of the share for a second", () => {
+  test("begin at the front if their share was unknown for a second", () => {
     const { next, learn, pass } = subject();
     learn("a", 10);
     pass(999);
@@ -46,7 +46,7 @@ describe("new tasks", () => {
     expect(next("a")).toBe(1);
   });
 
-  test("have the last place that BullMQ knows, and no later one", () => {
+  test("have BullMQ's last priority at most", () => {
     expect(PRIORITY_MAX).toBe(2_097_151);
     const { next, learn } = subject();
     learn("a", PRIORITY_MAX - 1);
@@ -55,7 +55,7 @@ describe("new tasks", () => {
     expect(next("a")).toBe(PRIORITY_MAX);
   });
 
-  test("of ten thousand shares are remembered; the one that was heard of least lately is forgotten", () => {
+  test("of ten thousand shares are remembered; the least recently used is forgotten", () => {
     const { next, learn } = subject();
     learn("first", 5);
     for (let share = 0; share < 9_999; share += 1) learn(`${share}`, 5);

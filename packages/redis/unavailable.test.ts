@@ -12,11 +12,11 @@ describe("a Redis that cannot serve", () => {
     [new Error("Command timed out"), "Redis did not answer in time"],
     [new Error("Connection is closed."), "Redis cannot be reached"],
     [Object.assign(new Error("connect ECONNREFUSED 10.0.0.5:6379"), { code: "ECONNREFUSED" }), "Redis cannot be reached"],
-  ])("is told in our words, with Redis' own as the cause", async (cause, message) => {
+  ])("is described in our words, with Redis' own as the cause", async (cause, message) => {
     await expect(reached(Promise.reject(cause))).rejects.toMatchObject({ code: "UNAVAILABLE", message, cause });
   });
 
-  test("is not what any other error is told as", async () => {
+  test("is not confused with any other error", async () => {
     const defect = reply("WRONGTYPE Operation against a key holding the wrong kind of value");
     await expect(reached(Promise.reject(defect))).rejects.toBe(defect);
     expect(await reached(Promise.resolve(1))).toBe(1);

@@ -80,7 +80,7 @@ describe("wake-ups over Redis", () => {
     expect(watches).toMatchObject(Array.from({ length: 3 }, () => ({ status: "rejected", reason: { code: "UNAVAILABLE" } })));
     expect(impatient.wakeUps.isWatched(given)).toBe(false);
 
-    // A later watch of the same channel keeps the subscription that is still on its way.
+    // A later watch of the same channel keeps the subscription that is in progress.
     const again = impatient.wakeUps.watch(kept, heard.again);
     proxy.thaw();
     await again.catch(async () => await vi.waitFor(() => impatient.wakeUps.watch(kept, heard.again), { timeout: 5_000 }));
@@ -93,7 +93,7 @@ describe("wake-ups over Redis", () => {
     await impatient.close();
   });
 
-  test("who watches right after the last listener left still hears of the next change", async () => {
+  test("a watch right after the last listener left receives the next change", async () => {
     const life = aLife(direct.store);
     const taskId = await life.create();
     const stop = await watching.wakeUps.watch(taskId, () => undefined);

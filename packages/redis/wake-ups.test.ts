@@ -1,4 +1,7 @@
-/** Who is called for which message, and when channels are left; wake-ups.redis.test.ts has Redis and its connection. */
+/**
+ * Which listeners are called for which message, and when channels are left; wake-ups.redis.test.ts tests Redis and
+ * its connection.
+ */
 import { EventEmitter } from "node:events";
 import { ParleyError } from "@parley/core";
 import { Redis } from "ioredis";
@@ -9,7 +12,7 @@ import { classicSubscriber, createRedisWakeUps, type Subscriber, type Subscriber
 const TASK = `0-${"t".repeat(22)}`;
 const CHANNEL = `parley:{p0}:task:${TASK}`;
 
-/** A way to subscribe whose confirmations the test gives. */
+/** A subscriber whose confirmations the test controls. */
 function aSubscriber() {
   const commands: unknown[][] = [];
   const pending: PromiseWithResolvers<unknown>[] = [];
@@ -62,7 +65,7 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 
 describe("a listener", () => {
-  test("hears its channel alone, and may listen twice", async () => {
+  test("receives its channel only, and may listen twice", async () => {
     const { wakeUps, heard, ear, say, commands } = subject();
     const both = ear("both");
     const stops = [await wakeUps.listen("a", both), await wakeUps.listen("a", both), await wakeUps.listen("b", ear("other"))];
@@ -81,7 +84,7 @@ describe("a listener", () => {
     ]);
   });
 
-  test("is there once its subscription is confirmed, which others of the channel wait for too", async () => {
+  test("is active once its subscription is confirmed, which others of the channel also wait for", async () => {
     const { wakeUps, ear, hold, pending, commands } = subject();
     hold();
     let confirmed = 0;
@@ -95,7 +98,7 @@ describe("a listener", () => {
     expect(commands).toEqual([["subscribe", "a"]]);
   });
 
-  test("that is not confirmed in time is UNAVAILABLE, hears nothing, and is undone when the confirmation comes", async () => {
+  test("that is not confirmed in time is UNAVAILABLE, receives nothing, and is undone when the confirmation arrives", async () => {
     const { wakeUps, heard, ear, hold, pending, commands, say } = subject();
     hold();
     const refused = refusalOf(wakeUps.listen("a", ear("late")));
@@ -113,7 +116,7 @@ describe("a listener", () => {
     ]);
   });
 
-  test("that came after one that was too late keeps the channel", async () => {
+  test("that came after one that timed out keeps the channel", async () => {
     const { wakeUps, heard, ear, hold, pending, commands, say } = subject();
     hold();
     const refused = refusalOf(wakeUps.listen("a", ear("late")));
@@ -132,7 +135,7 @@ describe("a listener", () => {
     ]);
   });
 
-  test("whose subscription failed is told, and the next one tries again", async () => {
+  test("whose subscription failed gets the error, and the next one tries again", async () => {
     const { wakeUps, ear, hold, pending, commands } = subject();
     hold();
     const failed = [wakeUps.listen("a", ear("one")), wakeUps.listen("a", ear("two"))].map(refusalOf);
@@ -149,7 +152,7 @@ describe("a listener", () => {
   });
 });
 
-test("a subscription that fails takes nothing from one that was begun since", async () => {
+test("keeps a newer subscription when an older one fails", async () => {
   const { wakeUps, heard, ear, hold, pending, say } = subject();
   hold();
   const failed = refusalOf(wakeUps.listen("a", ear("first")));
@@ -165,7 +168,7 @@ test("a subscription that fails takes nothing from one that was begun since", as
 });
 
 describe("a channel without listeners", () => {
-  test("is left a second after the first of them, together with others, and only if nobody came back", async () => {
+  test("is left a second after the first of them, together with others, and only if no listener returned", async () => {
     const { wakeUps, heard, ear, say, commands } = subject();
     const stops = await Promise.all(["a", "b", "c"].map((name) => wakeUps.listen(name, ear(name))));
     const another = await wakeUps.listen("a", ear("another"));
@@ -206,7 +209,7 @@ describe("a channel without listeners", () => {
     expect(commands[1]).toEqual(["unsubscribe", "c"]);
   });
 
-  test("is left once, also where it is left at once meanwhile", async () => {
+  test("is left once, even if it is left at once in the meantime", async () => {
     const { wakeUps, ear, commands } = subject();
     const stop = await wakeUps.listen("a", ear("a"));
     stop();
@@ -218,7 +221,7 @@ describe("a channel without listeners", () => {
     ]);
   });
 
-  test("is not left where somebody came back, and a second after they went, it is", async () => {
+  test("is not left if a listener returned, and is left a second after that one went", async () => {
     const { wakeUps, ear, commands } = subject();
     (await wakeUps.listen("a", ear("a")))();
     const back = await wakeUps.listen("a", ear("back"));
@@ -244,7 +247,7 @@ describe("a channel without listeners", () => {
 });
 
 describe("leaving a channel at once", () => {
-  test("its listener hears what is told until it is left, and nothing after", async () => {
+  test("its listener receives messages until it is left, and none after", async () => {
     const { wakeUps, heard, ear, hold, pending, say, commands } = subject();
     await wakeUps.listen("a", ear("a"));
     await wakeUps.listen("b", ear("b"));
@@ -269,7 +272,7 @@ describe("leaving a channel at once", () => {
   test.each([
     ["Redis does not say so within a second", (answer: PromiseWithResolvers<unknown>) => void answer, 1_000],
     ["the connection is gone", (answer: PromiseWithResolvers<unknown>) => answer.reject(new Error("gone")), 0],
-  ])("ends where %s", async (_where, happen, afterMs) => {
+  ])("ends if %s", async (_where, happen, afterMs) => {
     const { wakeUps, heard, ear, hold, pending, say } = subject();
     await wakeUps.listen("a", ear("a"));
     hold();
@@ -281,7 +284,7 @@ describe("leaving a channel at once", () => {
     expect(heard).toEqual([]);
   });
 
-  test("is done twice where it is listened to between, and either listener hears until it has left", async () => {
+  test("happens twice if it is listened to in between, and each listener receives messages until it has left", async () => {
     const { wakeUps, heard, ear, hold, pending, say } = subject();
     await wakeUps.listen("a", ear("one"));
     hold();
@@ -299,7 +302,7 @@ describe("leaving a channel at once", () => {
     expect(heard).toEqual([["two", "1"]]);
   });
 
-  test("does nothing where nobody listens, and takes nothing from whoever listens again meanwhile", async () => {
+  test("does nothing without a listener, and takes nothing from a newer listener", async () => {
     const { wakeUps, heard, ear, say, commands } = subject();
     await wakeUps.leave("a");
     expect(commands).toEqual([]);
@@ -312,8 +315,8 @@ describe("leaving a channel at once", () => {
   });
 });
 
-describe("a connection that came back", () => {
-  test("has every lost channel subscribed again, and then calls its listeners", async () => {
+describe("a restored connection", () => {
+  test("subscribes every lost channel again, and then calls its listeners", async () => {
     const { wakeUps, heard, ear, lose, hold, pending, commands } = subject();
     for (const name of ["a", "b"]) await wakeUps.listen(name, ear(name));
     hold();
@@ -328,7 +331,7 @@ describe("a connection that came back", () => {
     expect(commands.at(-1)).toEqual(["subscribe", "a", "b"]);
   });
 
-  test("calls nobody who has left meanwhile", async () => {
+  test("calls no listener that has left in the meantime", async () => {
     const { wakeUps, heard, ear, lose, hold, pending } = subject();
     for (const name of ["a", "b"]) await wakeUps.listen(name, ear(name));
     hold();
@@ -340,7 +343,7 @@ describe("a connection that came back", () => {
     expect(heard).toStrictEqual([["b", undefined]]);
   });
 
-  test("is asked for nothing where nothing was lost, and a failure is logged", async () => {
+  test("does nothing if nothing was lost, and logs a failure", async () => {
     const { wakeUps, heard, ear, lose, hold, pending, commands } = subject();
     lose();
     await wakeUps.listen("a", ear("a"));
@@ -360,7 +363,7 @@ describe("a connection that came back", () => {
   });
 });
 
-test("channels of one slot are subscribed to by the way that is meant for them", async () => {
+test("uses for channels of one slot the subscriber meant for them", async () => {
   const nodes = aSubscriber();
   const { wakeUps, heard, ear, commands, say, lose } = subject(nodes.subscriber);
   const stops = [await wakeUps.listen("parley:announcements", ear("all")), await wakeUps.listen(CHANNEL, ear("task"))];
@@ -387,7 +390,7 @@ test("channels of one slot are subscribed to by the way that is meant for them",
 });
 
 describe("a watch", () => {
-  test("of a task hears that it changed, and of what is no task nothing", async () => {
+  test("of a task receives its changes, and of an invalid task id nothing", async () => {
     const { wakeUps, say, commands } = subject();
     const changes: unknown[][] = [];
     const onChange = (...given: unknown[]) => void changes.push(given);
@@ -410,13 +413,13 @@ describe("a watch", () => {
     expect(changes).toHaveLength(4);
   });
 
-  test("of announcements is told what any process announces", async () => {
+  test("of announcements receives those of every process", async () => {
     const { wakeUps, published } = subject();
     await wakeUps.announce({ type: "prompts" });
     expect(published.mock.calls).toEqual([["parley:announcements", '{"type":"prompts"}']]);
   });
 
-  test("of announcements hears each, and that any list may have changed after a lost connection", async () => {
+  test("of announcements receives each, and after a lost connection that every list may have changed", async () => {
     const { wakeUps, say, lose, commands } = subject();
     const announced: unknown[] = [];
     await wakeUps.onAnnouncement((announcement) => void announced.push(announcement));
@@ -439,7 +442,7 @@ describe("classic pub/sub", () => {
     return { redis, commands, subscriber: classicSubscriber(redis as unknown as Redis) };
   }
 
-  test("subscribes to all channels by one command, and hears their messages", async () => {
+  test("subscribes to all channels with one command, and receives their messages", async () => {
     const { redis, commands, subscriber } = aConnection("ready");
     const message = vi.fn();
     subscriber.listenTo({ message, lost: () => undefined });
@@ -456,7 +459,7 @@ describe("classic pub/sub", () => {
   test.each([
     ["connecting", 2],
     ["ready", 3],
-  ])("has lost everything each time that a connection follows another: %s", (status, losses) => {
+  ])("has lost everything each time a connection follows another: %s", (status, losses) => {
     const { redis, subscriber } = aConnection(status);
     const lost = vi.fn((which: (channel: string) => boolean) => which("any"));
     subscriber.listenTo({ message: () => undefined, lost });

@@ -1,4 +1,4 @@
-/** Who answered: what a tool is told of it. */
+/** What a tool learns about the person who answered. */
 import { describe, expect, expectTypeOf, test } from "vitest";
 import type { AnsweredBy } from "./index.ts";
 import { decline, runTool, startTool, timeout } from "./testing.ts";
@@ -6,7 +6,7 @@ import { defineTool } from "./tool.ts";
 
 const FINANCE = { to: { groups: ["finance"] } } as const;
 
-describe("who answered", () => {
+describe("answeredBy", () => {
   const approve = defineTool({
     name: "approve",
     async run(_args, ctx) {
@@ -32,7 +32,7 @@ describe("who answered", () => {
   });
   const told = (text: string) => JSON.parse(text) as unknown[];
 
-  test("is the person of those who were asked, in every run, also if they declined", async () => {
+  test("is the person in the audience, in every run, even if they declined", async () => {
     for (const reply of [{ value: true }, decline] as const) {
       const run = await startTool(approve, {}, { crashAt: "every" });
       await run.answer({ approve: reply }, { principal: "ada", groups: ["finance"] });
@@ -42,12 +42,12 @@ describe("who answered", () => {
     }
   });
 
-  test("is nobody where the time ran out", async () => {
+  test("is undefined if the question timed out", async () => {
     const run = await runTool(approve, {}, { answers: { approve: timeout }, crashAt: "every" });
     expect(told(run.text)).toEqual(["nobody", "nobody", "nobody", "nobody"]);
   });
 
-  test("is the caller for what the caller was asked, each in its branch, and of several the last", async () => {
+  test("is the caller if the caller was asked, per branch, and the last one of several", async () => {
     const tool = defineTool({
       name: "each",
       async run(_args, ctx) {

@@ -18,8 +18,8 @@ function violationsOf(schema: JsonObject): unknown {
   throw new Error("the schema was not refused");
 }
 
-describe("what zod says becomes MCP's form", () => {
-  test("an object of texts, numbers and booleans loses what only generators need", () => {
+describe("a zod schema becomes MCP's form", () => {
+  test("an object of strings, numbers and booleans loses what only generators need", () => {
     const form = formOf(
       z.object({
         name: z.string().min(2).max(40).describe("As on the passport"),
@@ -61,11 +61,11 @@ describe("what zod says becomes MCP's form", () => {
     expect(seats).toEqual({ type: "integer" });
   });
 
-  test("an exclusive bound becomes the next whole number", () => {
+  test("an exclusive bound becomes the next integer", () => {
     expect(formOf(z.object({ n: z.int().gt(3).lt(9) }))["properties"]).toEqual({ n: { type: "integer", minimum: 4, maximum: 8 } });
   });
 
-  test("choices stay choices, however they are spelt", () => {
+  test("choices stay choices, in every spelling", () => {
     const form = formOf(
       z.object({
         plain: z.enum(["a", "b"]),
@@ -124,11 +124,11 @@ describe("what zod says becomes MCP's form", () => {
           .default(["a"]),
       }),
     );
-    // zod drops what a schema does not know: what comes out equal was known.
+    // zod drops what a schema does not know, so an unchanged value was known.
     expect(ElicitRequestFormParamsSchema.parse({ message: "?", requestedSchema: form }).requestedSchema).toEqual(form);
   });
 
-  test("a schema that generators name and refer to is written out", () => {
+  test("a schema with definitions and references is expanded", () => {
     const size = z.int().min(1).meta({ id: "Size" });
     expect(formOf(z.object({ first: size, second: size }))["properties"]).toMatchObject({
       first: { type: "integer", minimum: 1 },
@@ -138,7 +138,7 @@ describe("what zod says becomes MCP's form", () => {
 });
 
 describe("JSON Schema that is a form already", () => {
-  test("passes as it is, older titles included", () => {
+  test("is unchanged, older titles included", () => {
     const form: JsonObject = {
       type: "object",
       properties: {
@@ -155,7 +155,7 @@ describe("JSON Schema that is a form already", () => {
   });
 });
 
-describe("JSON Schema with what a form cannot say", () => {
+describe("JSON Schema that a form cannot express", () => {
   const formOfField = (property: JsonObject, beside: JsonObject = {}) =>
     (formSchema("question", { type: "object", properties: { field: property }, ...beside })["properties"] as JsonObject)["field"];
 
@@ -254,7 +254,7 @@ describe("JSON Schema with what a form cannot say", () => {
     expect(violationsOf(schema)).toMatchObject([{ path: "/field", message: expect.stringContaining("no type that forms know") }]);
   });
 
-  test("has no fields and nothing that is required where it says nothing of them", () => {
+  test("has no fields and nothing required if it does not mention them", () => {
     expect(formSchema("question", { type: "object" })).toStrictEqual({ type: "object", properties: {} });
     expect(formSchema("question", { type: "object", properties: {}, required: [] })).toStrictEqual({ type: "object", properties: {} });
     expect(formSchema("question", { type: "object", properties: {}, required: "a" })).toStrictEqual({ type: "object", properties: {} });
@@ -263,7 +263,7 @@ describe("JSON Schema with what a form cannot say", () => {
   });
 });
 
-describe("what cannot be asked is refused, naming the field and the way out", () => {
+describe("a schema that cannot be asked is refused, naming the field and the alternative", () => {
   const nested = "is a nested object: forms are flat, so give its fields names of their own (addressStreet, addressCity) or ask again";
   const list = "is a list of something else than choices: forms know lists of an enum only, so take one text and split it, or ask again";
   const nullable = "can be null: forms have no null, so make the field optional instead";
@@ -309,11 +309,11 @@ describe("what cannot be asked is refused, naming the field and the way out", ()
     ["fields that are a list", { type: "object", properties: [] }],
     ["fields that are a text", { type: "object", properties: "a" }],
     ["no type", { properties: {} }],
-  ])("what is not an object at all: %s", (_what, schema) => {
+  ])("a schema that is not an object: %s", (_what, schema) => {
     expect(violationsOf(schema)).toStrictEqual([{ path: "", message: flat }]);
   });
 
-  test("every field that is wrong is named, in the message as well", () => {
+  test("every invalid field is named, in the message as well", () => {
     const schema = { type: "object", properties: { list: { type: "array" }, "a/b~": { type: "object" }, fine: { type: "string" } } };
     expect(violationsOf(schema)).toStrictEqual([
       { path: "/list", message: list },

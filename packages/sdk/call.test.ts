@@ -23,7 +23,7 @@ function calling(run: (ctx: Context) => Promise<string>, name = "caller") {
   return defineTool({ name, run: (_args, ctx) => run(ctx) });
 }
 
-describe("what became of a child", () => {
+describe("the end of a child", () => {
   const ending = (end: ChildEnd, options?: CallOptions) => createCall({ callTool: async () => end })("shop/hotel", {}, options);
   const result = (result: JsonObject): ChildEnd => ({ type: "result", result });
   const text = { type: "text", text: "Grand" };
@@ -63,13 +63,13 @@ describe("what became of a child", () => {
       { name: "TimedOut", ask: "shop.hotel", message: "The tool shop/hotel did not come to its end in time, and was cancelled." },
     ],
     ["withdrawn", { type: "withdrawn" }, { name: "Withdrawn", ask: "shop.hotel", message: "The tool gave up calling shop/hotel." }],
-  ])("is an error where it ended %s", async (_how, end, error) => {
+  ])("is an error if it ended %s", async (_how, end, error) => {
     const { name, message, ...facts } = (await ending(end).catch((thrown: unknown) => thrown)) as Error;
     expect({ name, message, ...facts }).toStrictEqual(error);
   });
 });
 
-test("a call hands over the tool, its arguments and the options that it has, under its key", async () => {
+test("a call passes on the tool, its arguments and its options, under its key", async () => {
   const asked: unknown[] = [];
   const call = createCall({
     async callTool(...given) {
@@ -88,7 +88,7 @@ test("a call hands over the tool, its arguments and the options that it has, und
 });
 
 describe("ctx.call", () => {
-  test("runs another tool as a task of its own, whose questions stand at the caller's", async () => {
+  test("runs another tool as a task of its own, whose questions are shown with the caller's", async () => {
     const trip = calling(async (ctx) => {
       const { hotel, nights } = await ctx.call(bookHotel, { city: "Bergen" }, { key: "hotel" });
       return `${nights} nights at ${hotel}`;
@@ -105,7 +105,7 @@ describe("ctx.call", () => {
     expect(running.journal).toStrictEqual(["ask:call:hotel"]);
   });
 
-  test("gives a text for a tool without output, and the result of a tool by its name", async () => {
+  test("returns a string for a tool without output, and the result of a tool called by name", async () => {
     const both = calling(async (ctx) => `${await ctx.call(shout, { word: "one" })} ${String(await ctx.call("shout", { word: "two" }))}`);
 
     expect(await runTool(both, {}, { tools: [shout] })).toMatchObject({
@@ -114,7 +114,7 @@ describe("ctx.call", () => {
     });
   });
 
-  test("comes to the same when the worker dies after every record, and each effect is done once", async () => {
+  test("has the same result when the worker dies after every record, and each effect happens once", async () => {
     const done: string[] = [];
     const hotel = defineTool({
       name: "hotel",
@@ -144,7 +144,7 @@ describe("ctx.call", () => {
     expect([crashing.text, crashing.journal, done.toSorted()]).toStrictEqual([plain.text, plain.journal, once]);
   });
 
-  test("asks under keys of its own, also where the caller asks the same name", async () => {
+  test("asks under keys of its own, even if the caller uses the same name", async () => {
     const both = calling(async (ctx) => {
       const [own, booked] = await Promise.all([
         ctx.number("nights", { message: "And you?" }),
@@ -160,7 +160,7 @@ describe("ctx.call", () => {
     expect(running.text).toBe("2 1");
   });
 
-  test("goes as deep as five, and no deeper", async () => {
+  test("nests five levels, and no deeper", async () => {
     const nest = defineTool({
       name: "nest",
       input: z.object({ depth: z.number() }),
@@ -173,14 +173,14 @@ describe("ctx.call", () => {
     );
   });
 
-  test("of tools that call each other in a circle comes to an end", async () => {
+  test("of tools that call each other in a circle ends", async () => {
     const ping = defineTool({ name: "ping", run: (_args, ctx) => ctx.call("pong", {}).then(String) });
     const pong = defineTool({ name: "pong", run: (_args, ctx) => ctx.call("ping", {}).then(String) });
 
     expect((await runTool(ping, {}, { tools: [pong] })).result).toMatchObject({ isError: true });
   });
 
-  describe("fails", () => {
+  describe("a call fails", () => {
     const failing = (run: () => never) => defineTool({ name: "failing", run });
     const caught = (tool: ReturnType<typeof failing>) =>
       calling(async (ctx) => {
@@ -192,7 +192,7 @@ describe("ctx.call", () => {
         }
       });
 
-    test("with what clients are told of the child, and nothing else", async () => {
+    test("with exactly what clients see of the child", async () => {
       const refusing = failing(() => {
         throw new ToolError("sold out");
       });
@@ -206,7 +206,7 @@ describe("ctx.call", () => {
       expect(hidden.text).not.toContain("hunter2");
     });
 
-    test("with the caller, where nothing catches it", async () => {
+    test("and so does the caller, if nothing catches it", async () => {
       const refusing = failing(() => {
         throw new ToolError("sold out");
       });
@@ -219,7 +219,7 @@ describe("ctx.call", () => {
       expect(running.result).toStrictEqual({ content: [{ type: "text", text: "The tool failing failed: sold out" }], isError: true });
     });
 
-    test("where the person declines what the child asks", async () => {
+    test("if the person declines the child's question", async () => {
       const running = await startTool(
         defineTool({ name: "trip", run: (_args, ctx) => ctx.call(bookHotel, { city: "Rome" }).then(JSON.stringify) }),
         {},
@@ -252,7 +252,7 @@ describe("ctx.call", () => {
       expect(running.text).toBe(code);
     });
 
-    test.each(["event", "call", "compensation"])("for the key %s, which means something else", async (key) => {
+    test.each(["event", "call", "compensation"])("for the key %s, which is reserved", async (key) => {
       const running = await runTool(
         calling((ctx) => ctx.call(shout, { word: "a" }, { key })),
         {},
@@ -265,7 +265,7 @@ describe("ctx.call", () => {
       });
     });
 
-    test("for arguments that are no plain data", async () => {
+    test("for arguments that are not plain data", async () => {
       const running = await runTool(
         calling((ctx) => ctx.call("shout", { word: 1n } as never).then(String)),
         {},
@@ -283,7 +283,7 @@ describe("ctx.call", () => {
     return (await promise) as ParleyError;
   }
 
-  describe("is given up", () => {
+  describe("a call ends early", () => {
     const slow = defineTool({
       name: "slow",
       async run(_args, ctx) {
@@ -309,7 +309,7 @@ describe("ctx.call", () => {
       expect(running.task.asks).toMatchObject([{ key: "after", request: { message: "true" } }]);
     });
 
-    test("without a timeout is waited for as long as anything may be", async () => {
+    test("without a timeout at the longest wait that is allowed", async () => {
       const running = await startTool(
         calling((ctx) => ctx.call(slow, {})),
         {},
@@ -338,7 +338,7 @@ describe("ctx.call", () => {
       expect(running.text).toBe("true");
     });
 
-    test("by a race that it lost, with the end of its caller", async () => {
+    test("with a race that it lost, when its caller ends", async () => {
       const running = await startTool(
         calling(async (ctx) => await Promise.race([ctx.call(slow, {}), ctx.sleep("patience", "1 hour").then(() => "gave up")])),
         {},
@@ -377,7 +377,7 @@ describe("ctx.call", () => {
     });
   });
 
-  test("is exported as what it waits for, without the child's questions", async () => {
+  test("and is exported as an open call, without the child's questions", async () => {
     const running = await startTool(
       calling((ctx) => ctx.call(bookHotel, { city: "Bergen" }, { key: "hotel" }).then(JSON.stringify)),
       {},
@@ -390,7 +390,7 @@ describe("ctx.call", () => {
     });
   });
 
-  test("knows the types of what a tool takes and gives", () => {
+  test("the types of a tool's arguments and result are known", () => {
     const check = (ctx: Context) => {
       expectTypeOf(ctx.call(bookHotel, { city: "Oslo" })).resolves.toEqualTypeOf<{ hotel: string; nights: number }>();
       expectTypeOf(ctx.call(shout, { word: "a" })).resolves.toEqualTypeOf<string>();

@@ -12,7 +12,7 @@ const prompt = definePrompt({ name: "a-prompt", run: () => "hello" });
 const page = defineResource({ uri: "test://page", name: "page", read: () => "" });
 const pages = defineResourceTemplate({ uriTemplate: "test://pages/{id}", name: "pages", read: () => "" });
 
-test("definitions are gathered from modules, lists and themselves, in their order", () => {
+test("definitions are collected from modules, lists and themselves, in their order", () => {
   const gathered = catalogue({ tool, helper: () => 1, limit: 3, listed: [prompt, page] }, [pages], second);
   expect([...gathered.tools.keys()]).toEqual(["z-tool", "a-tool"]);
   const [b, a, first] = ["b", "a", "first"].map((name) => defineTool({ name, run: () => "" }));
@@ -37,7 +37,7 @@ test.each([
     "give one another name",
   ],
   ["module pool", defineModule({ name: "pool", start: () => 1 }), defineModule({ name: "pool", start: () => 2 }), "give one another name"],
-])("two definitions of the %s are refused by name", (what, one, other, remedy) => {
+])("two definitions with the %s are refused by name", (what, one, other, remedy) => {
   expect(() => catalogue(one, one)).not.toThrow();
   expect(() => catalogue(one, other)).toThrow(new DefinitionError(`two definitions of the ${what}: ${remedy}`));
 });
@@ -54,7 +54,7 @@ test.each<[string, unknown]>([
   );
 });
 
-test("what is exported is gathered by name, whatever the order, and the default export first", () => {
+test("exports are collected by name, whatever their order, with the default export first", () => {
   const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => defineTool({ name, run: () => "" }));
   expect([...catalogue({ c, d, a, b }).tools.keys()]).toStrictEqual(["a", "b", "c", "d"]);
   expect([...catalogue({ a, b, default: d, c }).tools.keys()]).toStrictEqual(["d", "a", "b", "c"]);
@@ -69,7 +69,7 @@ test.each(["", "has space", "ü", "x".repeat(65)])("the name %j is refused", (na
 
 const versioned = (version?: string) => defineTool({ name: "ship", ...(version !== undefined && { version }), run: () => version ?? "" });
 
-test("of several versions of a tool the newest is the tool, and the others are beside it, newest first", () => {
+test("the newest of several versions is the tool, with the others in it, newest first", () => {
   const [one, two, ten, none] = [versioned("1"), versioned("2"), versioned("10"), versioned()];
   const tool = catalogue([two, none], ten, one, two).tools.get("ship");
   expect(tool?.version).toBe("10");
@@ -80,7 +80,7 @@ test("of several versions of a tool the newest is the tool, and the others are b
   );
 });
 
-test("as many versions as a tool may have, and one more", () => {
+test("a tool may have the maximum number of versions, and not one more", () => {
   const all = Array.from({ length: VERSIONS_MAX }, (_, index) => versioned(String(index)));
   expect(catalogue(all).tools.get("ship")?.older).toHaveLength(VERSIONS_MAX - 1);
   expect(() => catalogue(all, versioned("more"))).toThrow(

@@ -1,4 +1,4 @@
-/** The table of docs/changing-tools.md: what becomes of a waiting task when its tool is changed under it. */
+/** The table of docs/changing-tools.md: what happens to a waiting task when its tool changes. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Context, type Duration, defineTool } from "./index.ts";
@@ -202,7 +202,10 @@ test("arguments that the new input refuses are a divergence, too", async () => {
   expect(running.error).toMatchObject({ data: { code: "REPLAY_DIVERGED" } });
 });
 
-/** A handler that does nothing new might be busy outside of ctx, so it has until its runTimeout to come to what was recorded. */
+/**
+ * A handler that does nothing new might be busy outside of ctx, so it has until its runTimeout to reach the recorded
+ * calls.
+ */
 describe("a task that waits fails, at the latest when its run has used up its time, with", () => {
   const FAILED = expect.stringMatching(/^(REPLAY_DIVERGED|RUN_TIMEOUT)$/);
 

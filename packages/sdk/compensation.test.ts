@@ -6,7 +6,7 @@ import type { Context } from "./context.ts";
 import { decline, runTool, startTool } from "./testing.ts";
 import { defineTool } from "./tool.ts";
 
-/** What a trip has booked in the world outside, each under its own key. */
+/** What a trip has booked in the outside world, each booking under its own key. */
 function world() {
   const booked = new Map<string, string>();
   const log: string[] = [];
@@ -54,7 +54,7 @@ const BOOKED = ["book flight to Graz", "book hotel in Graz"];
 const undone = (why: string) => [`release hotel in Graz (Graz, ${why})`, `release flight to Graz (Graz, ${why})`];
 
 describe("a compensation", () => {
-  test("undoes what was recorded once the task is cancelled, the last thing first; clients see the end and nothing more", async () => {
+  test("undoes recorded steps once the task is cancelled, last one first; clients see only the end", async () => {
     const here = world();
     const run = await startTool(trip(here), { city: "Graz" });
     await run.cancel();
@@ -63,7 +63,7 @@ describe("a compensation", () => {
     expect(run.journal).toEqual(["step:flight", "step:hotel", "step:compensation:/hotel", "step:compensation:/flight"]);
   });
 
-  test("runs when the tool throws, regardless of what its caller is told, and not when it returns", async () => {
+  test("runs when the tool throws, whatever its caller receives, and not when it returns", async () => {
     const failing = world();
     expect((await runTool(trip(failing, { end: "fail" }), { city: "Graz" })).text).toContain("no car is left");
     expect(failing.log).toEqual([...BOOKED, ...undone("failed")]);
@@ -78,7 +78,7 @@ describe("a compensation", () => {
     expect(here.log).toEqual(BOOKED);
   });
 
-  test("comes to the same wherever the worker dies, each effect once", async () => {
+  test("has the same effect wherever the worker dies, each step once", async () => {
     for (let after = 1; after <= 4; after += 1) {
       const here = world();
       const run = await startTool(trip(here), { city: "Graz" }, { crashAt: after });
@@ -90,7 +90,7 @@ describe("a compensation", () => {
     expect(here.log).toEqual([...BOOKED, ...undone("cancelled")]);
   });
 
-  test("is tried again as a whole when a step fails, and what it has done is not done again", async () => {
+  test("is retried as a whole when a step fails, and finished steps are not repeated", async () => {
     const here = world();
     let failures = 3;
     const release = async (ctx: CompensationContext) => {
@@ -106,7 +106,7 @@ describe("a compensation", () => {
     expect(run.task.owed).toBeUndefined();
   });
 
-  test("is given up after ten tries; by then a step that fails is the tool's to handle", async () => {
+  test("is given up after ten attempts; until then a failing step is the tool's to handle", async () => {
     const here = world();
     let tries = 0;
     const release = async (ctx: CompensationContext) => {
@@ -133,7 +133,7 @@ describe("a compensation", () => {
     expect([thrown, hopeless.task.status, hopeless.task.owed]).toEqual([10, "cancelled", undefined]);
   });
 
-  test("knows results by their keys, of branches and occurrences too", async () => {
+  test("finds results by their keys, in branches and with occurrences too", async () => {
     let seen: unknown;
     const many = defineTool({
       name: "many",

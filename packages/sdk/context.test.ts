@@ -25,7 +25,7 @@ function asking<S extends Schema>(ask: FormAsk<S>) {
   return tool(async (ctx) => JSON.stringify(await ctx.elicit("question", ask)));
 }
 
-/** A context over effects of which a test gives those that it needs. */
+/** A context over the effects that a test provides. */
 function over(effects: Partial<Effects>) {
   const asked: unknown[] = [];
   const ask: Effects["ask"] = async (...given) => {
@@ -40,7 +40,7 @@ function over(effects: Partial<Effects>) {
 const COUNT = z.object({ count: z.int().min(1).max(20) });
 
 describe("elicit", () => {
-  test("returns the answer as the schema says", async () => {
+  test("returns the answer as the schema's output", async () => {
     const run = await runTool(
       tool(async (ctx) => {
         const answer = await ctx.elicit("question", {
@@ -57,7 +57,7 @@ describe("elicit", () => {
     expect(run.asks).toMatchObject([{ key: "question", request: { type: "form", message: "When?", schema: { required: ["day"] } } }]);
   });
 
-  test("refuses an answer that breaks the form, and keeps the question open", async () => {
+  test("refuses an answer that violates the form, and keeps the question open", async () => {
     const running = await startTool(asking({ message: "How many?", schema: COUNT }));
     await expect(running.answer({ question: { count: 21 } })).rejects.toThrow(/is refused: \/content\/count must be <= 20/);
     expect(running.task.status).toBe("input_required");
@@ -65,7 +65,7 @@ describe("elicit", () => {
     expect(running.text).toBe('{"count":20}');
   });
 
-  test("asks again, saying why, when the answer fits the form but not the author's schema", async () => {
+  test("asks again, with the reason, when the answer matches the form but not the author's schema", async () => {
     const even = COUNT.refine(({ count }) => count % 2 === 0, { message: "must be even", path: ["count"] });
     const running = await startTool(asking({ message: "How many?", schema: even }));
     await running.answer({ question: { count: 3 } });
@@ -76,7 +76,7 @@ describe("elicit", () => {
     expect(running.text).toBe('{"count":4}');
   });
 
-  test("gives up on a client that never answers as the author's schema wants", async () => {
+  test("gives up on a client whose answers never match the author's schema", async () => {
     const even = COUNT.refine(({ count }) => count % 2 === 0, { message: "must be even", path: ["count"] });
     const running = await startTool(asking({ message: "How many?", schema: even }));
     while (running.task.status === "input_required") await running.answer({ [running.task.asks[0]!.key]: { count: 3 } });
@@ -87,7 +87,7 @@ describe("elicit", () => {
     });
   });
 
-  test("throws what became of the question", async () => {
+  test("throws the outcome of the question", async () => {
     const outcomes: unknown[] = [];
     const all = tool(async (ctx) => {
       for (const name of ["a", "b", "c"]) {
@@ -100,7 +100,7 @@ describe("elicit", () => {
     expect(run.now).toEqual(new Date("2026-01-01T00:01:00Z"));
   });
 
-  test("ends by its policy when nobody answers", async () => {
+  test("ends by its policy at the deadline", async () => {
     const ask = { message: "How many?", schema: COUNT, timeout: "2 days" } as const;
     expect((await runTool(asking({ ...ask, onTimeout: { default: { count: 7 } } }), {}, { answers: { question: timeout } })).text).toBe(
       '{"count":7}',
@@ -145,7 +145,7 @@ describe("elicit", () => {
       "/quorum",
       /^the ask is invalid: \/quorum needs several people, and the question is put to the caller alone: say in `to` who may accept$/,
     ],
-  ])("puts no question with %s", async (_what, ask, path, message) => {
+  ])("asks no question with %s", async (_what, ask, path, message) => {
     const run = await runTool(asking({ message: "?", ...ask } as FormAsk<Schema>));
     expect(run.asks).toEqual([]);
     expect(run.error).toMatchObject({
@@ -154,17 +154,17 @@ describe("elicit", () => {
     });
   });
 
-  test("puts no question that nobody could answer", async () => {
+  test("asks no question that cannot be answered", async () => {
     const run = await runTool(asking({ message: "?", schema: COUNT, not: "caller" }));
     expect(run.error).toMatchObject({ message: "nobody could answer: `not` leaves out the caller, and `to` names nobody else" });
   });
 
-  test("throws what a schema throws that is a mistake of another kind", async () => {
+  test("throws a schema's own unexpected error", async () => {
     const { ctx } = over({});
     await expect(ctx.elicit("question", { message: "?", schema: { "~standard": undefined } as never })).rejects.toThrow(TypeError);
   });
 
-  test("converts a schema that is a constant once, in all runs", async () => {
+  test("converts a constant schema once, in all runs", async () => {
     let converted = 0;
     const input = () => ({ type: "object", properties: { n: { type: "integer", minimum: (converted += 1) } } });
     const { "~standard": standard } = jsonSchema({ type: "object" });
@@ -186,14 +186,14 @@ describe("elicit", () => {
     expect((await startTool(written)).asks).toMatchObject([{ request: { url: "https://accounts.example/" } }]);
   });
 
-  describe("who may answer", () => {
+  describe("the audience", () => {
     const pay = (more: object) =>
       tool(async (ctx) => {
         const { count } = await ctx.elicit("pay", { message: "Pay?", schema: COUNT, ...more });
         return `paid ${count}`;
       });
 
-    test("are others, once `to` says so: the caller is refused, and one of them is taken", async () => {
+    test("can be others, with `to`: the caller is refused, and a member is accepted", async () => {
       const run = await startTool(pay({ to: { groups: ["finance"] } }));
       expect(run.asks).toMatchObject([{ audience: { to: { groups: ["finance"] } } }]);
       await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow(
@@ -204,25 +204,25 @@ describe("elicit", () => {
       expect(run.text).toBe("paid 1");
     });
 
-    test("is not the caller, where `not` says so, even if `to` names them", async () => {
+    test("excludes the caller with `not`, even if `to` includes them", async () => {
       const run = await startTool(pay({ to: "tenant", not: "caller" }));
       await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow("is put to others");
       await run.answer({ pay: { count: 2 } }, { principal: "bob" });
       expect(run.text).toBe("paid 2");
     });
 
-    test("is the caller unless said otherwise, and somebody who may unless the test says who", async () => {
+    test("is the caller by default, and the test kit picks a member unless the test names one", async () => {
       expect((await runTool(pay({ to: "caller" }), {}, { answers: { pay: { count: 3 } } })).text).toBe("paid 3");
       expect((await runTool(pay({ to: { people: ["ada"] } }), {}, { answers: { pay: { count: 4 } } })).text).toBe("paid 4");
     });
 
-    test("must be somebody", async () => {
+    test("must not be empty", async () => {
       for (const nobody of [{ not: "caller" }, { to: {} }, { to: { group: ["finance"] } }, { to: "caller", not: "caller" }])
         expect((await runTool(pay(nobody))).error).toMatchObject({ data: { code: "INVALID_ASK" } });
     });
   });
 
-  test("takes schemes and names of secrets as the deployment has them", async () => {
+  test("allows the deployment's schemes and secret names", async () => {
     const local = tool((ctx) => ctx.elicit("open", { message: "Open", url: "vscode://file/x" }));
     expect((await runTool(local)).error).toMatchObject({ data: { code: "INVALID_ASK" } });
     expect((await runTool(local, {}, { askUrlSchemes: ["vscode"], answers: { open: accept } })).result).toBeDefined();
@@ -241,7 +241,7 @@ describe("elicit", () => {
 });
 
 describe("ask", () => {
-  test("returns what became of the question, typed", async () => {
+  test("returns the outcome of the question, typed", async () => {
     const all = tool(async (ctx) => {
       const words: string[] = [];
       for (const name of ["a", "b", "c", "d"]) {
@@ -256,7 +256,7 @@ describe("ask", () => {
     );
   });
 
-  test("questions that are put together wait together", async () => {
+  test("makes questions that are asked together wait together", async () => {
     const both = tool(async (ctx) => {
       const answers = await Promise.all(["left", "right"].map((name) => ctx.elicit(name, { message: name, schema: COUNT })));
       return answers.map(({ count }) => count).join();
@@ -271,7 +271,7 @@ describe("ask", () => {
 });
 
 describe("step", () => {
-  test("is done once, regardless of what happens around it, and hands out a key of its own", async () => {
+  test("runs once, whatever happens around it, and has its own idempotency key", async () => {
     const keys: string[] = [];
     const stepping = tool(async (ctx) => {
       const first = await ctx.step("charge", ({ idempotencyKey }) => keys.push(idempotencyKey));
@@ -286,7 +286,7 @@ describe("step", () => {
     expect(run.journal).toEqual(["step:charge", "ask:question", "step:charge#2"]);
   });
 
-  test("gives back what JSON makes of its result, in the first run too, and its type says so", async () => {
+  test("returns its result after a JSON round trip, in the first run too, and its type says so", async () => {
     const dated = tool(async (ctx) => {
       const order = await ctx.step("order", () => ({ at: new Date(0), lines: [{ n: 1, f: undefined as string | undefined }] }));
       expectTypeOf(order).toEqualTypeOf<{ at: string; lines: { n: number; f: string | undefined }[] }>();
@@ -295,7 +295,7 @@ describe("step", () => {
     expect((await runTool(dated)).text).toBe('{"at":"1970-01-01T00:00:00.000Z","lines":[{"n":1}]}');
   });
 
-  test("is tried as often as it says, then throws StepFailed", async () => {
+  test("is attempted as often as configured, then throws StepFailed", async () => {
     const tries: number[] = [];
     const failing = tool(async (ctx) => {
       try {
@@ -316,7 +316,7 @@ describe("step", () => {
     expect(tries).toEqual([1, 2, 3]);
   });
 
-  test("stops a try that takes too long", async () => {
+  test("stops an attempt that takes too long", async () => {
     const hanging = tool(async (ctx) => {
       await ctx.step("charge", () => new Promise(() => undefined), { timeout: 5 });
       return "charged";
@@ -335,7 +335,7 @@ describe("step", () => {
     expect(run.result).toMatchObject({ isError: true });
   });
 
-  test("a ToolError in it is the tool's word to the model", async () => {
+  test("may throw a ToolError, which is the tool's answer to the model", async () => {
     const run = await runTool(
       tool(async (ctx) => {
         await ctx.step("book", () => {
@@ -348,8 +348,8 @@ describe("step", () => {
   });
 });
 
-describe("time, chance and reports", () => {
-  test("sleeping takes no time of the test, and the clock knows", async () => {
+describe("time, random values and reports", () => {
+  test("sleeping costs a test no time and moves the clock", async () => {
     const sleeping = tool(async (ctx) => {
       const before = ctx.now();
       await ctx.sleep("night", "8 hours");
@@ -363,7 +363,7 @@ describe("time, chance and reports", () => {
     expect(running.task.status).toBe("completed");
   });
 
-  test("time, chance and ids are the same on every replay", async () => {
+  test("time, random values and ids are the same on every replay", async () => {
     const drawn: string[] = [];
     const drawing = tool(async (ctx) => {
       const chance = ctx.random();
@@ -400,7 +400,7 @@ describe("time, chance and reports", () => {
     ]);
   });
 
-  test("a tool knows who called, what can be asked, and when it was cancelled", async () => {
+  test("a tool knows the caller, the capabilities, and when it was cancelled", async () => {
     let signal: AbortSignal | undefined;
     const knowing = tool(async (ctx) => {
       signal = ctx.signal;
@@ -416,11 +416,11 @@ describe("time, chance and reports", () => {
   });
 });
 
-describe("what core is given, and gives", () => {
+describe("core", () => {
   const form = { message: "?", schema: COUNT };
   const page = { message: "?", url: "https://pay.example/" };
 
-  test("steps have the options that they have", async () => {
+  test("receives a step's options", async () => {
     const options: unknown[] = [];
     const { ctx } = over({ step: async (_name, _work, given) => void options.push(given) });
     await ctx.step("plain", () => 1);
@@ -429,7 +429,7 @@ describe("what core is given, and gives", () => {
     expect(options).toStrictEqual([{}, { attempts: 3, backoffMs: 2_000, timeoutMs: 60_000 }, { backoffMs: 0 }]);
   });
 
-  test("announcements go on as they are, and what is logged must be plain data", () => {
+  test("receives announcements as they are, and log data must be plain", () => {
     const told: unknown[] = [];
     const { ctx } = over({ announce: (announcement) => void told.push(announcement), report: (item) => void told.push(item) });
     ctx.announce({ type: "tools" } as never);
@@ -439,7 +439,7 @@ describe("what core is given, and gives", () => {
     expect(() => ctx.emit("toast", { at: new Map() })).toThrow("the emitted toast is not plain data: /at is a Map");
   });
 
-  test("asks are put with what they have", async () => {
+  test("receives asks with their options", async () => {
     const { ctx, asked } = over({ ask: async () => ({ action: "cancel" }) });
     const hints = { color: "red" };
     await ctx.ask("form", { ...form, hints, timeout: "1 minute", onTimeout: "decline", to: "tenant", not: "caller" });
@@ -489,7 +489,7 @@ describe("what core is given, and gives", () => {
       { ...form, to: "tenant", quorum: 2 },
       { action: "decline" },
     ],
-  ])("an ask returns what became of %s", async (_what, settled, ask, result) => {
+  ])("an ask returns the outcome %s", async (_what, settled, ask, result) => {
     const { ctx } = over({ ask: async () => settled });
     expect(await ctx.ask("question", ask as never)).toStrictEqual(result);
   });
@@ -504,8 +504,8 @@ describe("what core is given, and gives", () => {
   });
 });
 
-describe("asking the client", () => {
-  test("its model and its roots answer", async () => {
+describe("questions to the client", () => {
+  test("are answered by its model and its roots", async () => {
     const asking = tool(async (ctx) => {
       const [reply, roots] = await Promise.all([
         ctx.sample("capital", { messages: [{ role: "user", content: { type: "text", text: "Capital of France?" } }], maxTokens: 10 }),
@@ -517,7 +517,7 @@ describe("asking the client", () => {
     expect(run.text).toBe("Paris file:///home");
   });
 
-  test("no is Declined and a dismissal Cancelled there, too", async () => {
+  test("throw Declined and Cancelled as well", async () => {
     const both = tool(async (ctx) => {
       const names: string[] = [];
       await ctx.sample("model", { messages: [], maxTokens: 1 }).catch((error: Error) => names.push(error.name));
@@ -528,7 +528,7 @@ describe("asking the client", () => {
     expect((await runTool(both, {}, { answers: { model: cancel, folders: decline } })).text).toBe("Cancelled,Declined");
   });
 
-  test("nobody answering is TimedOut there, too", async () => {
+  test("throw TimedOut as well", async () => {
     const asking = tool(async (ctx) => {
       try {
         await ctx.roots("roots", { timeout: "1 minute" });
@@ -559,30 +559,33 @@ describe("a client that cannot be asked", () => {
     roots: { roots: {} },
   };
 
-  test.each(Object.keys(every) as (keyof typeof every)[])("%s throws what it lacks, and the model reads what to do", async (kind) => {
-    let thrown: unknown;
-    const run = await runTool(
-      tool(async (ctx) => {
-        await every[kind](ctx).catch((error: unknown) => {
-          thrown = error;
-          throw error;
-        });
-      }),
-      {},
-      { answers: { question: unavailable } },
-    );
-    expect(thrown).toMatchObject({ name: "ParleyError", code: "CAPABILITY_REQUIRED", data: { requiredCapabilities: required[kind] } });
-    expect(run.task.status).toBe("completed");
-    expect(run.result).toMatchObject({ isError: true });
-    const capability = { form: "elicitation", ask: "elicitation", url: "elicitation.url", tools: "sampling.tools" } as Record<
-      string,
-      string
-    >;
-    expect(run.text).toContain(`"question"`);
-    expect(run.text).toContain(`a client that declares the capability ${capability[kind] ?? kind} and`);
-  });
+  test.each(Object.keys(every) as (keyof typeof every)[])(
+    "%s throws the missing capability, and the model reads what to do",
+    async (kind) => {
+      let thrown: unknown;
+      const run = await runTool(
+        tool(async (ctx) => {
+          await every[kind](ctx).catch((error: unknown) => {
+            thrown = error;
+            throw error;
+          });
+        }),
+        {},
+        { answers: { question: unavailable } },
+      );
+      expect(thrown).toMatchObject({ name: "ParleyError", code: "CAPABILITY_REQUIRED", data: { requiredCapabilities: required[kind] } });
+      expect(run.task.status).toBe("completed");
+      expect(run.result).toMatchObject({ isError: true });
+      const capability = { form: "elicitation", ask: "elicitation", url: "elicitation.url", tools: "sampling.tools" } as Record<
+        string,
+        string
+      >;
+      expect(run.text).toContain(`"question"`);
+      expect(run.text).toContain(`a client that declares the capability ${capability[kind] ?? kind} and`);
+    },
+  );
 
-  test("a tool may go another way", async () => {
+  test("lets a tool take another way", async () => {
     const polite = tool((ctx) =>
       ctx.elicit("question", { message: "How many?", schema: COUNT }).then(
         ({ count }) => `for ${count}`,
@@ -596,7 +599,7 @@ describe("a client that cannot be asked", () => {
     expect((await runTool(polite, {}, { answers: { question: { count: 2 } } })).text).toBe("for 2");
   });
 
-  test("the default for a timeout stands in where the deployment says so, and only there", async () => {
+  test("gets the timeout default if the deployment says so, and only then", async () => {
     const withDefault = asking({ message: "How many?", schema: COUNT, onTimeout: { default: { count: 7 } } });
     const script = { answers: { question: unavailable } } as const;
     expect((await runTool(withDefault, {}, { ...script, withoutCapability: "default" })).text).toBe('{"count":7}');

@@ -9,7 +9,7 @@ function asking(run: (ctx: Context) => ToolGenerator | Promise<string>) {
 }
 
 describe("a dry run", () => {
-  test("lists what a tool would ask, and does nothing", async () => {
+  test("lists what a tool would ask, without side effects", async () => {
     const done: string[] = [];
     const tool = defineTool({
       name: "book",
@@ -41,7 +41,7 @@ describe("a dry run", () => {
     await expect(dryRun(tool, { day: 1 })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS" });
   });
 
-  test("knows every kind of ask of a generator, and what comes after its steps", async () => {
+  test("handles every kind of ask of a generator, and what comes after its steps", async () => {
     const { asks, stopped } = await dryRun(
       asking(function* () {
         const plans: string[] = yield { step: "plans", run: () => ["a"] };
@@ -66,7 +66,7 @@ describe("a dry run", () => {
     expect(asks[2]?.schema).toMatchObject({ properties: { value: { enum: ["b", "c"] } } });
   });
 
-  test("passes a page that takes a secret, whose steps are not run", async () => {
+  test("passes a page for a secret, whose steps are not run", async () => {
     const plan = await dryRun(
       asking(function* () {
         const key: Secret = yield { ask: "secret", id: "key", message: "Your key?" };
@@ -162,7 +162,7 @@ describe("a dry run", () => {
     expect(plan.asks).toHaveLength(asked);
   });
 
-  test("ends as many questions and things as it may be, and no sooner", async () => {
+  test("ends at its limits of questions and effects, and no sooner", async () => {
     const times = (count: number, work: (ctx: Context) => Promise<unknown>) =>
       asking(async (ctx) => {
         for (let n = 0; n < count; n += 1) await work(ctx);
@@ -174,7 +174,7 @@ describe("a dry run", () => {
     expect([things.steps.length, things.steps.at(-1), things.stopped]).toStrictEqual([10_000, "s#10000", undefined]);
   });
 
-  test("refuses arguments that the tool would not take, and says which", async () => {
+  test("refuses arguments that the tool would refuse, and says which", async () => {
     const tool = defineTool({ name: "tool", input: z.object({ n: z.int() }), run: () => "" });
     const refused = (await dryRun(tool, { n: "x" }).catch((error: unknown) => error)) as ParleyError;
     expect([refused.code, refused.message, refused.violations]).toStrictEqual([
@@ -232,7 +232,7 @@ describe("a dry run", () => {
     expect(seen).toMatchObject({ 4: new Date("2027-01-01T00:00:00Z"), 5: new Date("2027-01-02T00:00:00Z"), 12: { amount: 1 } });
   });
 
-  test("gives what steps and calls are said to give, by their key or by their name", async () => {
+  test("returns the given results of steps and calls, by their key or by their name", async () => {
     const tool = asking(async (ctx) => {
       const steps = [await ctx.step("s", () => 1), await ctx.step("s", () => 1), await ctx.step("none", () => 1)];
       const calls = [
@@ -254,7 +254,7 @@ describe("a dry run", () => {
     expect(steps).toStrictEqual(["s", "s#2", "none"]);
   });
 
-  test("names what is asked and done in branches, which nest, and begin beside each other", async () => {
+  test("names the questions and steps of branches, which nest and run concurrently", async () => {
     const tool = asking(async (ctx) => {
       await Promise.all(
         ["a", "b"].map((key) =>
@@ -271,7 +271,7 @@ describe("a dry run", () => {
     expect((await dryRun(tool)).steps).toStrictEqual(["a/c/s", "a/s", "b/c/s", "b/s", "s"]);
   });
 
-  test("shows the client's own questions by their kind, and makes their answers up", async () => {
+  test("shows the client's own questions by their kind, and makes up their answers", async () => {
     const tool = asking(async (ctx) => {
       const made = await ctx.sample("model", { messages: [], maxTokens: 1 });
       const given = await ctx.sample("given", { messages: [], maxTokens: 1 });
@@ -287,7 +287,7 @@ describe("a dry run", () => {
     expect(JSON.parse(stopped ?? "")).toStrictEqual([reply(""), reply("Paris"), []]);
   });
 
-  test("passes every page of Parley's own with what it would have taken", async () => {
+  test("passes every page of Parley's own with what it would have collected", async () => {
     const url = "https://shop.example/pay";
     const tool = asking(async (ctx) => {
       const secret = await ctx.secret("secret", { message: "S" });
@@ -329,7 +329,7 @@ describe("a dry run", () => {
     ]);
   });
 
-  test("makes up the acceptance of as many as must accept", async () => {
+  test("makes up as many acceptances as a quorum requires", async () => {
     const schema = z.object({ note: z.string().default("-") });
     const tool = asking(async (ctx) => {
       throw new Error(JSON.stringify(await ctx.elicit("pay", { message: "?", schema, to: { groups: ["finance"] }, quorum: 2 })));
@@ -344,7 +344,7 @@ describe("a dry run", () => {
   });
 });
 
-describe("the least that fits a form", () => {
+describe("the smallest content of a form", () => {
   test.each<[string, JsonObject, unknown]>([
     ["yes", { type: "boolean" }, true],
     ["its default", { type: "boolean", default: false }, false],
@@ -368,7 +368,7 @@ describe("the least that fits a form", () => {
     expect(leastContent(schema)).toStrictEqual({ field: least });
   });
 
-  test("gives way to what is said: the content, or the value of the one field", async () => {
+  test("is replaced by given answers: the content, or the value of the one field", async () => {
     const tool = asking(async (ctx) => {
       const schema: JsonObject = { type: "object", properties: { a: { type: "string" }, b: { type: "string" } }, required: ["a"] };
       const form = { message: "?", schema };

@@ -1,4 +1,4 @@
-/** `ctx.event`: what another system tells of, once, wherever the worker dies. */
+/** `ctx.event`: what another system reports counts once, wherever the worker dies. */
 import { type Answer, eventKey, type JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -15,7 +15,7 @@ function tool(run: (ctx: Context) => Promise<string>) {
   return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
 }
 
-/** Whom the address was handed to. */
+/** The address that the other system received. */
 function checkout(log: string[] = []) {
   return tool(async (ctx) => {
     const paid = ctx.event("paid", { schema: PAID, timeout: "1 day" });
@@ -27,7 +27,7 @@ function checkout(log: string[] = []) {
 }
 
 describe("an event", () => {
-  test("is waited for without a question, and what is told comes back as its schema says", async () => {
+  test("is awaited without a question, and its body is returned as its schema's output", async () => {
     const log: string[] = [];
     const run = await startTool(checkout(log));
     expect(run.task).toMatchObject({ status: "working", asks: [] });
@@ -40,7 +40,7 @@ describe("an event", () => {
     expect(run.journal).toEqual(["step:checkout", "ask:event:paid", "step:ship"]);
   });
 
-  test("is taken once: the same again is a repetition, another one is late, also behind the end", async () => {
+  test("is accepted once: the same body again is a duplicate, a different one is late, even after the end", async () => {
     const run = await startTool(
       tool(async (ctx) => {
         const paid = ctx.event("paid", { schema: PAID });
@@ -57,7 +57,7 @@ describe("an event", () => {
     await expect(run.tell("paid", { amount: 2 })).rejects.toMatchObject({ code: "EVENT_LATE" });
   });
 
-  test("that does not fit is refused with the field, and is still waited for", async () => {
+  test("that is invalid is refused with the field, and stays open", async () => {
     const run = await startTool(checkout());
     await expect(run.tell("paid", { amount: "12" })).rejects.toMatchObject({
       code: "INVALID_EVENT",
@@ -74,7 +74,7 @@ describe("an event", () => {
     await expect(run.tell("refunded", { amount: 1 })).rejects.toMatchObject({ code: "EVENT_NOT_FOUND" });
   });
 
-  test("ends the same wherever the worker dies, and nothing is done twice", async () => {
+  test("has the same result wherever the worker dies, and nothing is repeated", async () => {
     const expected: string[] = [];
     const { text, journal } = await runTool(checkout(expected), {}, { events: { paid: { amount: 12 } } });
     for (let after = 1; after <= journal.length; after += 1) {
@@ -89,7 +89,7 @@ describe("an event", () => {
     }
   });
 
-  test("that nobody tells of in time throws TimedOut, or is what the tool says", async () => {
+  test("that is not reported in time throws TimedOut, or takes the tool's default", async () => {
     expect((await runTool(checkout(), {}, { events: { paid: timeout } })).text).toBe(
       'Nothing was heard of "paid" in time. The tool stopped there.',
     );
@@ -102,7 +102,7 @@ describe("an event", () => {
     expect((await runTool(failing, {}, { events: { paid: timeout } })).error).toMatchObject({ data: { code: "ASK_TIMEOUT" } });
   });
 
-  test("that is given up is told late", async () => {
+  test("that is withdrawn is late", async () => {
     const run = await startTool(
       tool(async (ctx) => {
         const given = new AbortController();
@@ -120,7 +120,7 @@ describe("an event", () => {
     expect(run.text).toBe("given up");
   });
 
-  test("beside a question: whichever comes first, in every run", async () => {
+  test("and a question can race: the first one wins, in every run", async () => {
     const racing = tool(async (ctx) => {
       const paid = ctx.event("paid", { schema: PAID });
       const winner = await Promise.race([
@@ -138,7 +138,7 @@ describe("an event", () => {
     expect(run.text).toBe("paid 5");
   });
 
-  test("of one name each has its own token, by occurrence, branch and restart", async () => {
+  test("has a token of its own for each occurrence, branch and restart", async () => {
     const tokens: string[] = [];
     const many = tool(async (ctx) => {
       const events = [ctx.event("paid"), ctx.event("paid"), await ctx.branch("ann", async () => ctx.event("paid"))];
@@ -150,7 +150,7 @@ describe("an event", () => {
     expect(new Set(tokens).size).toBe(3);
   });
 
-  test("of which the author's schema wants more than JSON Schema says, throws INVALID_EVENT in the run", async () => {
+  test("that violates the author's schema but not its JSON Schema throws INVALID_EVENT in the run", async () => {
     const even = z.object({ amount: z.number().refine((amount) => amount % 2 === 0, "must be even") });
     const run = await startTool(tool(async (ctx) => String((await ctx.event("paid", { schema: even }).received()).amount)));
     await run.tell("paid", { amount: 3 });
@@ -160,7 +160,7 @@ describe("an event", () => {
     });
   });
 
-  test("is no client's to answer, with or without early replies", async () => {
+  test("cannot be answered by a client, with or without early replies", async () => {
     const early = defineTool({
       name: "early",
       earlyReplies: true,
@@ -183,12 +183,12 @@ describe("an event", () => {
       'the event "paid": /code ',
       { path: "/code", message: expect.stringContaining("pattern") },
     ],
-  ])("whose schema cannot be checked is INVALID_ASK: %s", async (_what, schema, message, violation) => {
+  ])("with a schema that cannot be checked is INVALID_ASK: %s", async (_what, schema, message, violation) => {
     const run = await runTool(tool(async (ctx) => JSON.stringify(await ctx.event("paid", { schema: schema as JsonObject }).received())));
     expect(run.error).toMatchObject({ message: expect.stringContaining(message), data: { code: "INVALID_ASK", violations: [violation] } });
   });
 
-  test("whose schema is a mistake of another kind throws what that throws", async () => {
+  test("with a schema that throws otherwise throws that error", async () => {
     let thrown: unknown;
     await runTool(
       tool(async (ctx) => {
@@ -203,7 +203,7 @@ describe("an event", () => {
     expect(thrown).toBeInstanceOf(TypeError);
   });
 
-  test("whose schema is a constant has it converted once, in all runs", async () => {
+  test("with a constant schema has it converted once, in all runs", async () => {
     let converted = 0;
     const { "~standard": standard } = jsonSchema({ type: "object" });
     const input = () => ({ type: "object", round: (converted += 1) });
@@ -216,7 +216,7 @@ describe("an event", () => {
     expect([run.text, converted]).toStrictEqual(['[{"n":1},{"n":2}]', 1]);
   });
 
-  test("that is given up throws Withdrawn, whenever its signal is aborted", async () => {
+  test("that is withdrawn throws Withdrawn, whenever its signal is aborted", async () => {
     const giving = tool(async (ctx) => {
       const stop = new AbortController();
       const late = ctx.event("late", { signal: stop.signal }).received();
@@ -230,7 +230,7 @@ describe("an event", () => {
     expect((await runTool(giving)).text).toBe(`${early}\n${late}`);
   });
 
-  test("is handed to the engine with what it has of a schema and of options", () => {
+  test("is passed to the engine with its schema and options", () => {
     const asked: unknown[] = [];
     const event = createEvent({
       event(...given) {
@@ -264,7 +264,7 @@ describe("the address of an event", () => {
     ["what is emitted", (ctx, url) => ctx.emit("toast", { url })],
     ["the text for the model", (ctx, url) => ctx.immediateResponse(url)],
     ["the arguments of a restart", (ctx, url) => ctx.restart({ url })],
-  ])("does not stand in %s", async (_where, leak) => {
+  ])("is not in %s", async (_where, leak) => {
     const run = await startTool(
       tool(async (ctx) => {
         await leak(ctx, ctx.event("paid").url);
@@ -275,7 +275,7 @@ describe("the address of an event", () => {
     expect(JSON.stringify([run.task, run.feed])).not.toMatch(/parley\.test\/events/);
   });
 
-  test("does not stand in the result, nor in an error", async () => {
+  test("is neither in the result, nor in an error", async () => {
     const telling = tool(async (ctx) => ctx.event("paid").url);
     expect((await runTool(telling)).error).toMatchObject({ data: { code: "EVENT_TOKEN_MISPLACED" } });
     const failing = tool(async (ctx) => {
@@ -298,7 +298,7 @@ describe("a page that an event completes", () => {
     return `paid ${amount}`;
   });
 
-  test("is done when the event was told, whether the client said so before or never", async () => {
+  test("is done when the event was reported, whether the client accepted before or never", async () => {
     for (const agrees of [true, false]) {
       const run = await startTool(visiting);
       expect(run.task).toMatchObject({ status: "input_required", asks: [{ key: "pay", request: { url: "https://pay.example/1" } }] });
@@ -309,7 +309,7 @@ describe("a page that an event completes", () => {
     }
   });
 
-  test("by something else than an event is a mistake", async () => {
+  test("by something other than an event is a mistake", async () => {
     const mistaken = tool(async (ctx) => {
       const paid = { ...ctx.event("paid") };
       return await ctx.url("pay", { message: "Pay.", url: "https://pay.example/1", completedBy: paid }).then(String);
@@ -317,7 +317,7 @@ describe("a page that an event completes", () => {
     expect((await runTool(mistaken)).text).toBe("completedBy takes what ctx.event gave");
   });
 
-  test("that the person declines gives the event up", async () => {
+  test("withdraws the event if the person declines", async () => {
     const run = await startTool(visiting);
     await run.answer({ pay: decline });
     expect(run.text).toBe('The user declined to answer "pay". The tool stopped there.');
@@ -335,7 +335,7 @@ describe("a page that an event completes", () => {
     return how;
   });
 
-  test("is gone where the tool goes on behind the event", async () => {
+  test("disappears when the tool continues after the event", async () => {
     const run = await startTool(carryingOn);
     expect(run.task.asks).toMatchObject([{ key: "pay", request: { type: "url", completedBy: "event" } }]);
     await run.tell("paid", { amount: 12 });
@@ -344,7 +344,7 @@ describe("a page that an event completes", () => {
     expect(run.text).toBe("paid 12");
   });
 
-  test("leaves nothing to be told of where the tool goes on behind its end", async () => {
+  test("leaves no open event when the tool continues after its end", async () => {
     const run = await startTool(carryingOn);
     await run.answer({ pay: decline });
     expect([run.task.status, run.task.events ?? []]).toStrictEqual(["input_required", []]);
@@ -353,12 +353,12 @@ describe("a page that an event completes", () => {
     expect(run.text).toBe("Declined");
   });
 
-  test("ends with the event's time", async () => {
+  test("ends with the event's timeout", async () => {
     const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: timeout } });
     expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
   });
 
-  test("comes to the same wherever the worker dies", async () => {
+  test("has the same result wherever the worker dies", async () => {
     for (const crashAt of [1, 2, 3, 4, "every"] as const) {
       const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: { amount: 12 } }, crashAt });
       expect(run.text).toBe("paid 12");
@@ -366,7 +366,7 @@ describe("a page that an event completes", () => {
   });
 });
 
-describe("an event that is waited for as long as nothing else ends it", () => {
+describe("an event that is awaited until something else ends it", () => {
   function waited(answer?: Answer) {
     const signals: (AbortSignal | undefined)[] = [];
     const event = createEvent({
@@ -381,7 +381,7 @@ describe("an event that is waited for as long as nothing else ends it", () => {
     return { event, isGivenUp: () => signals.map((signal) => signal?.aborted) };
   }
 
-  test("is given up at its end, or before it began", async () => {
+  test("is withdrawn at that end, or before it began", async () => {
     const ended = new AbortController();
     const { event, isGivenUp } = waited();
     const waiting = receivedUnless(event, ended.signal).catch(String);
@@ -391,7 +391,7 @@ describe("an event that is waited for as long as nothing else ends it", () => {
     expect(await receivedUnless(waited().event, AbortSignal.abort()).catch(String)).toMatch(/^Withdrawn/);
   });
 
-  test("is not given up once it was received", async () => {
+  test("is not withdrawn once it was received", async () => {
     const ended = new AbortController();
     const { event, isGivenUp } = waited({ action: "accept", content: { body: 1 } });
     expect(await receivedUnless(event, ended.signal)).toBe(1);
@@ -401,7 +401,7 @@ describe("an event that is waited for as long as nothing else ends it", () => {
   });
 });
 
-test("a dry run continues with what is told, and stops where nothing could be made up", async () => {
+test("a dry run continues with the given body, and stops if none can be made up", async () => {
   expect(await dryRun(checkout(), {}, { answers: { paid: { amount: 1 } } })).toEqual({ asks: [], steps: ["checkout", "ship"] });
   expect(await dryRun(checkout())).toMatchObject({ stopped: expect.stringContaining('"paid"') });
 });

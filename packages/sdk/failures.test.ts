@@ -1,4 +1,4 @@
-/** What authors catch, and what the model reads where they do not. */
+/** The errors that authors catch, and what the model reads if they do not. */
 import { type AskRequest, ParleyError, RpcFailure, ToolError } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import {
@@ -14,7 +14,7 @@ import {
   Withdrawn,
 } from "./failures.ts";
 
-/** All that an error says, own members and the message. */
+/** Everything in an error: its own members and the message. */
 function facts(error: unknown): object {
   const { name, message } = error as Error;
   return { ...(error as object), name, message };
@@ -28,7 +28,7 @@ function thrownBy(work: () => never): object {
   }
 }
 
-test("a definition that is wrong has its cause and its violations where it has any", () => {
+test("a definition error has its cause and its violations if there are any", () => {
   const plain = new DefinitionError("wrong");
   expect(facts(plain)).toStrictEqual({ name: "DefinitionError", message: "wrong" });
   expect("cause" in plain).toBe(false);
@@ -38,7 +38,7 @@ test("a definition that is wrong has its cause and its violations where it has a
   expect([full.cause, facts(full)]).toStrictEqual([cause, { name: "DefinitionError", message: "wrong", violations }]);
 });
 
-describe("a question that nobody answered", () => {
+describe("an unanswered question", () => {
   test.each([
     ["decline", { name: "Declined", message: 'The user declined to answer "q". The tool stopped there.' }],
     ["cancel", { name: "Cancelled", message: 'The user dismissed the question "q" without answering. The tool stopped there.' }],
@@ -48,7 +48,7 @@ describe("a question that nobody answered", () => {
     expect(thrownBy(() => throwUnanswered("q", action))).toStrictEqual({ ...error, ask: "q" });
   });
 
-  test("says how many had accepted of those who must", () => {
+  test("says how many of the required people had accepted", () => {
     expect(thrownBy(() => throwUnanswered("q", "timeout", { accepted: 0, quorum: 2 }))).toStrictEqual({
       name: "TimedOut",
       message: 'Of the 2 people who must accept "q", 0 did in time. The tool stopped there.',
@@ -59,7 +59,7 @@ describe("a question that nobody answered", () => {
   });
 });
 
-test("an event that nobody told of throws what became of it", () => {
+test("an unreported event throws its outcome", () => {
   expect(thrownBy(() => throwUnheard("paid", "timeout"))).toStrictEqual({
     name: "TimedOut",
     message: 'Nothing was heard of "paid" in time. The tool stopped there.',
@@ -79,7 +79,7 @@ describe("a client that cannot be asked", () => {
     ["sampling", { params: {} }, "asks the client's model", "sampling", { sampling: {} }],
     ["sampling", { params: { tools: [] } }, "asks the client's model, with tools", "sampling.tools", { sampling: { tools: {} } }],
     ["roots", {}, "asks for the client's folders", "roots", { roots: {} }],
-  ])("is told what it would have to declare: %s %j", (type, request, does, capability, requiredCapabilities) => {
+  ])("is described by the missing capability: %s %j", (type, request, does, capability, requiredCapabilities) => {
     const error = cannotAsk("q", { type, ...request } as AskRequest);
     expect([error.code, error.data, error.message]).toStrictEqual([
       "CAPABILITY_REQUIRED",

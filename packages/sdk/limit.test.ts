@@ -8,7 +8,7 @@ const limited = (limit: unknown) => defineTool({ name: "send", limit: limit as T
 const call = { principal: "ada", tenant: "acme" } as never;
 
 describe("a limit", () => {
-  test("is read as it is written", () => {
+  test("is parsed from its declared form", () => {
     const keyOf = expect.any(Function);
     expect(limited({ concurrency: 5 }).limit).toStrictEqual({ concurrency: 5, keyOf });
     expect(limited({ concurrency: 1 }).limit).toStrictEqual({ concurrency: 1, keyOf });
@@ -23,7 +23,7 @@ describe("a limit", () => {
     expect(defineTool({ name: "free", run: () => "" }).limit).toBeUndefined();
   });
 
-  test("is for the tool, or for each key of the arguments and the caller", async () => {
+  test("applies to the tool, or to each key of the arguments and the caller", async () => {
     expect(await limited({ concurrency: 1 }).limit?.keyOf({}, call)).toBe("");
     const tool = defineTool({
       name: "send",
@@ -64,7 +64,7 @@ describe("a limit", () => {
     [{ rate: "5/min" }, `limit.rate is "5/min" ${rate}`],
     [{ rate: "-5/m" }, `limit.rate is "-5/m" ${rate}`],
     [{ rate: "" }, `limit.rate is "" ${rate}`],
-  ])("is refused where it is defined: %o", (limit, message) => {
+  ])("that is invalid is refused at definition: %o", (limit, message) => {
     expect(() => limited(limit)).toThrow(new DefinitionError(`tool send: ${message}`));
   });
 });

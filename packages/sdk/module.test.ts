@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 describe("a module", () => {
-  test("has its value from its start to its stop, and says where it has none", async () => {
+  test("has its value from its start to its stop, and otherwise throws", async () => {
     const { module, log } = counted();
     const missing = expect.objectContaining({ code: "MODULE_NOT_STARTED", message: 'the module "pool" is not started in this process' });
     expect(() => module.use()).toThrow(missing);
@@ -35,7 +35,7 @@ describe("a module", () => {
     expect(log).toEqual(["start", "stop 1"]);
   });
 
-  test("that two workers of one process start is one, until the last of them stops", async () => {
+  test("that two workers of one process start is started once, until the last of them stops", async () => {
     const { module, log } = counted();
     await Promise.all([module.start(), module.start()]);
     await module.stop();
@@ -55,7 +55,7 @@ describe("a module", () => {
     expect(module.use()).toBe("up");
   });
 
-  test("is found among what a tool module exports, once, and two of one name are refused", () => {
+  test("is found among the exports of a tool module, once, and two of one name are refused", () => {
     const { module } = counted();
     const tool = defineTool({ name: "tool", run: () => "done" });
     expect(catalogue({ tool, module, again: module }).modules).toEqual([module]);
@@ -63,14 +63,14 @@ describe("a module", () => {
     expect(() => catalogue({ module, other: counted().module })).toThrow("two definitions of the module pool");
   });
 
-  test.each(["", "no spaces", "x".repeat(65), "ü"])("has a name that is allowed, and not %j", (name) => {
+  test.each(["", "no spaces", "x".repeat(65), "ü"])("has a valid name, and not %j", (name) => {
     expect(() => defineModule({ name, start: () => 1 })).toThrow(
       new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`),
     );
     expect(defineModule({ name: "x".repeat(64), start: () => 1 }).kind).toBe("module");
   });
 
-  test("may have nothing to stop, and is told to stop without having been started", async () => {
+  test("may have no stop, and may be stopped without having been started", async () => {
     const quiet = defineModule({ name: "quiet", start: () => 1 });
     await quiet.start();
     await quiet.stop();
@@ -78,14 +78,14 @@ describe("a module", () => {
     const { module, log } = counted();
     await module.stop();
     expect(log).toStrictEqual([]);
-    // It is not counted against those who start it later.
+    // It does not count for those who start it later.
     await module.start();
     await module.start();
     await module.stop();
     expect([module.use(), log]).toStrictEqual([{ n: 1 }, ["start"]]);
   });
 
-  test("whose start fails while it is started anew keeps what the other start gave", async () => {
+  test("whose start fails during another start keeps the other's value", async () => {
     const starts: PromiseWithResolvers<string>[] = [];
     const module = defineModule({
       name: "slow",
@@ -104,7 +104,7 @@ describe("a module", () => {
     expect([module.use(), starts.length]).toStrictEqual(["up", 2]);
   });
 
-  test("is provided by a test, and its absence fails the step that needs it", async () => {
+  test("is provided by a test, and otherwise fails the step that needs it", async () => {
     const { module } = counted();
     const tool = defineTool({ name: "tool", run: async (_args, ctx) => String(await ctx.step("use", () => module.use().n)) });
     expect((await runTool(tool)).text).toContain("is not started");

@@ -1,4 +1,4 @@
-/** A tool that says what it returns: what compiles, what is judged when it runs, and what a client is told. */
+/** A tool with an output: what compiles, what is checked at runtime, and what a client receives. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ToolError } from "./index.ts";
@@ -8,8 +8,8 @@ import { defineTool } from "./tool.ts";
 const output = z.object({ city: z.string(), days: z.number().int().min(1) });
 const input = z.object({ city: z.string() });
 
-describe("what a tool with an output returns", () => {
-  test("is of the output's type: as itself, beside content of its own, from a generator, or an error", async () => {
+describe("the return value of a tool with an output", () => {
+  test("has the output's type: bare, with its own content, from a generator, or an error", async () => {
     const plain = defineTool({ name: "plain", input, output, run: ({ city }) => ({ city, days: 3 }) });
     const later = defineTool({
       name: "later",
@@ -36,7 +36,7 @@ describe("what a tool with an output returns", () => {
       const run = await runTool(tool, { city: "Graz" });
       expect([tool.name, run.result?.["structuredContent"]]).toEqual([tool.name, { city: "Graz", days: 3 }]);
       expect(run.text).toBe(tool === worded ? "Three days in Graz" : '{"city":"Graz","days":3}');
-      // What clients of every revision that knows it are told; an output is judged, so it says what comes out.
+      // What clients of every revision with outputs receive. An output is validated, so the result is its schema's.
       expect(tool.outputSchema).toMatchObject({ type: "object", required: ["city", "days"] });
     }
     const failing = defineTool({
@@ -49,7 +49,7 @@ describe("what a tool with an output returns", () => {
     expect((await runTool(failing)).result).toEqual({ content: [{ type: "text", text: "No city." }], isError: true });
   });
 
-  test("and anything else does not compile, and is refused when it runs all the same", async () => {
+  test("of another type does not compile, and is refused at runtime", async () => {
     const wrong = [
       defineTool({
         name: "a-field-of-another-type",
@@ -86,7 +86,7 @@ describe("what a tool with an output returns", () => {
           return { city: "Graz", days: "3" };
         },
       }),
-      // What no type can say.
+      // Types cannot express this.
       defineTool({ name: "refined", output, run: () => ({ city: "Graz", days: 0 }) }),
       // @ts-expect-error Property 'output' is missing
       defineTool({ name: "data-without-an-output", run: () => ({ city: "Graz" }) }),
@@ -101,7 +101,7 @@ describe("what a tool with an output returns", () => {
     }
   });
 
-  test("is what the schema makes of it, where that is something else than what it takes", async () => {
+  test("is the schema's output, if that differs from its input", async () => {
     const counted = z.object({ days: z.string().transform(Number).pipe(z.number()) });
     const tool = defineTool({ name: "counted", output: counted, run: () => ({ days: "3" }) });
     expect((await runTool(tool)).result?.["structuredContent"]).toEqual({ days: 3 });

@@ -18,14 +18,14 @@ const connect = defineTool({
 });
 
 describe("a secret", () => {
-  test("is read by steps, in later runs too, and shown by nothing", async () => {
+  test("is read by steps, in later runs too, and appears nowhere", async () => {
     const run = await runTool(connect, {}, { answers: { key: { secret: "hunter2" } }, crashAt: "every" });
     expect(run.text).toBe('[secret] { key: [secret] } {"key":"[secret]"} 7 7');
     expect(run.journal).toEqual(["ask:key", "step:use", "sleep:later", "step:again"]);
     expect(JSON.stringify([run.task, run.asks, run.feed])).not.toContain("hunter2");
   });
 
-  test("is not recorded, as itself or as its text, however deep", async () => {
+  test("is not recorded, as itself or as its text, at any depth", async () => {
     const leak = (leaked: (key: Secret) => unknown) =>
       defineTool({
         name: "leak",
@@ -41,7 +41,7 @@ describe("a secret", () => {
     expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toBe(
       'the result of step "leak" holds a secret, and would be recorded: return something else',
     );
-    // One that is short stands in much that has nothing to do with it.
+    // A short secret occurs in unrelated text.
     const short = await runTool(
       leak((key) => key.reveal()),
       {},
@@ -56,7 +56,7 @@ describe("a secret", () => {
     expect(six.text).not.toBe("recorded");
   });
 
-  test("is gone when the task begins anew", async () => {
+  test("is gone when the task restarts", async () => {
     const held: Secret[] = [];
     const again = defineTool({
       name: "again",
@@ -75,14 +75,14 @@ describe("a secret", () => {
     await expect(held.at(-1)?.reveal()).rejects.toMatchObject({ code: "DEPOSIT_UNREADABLE" });
   });
 
-  test("that is declined, or not given in time, is what it is for other questions", async () => {
+  test("that is declined, or not given in time, has the outcome of other questions", async () => {
     expect((await runTool(connect, {}, { answers: { key: decline } })).text).toContain("declined");
     const run = await startTool(connect);
     await run.advance("1 hour");
     expect(run.text).toContain("Nobody answered");
   });
 
-  test("is given on its page: the kit says so to a script that does otherwise", async () => {
+  test("is entered on its page: the kit says so to a script that does otherwise", async () => {
     await expect(runTool(connect, {}, { answers: { key: accept } })).rejects.toThrow(
       '"key" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or',
     );
@@ -91,7 +91,7 @@ describe("a secret", () => {
     );
   });
 
-  test("does not come with a call", async () => {
+  test("cannot be an early reply", async () => {
     const run = await startTool(connect);
     expect(run.task.asks.map(({ key, request }) => [key, request])).toEqual([
       ["key", { type: "url", message: "Your key?", url: "", page: { kind: "secret" } }],
@@ -144,14 +144,14 @@ describe("a file", () => {
     expect(`${run.text} ${run.error?.message}`).toContain(path);
   });
 
-  test("can be one of twenty, and of fifty types", async () => {
+  test("can be up to twenty files, of up to fifty types", async () => {
     const ask = { message: "?", count: 20, accept: Array.from({ length: 50 }, (_, n) => `.e${n}`) };
     const run = await startTool(defineTool({ name: "odd", run: async (_args, ctx) => `${(await ctx.file("f", ask)).length}` }));
     expect(run.task.status).toBe("input_required");
   });
 });
 
-describe("access that a person grants", () => {
+describe("a grant", () => {
   const granting = (use: (grant: Grant) => unknown) =>
     defineTool({
       name: "plan",
@@ -168,7 +168,7 @@ describe("access that a person grants", () => {
       },
     });
 
-  test("is read by steps, in later runs too, and shown by nothing", async () => {
+  test("is read by steps, in later runs too, and appears nowhere", async () => {
     const tool = granting((grant) => grant.use((token) => token.length));
     const run = await runTool(tool, {}, { answers: { calendar: { grant: "hunter2", scopes: ["read"] } }, crashAt: "every" });
     expect(run.text).toBe('google read { grant: [grant] } {"grant":"[grant]"} [grant] 7');
@@ -178,7 +178,7 @@ describe("access that a person grants", () => {
     expect(JSON.stringify([run.task, run.asks, run.feed, await run.exported()])).not.toContain("hunter2");
   });
 
-  test("is renewed for who was refused", async () => {
+  test("is renewed if the service refused it", async () => {
     const tool = granting(async (grant) => [(await grant.accessToken({ refused: "hunter2" })).length, (await grant.accessToken()).length]);
     const run = await runTool(tool, {}, { answers: { calendar: { grant: "hunter2" } } });
     expect(run.text).toContain("[16,16]");
@@ -191,7 +191,7 @@ describe("access that a person grants", () => {
     expect(await as((grant) => grant.use((token) => `Bearer ${token}`))).toContain("holds a secret, and would be recorded");
   });
 
-  test("is refused as every question is", async () => {
+  test("is refused like every question", async () => {
     const refused = await runTool(
       granting(() => 1),
       {},
@@ -215,7 +215,7 @@ describe("access that a person grants", () => {
   });
 });
 
-describe("a visit from which the person comes back", () => {
+describe("a visit from which the person returns", () => {
   const visiting = (more: object = {}) =>
     defineTool({
       name: "pay",
@@ -232,7 +232,7 @@ describe("a visit from which the person comes back", () => {
       },
     });
 
-  test("gives the tool what they came back with, in every run", async () => {
+  test("gives the tool the parameters of the return, in every run", async () => {
     const run = await runTool(visiting(), {}, { answers: { pay: { returned: { status: "paid" } } }, crashAt: "every" });
     expect(run.text).toBe('{"status":"paid"}');
     expect(run.asks).toMatchObject([
@@ -252,8 +252,8 @@ describe("a visit from which the person comes back", () => {
   });
 });
 
-describe("what a deployment cannot do for a page", () => {
-  /** Pages of a deployment that keeps secrets, and of the rest what a test says. */
+describe("a deployment without a service for a page", () => {
+  /** The pages of a deployment that keeps secrets, with the services that a test provides. */
   function over(more: Partial<Parameters<typeof createPages>[0]>, given: JsonObject = { deposit: "key" }) {
     const effects = { deposit: async (key: string) => `text of ${key}`, accessToken: undefined, openFile: undefined, ...more };
     return { effects, pages: createPages(effects, async () => given) };
@@ -265,7 +265,7 @@ describe("what a deployment cannot do for a page", () => {
     return [error.code, error.message];
   };
 
-  test("is said where it is asked for: files, and access at a provider", async () => {
+  test("reports it when files or a provider are requested", async () => {
     const { pages } = over({});
     const noProviders = ["OAUTH_UNAVAILABLE", 'the ask "q" is for access at a provider, and none are set up here (PARLEY_OAUTH)'];
     expect(await pages.files("q", ask, 1).catch(refusal)).toStrictEqual([
@@ -284,14 +284,14 @@ describe("what a deployment cannot do for a page", () => {
     expect(await grant.accessToken().catch(refusal)).toStrictEqual([noProviders[0], noProviders[1]?.replace('"q"', '"key"')]);
   });
 
-  test("is said where a question of a page was answered elsewhere", async () => {
+  test("reports a page's question that was answered elsewhere", async () => {
     const { pages } = over({ accessToken: async () => "token" }, {});
     const unreadable = ["DEPOSIT_UNREADABLE", 'the ask "q" was answered without its page'];
     expect(await pages.secret("q", ask).catch(refusal)).toStrictEqual(unreadable);
     expect(await pages.oauth("q", oauthAsk).catch(refusal)).toStrictEqual(unreadable);
   });
 
-  test("takes scopes that are no list as they are: core says what is wrong", async () => {
+  test("passes scopes that are not a list to core, which says what is wrong", async () => {
     const asked: unknown[] = [];
     const pages = createPages({ deposit: async () => "", accessToken: async () => "", openFile: undefined }, async (...given) => {
       asked.push(given);
@@ -301,7 +301,7 @@ describe("what a deployment cannot do for a page", () => {
     expect(asked).toStrictEqual([["q", ask, { kind: "oauth", provider: "google", scopes: "read" }]]);
   });
 
-  test("lets nothing be recorded that holds one of the secrets that were read", async () => {
+  test("records no value with a secret that was read", async () => {
     const { pages } = over({ accessToken: async () => "a token" });
     pages.assertNoSecret("it", { any: "text" });
     await (await pages.secret("q", ask)).reveal();

@@ -8,7 +8,7 @@ const shown = (source: string, flags = "") => {
 
 describe("the cost of a pattern", () => {
   test.each([
-    // Nothing repeats without end.
+    // No unbounded repetition.
     ["foo", 1],
     ["^foo$", 0],
     ["^[a-z0-9-]{1,40}$", 0],
@@ -16,7 +16,7 @@ describe("the cost of a pattern", () => {
     ["^(\\d{1,3}\\.){3}\\d{1,3}$", 0],
     ["\\d{5}", 1],
     ["", 0],
-    // One way through.
+    // One path.
     ["^a+$", 1],
     ["\\d+", 1],
     ["^\\d+\\.\\d+\\.\\d+$", 1],
@@ -42,7 +42,7 @@ describe("the cost of a pattern", () => {
     ["^\\S+@\\S+\\.\\S+$", 3],
     ["^\\s*(.*?)\\s*$", 3],
     ["^a*a*a*a*$", 4],
-    // A loop within a loop, or two ways round one.
+    // A loop within a loop, or two paths around one.
     ["^(a+)+$", "exponential"],
     ["(x+x+)+y", "exponential"],
     ["^(a*)*$", "exponential"],
@@ -62,7 +62,7 @@ describe("the cost of a pattern", () => {
     expect(shown(source)).toBe(cost);
   });
 
-  test("is that of a match that can fail: an engine stops at the first that succeeds", () => {
+  test("is that of a match that fails: an engine stops at the first success", () => {
     expect([shown("^(a+)+"), shown("^(a+)+$"), shown("^(a+)+b")]).toEqual([0, "exponential", "exponential"]);
     expect([shown("^.*@.*"), shown("^.*@.*$")]).toEqual([1, 2]);
   });
@@ -79,7 +79,7 @@ describe("the cost of a pattern", () => {
     expect(shown("^[\\p{L}--[a-z]]+[a-z]+$", "v")).toBe(1);
   });
 
-  test("is unknown for what is no pattern, and for what is too large to judge", () => {
+  test("is unknown for what is not a pattern, and for what is too large to judge", () => {
     expect(patternCost("(", "")).toMatchObject({ type: "unknown", why: expect.stringContaining("Unterminated") });
     expect(patternCost("[\\w-.]", "u")).toMatchObject({ type: "unknown" });
     expect(patternCost(`^${"a".repeat(400)}$`, "")).toMatchObject({ type: "polynomial" });
@@ -87,7 +87,7 @@ describe("the cost of a pattern", () => {
   });
 });
 
-test("what was judged once is known", () => {
+test("is cached", () => {
   const source = `^(${Array.from({ length: 12 }, (_, n) => `[a-z${n}]{0,9}x`).join("|")})*$`;
   const first = patternCost(source, "");
   const began = performance.now();
@@ -96,7 +96,7 @@ test("what was judged once is known", () => {
 });
 
 describe("on this engine", () => {
-  /** Milliseconds for texts that repeat a part of the pattern's alphabet and do not match. */
+  /** Milliseconds for strings that repeat a part of the pattern's alphabet and do not match. */
   function worstMs(source: string, length: number): number {
     const pattern = new RegExp(source);
     return Math.max(
@@ -121,7 +121,7 @@ describe("on this engine", () => {
     ["^[^@]+@[^@]+\\.[^@]+$", 2, 2_000],
     ["\\s+$", 2, 2_000],
     ["^\\S+@\\S+\\.\\S+$", 3, 158],
-  ])("%s is quick within what its degree allows", (source, degree, length) => {
+  ])("%s is fast within what its degree allows", (source, degree, length) => {
     expect(shown(source)).toBe(degree);
     expect(worstMs(source, 2 * length)).toBeLessThan(1_000);
   });

@@ -21,8 +21,8 @@ function refusal(input: Schema): DefinitionError {
 }
 const pathsOf = (schema: JsonObject) => judgePatterns(schema).problems.map(({ path }) => path);
 
-describe("a pattern that backtracks without end", () => {
-  test("is refused as the tool is defined, with the path of its field, by a Standard Schema and by JSON Schema", () => {
+describe("a pattern with exponential backtracking", () => {
+  test("is refused at definition, with the path of its field, in a Standard Schema and in JSON Schema", () => {
     for (const input of [
       z.object({ name: z.string(), code: z.string().regex(/^(a+)+$/) }),
       jsonSchema({ type: "object", properties: { code: { type: "string", pattern: EVIL } } }),
@@ -33,7 +33,7 @@ describe("a pattern that backtracks without end", () => {
     }
   });
 
-  test("is found wherever a schema has it", () => {
+  test("is found anywhere in a schema", () => {
     const evil = { type: "string", pattern: EVIL };
     const object = (more: JsonObject): JsonObject => ({ type: "object", ...more });
     expect(pathsOf(object({ properties: { "a/b": evil, fine: { type: "string", pattern: "^a+$" } } }))).toEqual(["/a~1b"]);
@@ -56,7 +56,7 @@ describe("a pattern that backtracks without end", () => {
     expect(pathsOf(object({ $defs: { list: [{}, evil] }, properties: { a: { $ref: "#/$defs/list/1" } } }))).toEqual(["/a"]);
   });
 
-  test("is no matter where it is data, or nobody's reference", () => {
+  test("is ignored in data and in unreferenced definitions", () => {
     expect(
       pathsOf({ type: "object", default: { pattern: EVIL }, examples: [{ pattern: EVIL }], properties: { pattern: { const: EVIL } } }),
     ).toEqual([]);
@@ -78,7 +78,7 @@ describe("a pattern that backtracks without end", () => {
     expect(refusal(z.object({ r: z.record(z.string().regex(/^(a+)+$/), z.string()) })).violations).toMatchObject([{ path: "/r/*" }]);
   });
 
-  test("is refused in a question before anybody sees it, with the path of its field", async () => {
+  test("is refused in a question before anyone sees it, with the path of its field", async () => {
     for (const schema of [
       z.object({ code: z.string().regex(/^(a+)+$/) }),
       { type: "object", properties: { code: { type: "string", pattern: EVIL } } },
@@ -96,7 +96,7 @@ describe("a pattern that backtracks without end", () => {
     }
   });
 
-  test("that cannot be read is refused, and in a question one that forms cannot have", async () => {
+  test("that cannot be parsed is refused, and in a question also one that forms cannot have", async () => {
     const [problem] = judgePatterns({ type: "object", properties: { a: { pattern: "(" } } }).problems;
     expect(problem).toEqual({ path: "/a", message: expect.stringMatching(/^has the pattern \/\(\/, which cannot be judged: /) });
     expect([isValid("(", "u"), isValid("a", "u")]).toStrictEqual([false, true]);
@@ -113,7 +113,7 @@ describe("a pattern that backtracks without end", () => {
     expect(run.error).toMatchObject({ data: { violations: [{ path: "/a", message: expect.stringContaining("flag u") }] } });
   });
 
-  test("comes with no format of zod", () => {
+  test("is not in any of zod's formats", () => {
     const formats = [
       z.email(),
       z.url(),
@@ -156,7 +156,7 @@ describe("a pattern that backtracks without end", () => {
   });
 });
 
-describe("a pattern that takes more time than its text is long", () => {
+describe("a pattern with more than linear cost", () => {
   test("needs a maxLength, at the limit and one beyond", () => {
     const limited = (maxLength?: number): JsonObject => ({
       type: "object",
@@ -180,11 +180,11 @@ describe("a pattern that takes more time than its text is long", () => {
     expect(pathsOf({ maxLength: 100, $ref: "#/$defs/a", $defs: { a: { pattern: EMAIL } } })).toEqual([]);
     expect(pathsOf({ maxLength: 5_000, allOf: [{ maxLength: 100 }, { maxLength: "1" }, true], pattern: EMAIL })).toEqual([]);
     expect(pathsOf({ maxLength: 100, allOf: [{ maxLength: 5_000 }], pattern: EMAIL })).toEqual([]);
-    // Of what is around a field nothing is its length.
+    // A surrounding keyword of another kind does not bound the field's length.
     expect(pathsOf({ maxLength: 100, properties: { a: { pattern: EMAIL } }, items: { pattern: EMAIL } })).toEqual(["/a", "/*"]);
   });
 
-  test("is refused in a schema that contains itself, where no length can be kept", () => {
+  test("is refused in a recursive schema, where no length can be enforced", () => {
     const tree = z.object({
       mail: z.string().max(100).regex(new RegExp(EMAIL)),
       get next() {
@@ -215,17 +215,17 @@ describe("a pattern that takes more time than its text is long", () => {
     [{ list: [{ "a/b": "a@b.c" }, { "a/b": "@".repeat(201) }] }, "/list/1/a~1b"],
     [{ keys: { ["@".repeat(201)]: 1 } }, "/keys/*"],
     [{ free: { known: "x", other: "@".repeat(201) } }, "/free/other"],
-  ])("is never tried on a longer text: %#", async (value, path) => {
+  ])("is never tried on a longer string: %#", async (value, path) => {
     expect(await check(deep, value)).toEqual({ ok: false, violations: [{ path, message: "must have at most 100 characters" }] });
   });
 
-  test("leaves what is not too long, or is no text, to the schema itself", async () => {
+  test("leaves shorter strings, and values that are not strings, to the schema itself", async () => {
     expect(await check(deep, { one: "a@b.c", free: { known: "x".repeat(10_000) } })).toMatchObject({ ok: true });
     expect(await check(deep, { one: "@".repeat(200) })).toMatchObject({ violations: [{ path: "/one" }, { path: "/one" }] });
     for (const value of [null, "text", { one: 5 }, { list: {} }]) expect((await check(deep, value)).ok).toBe(false);
   });
 
-  test("is told once of each text, by a path as JSON Schema writes it", () => {
+  test("is reported once per string, by its path in JSON Schema's form", () => {
     const mail = { type: "string", maxLength: 100, allOf: [{ pattern: EMAIL }, { pattern: `${EMAIL}|x` }] };
     const { problems, tooLong } = judgePatterns({ properties: { "a~/b": mail, c: { items: mail } } });
     const long = "@".repeat(201);
@@ -239,7 +239,7 @@ describe("a pattern that takes more time than its text is long", () => {
       expect(tooLong?.(fine)).toStrictEqual([]);
   });
 
-  test("costs a moment, also with a megabyte", async () => {
+  test("is judged fast, even with a megabyte", async () => {
     const began = performance.now();
     await check(deep, { one: "@.".repeat(500_000), list: [{ "a/b": "@.".repeat(500_000) }] });
     expect(performance.now() - began).toBeLessThan(500);

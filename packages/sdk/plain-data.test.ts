@@ -17,7 +17,7 @@ test.each([
   ["what stands behind what is plain", { a: 1, b: { c: "x" }, d: 1n }, "/d is a bigint"],
   ["what is within something with data named toJSON", { toJSON: 5, n: 1n }, "/n is a bigint"],
   ["a cycle", cycle, "/self contains itself"],
-])("%s is refused, with its place", (_what, value, problem) => {
+])("%s is refused, with its path", (_what, value, problem) => {
   expect(() => assertPlain("the result", value)).toThrow(
     expect.objectContaining({ code: "NOT_SERIALIZABLE", message: `the result is not plain data: ${problem}` }),
   );

@@ -19,7 +19,7 @@ const review = definePrompt({
 });
 
 describe("definePrompt", () => {
-  test("lists its arguments, required unless said otherwise, with their suggestions", async () => {
+  test("lists its arguments, required by default, with their completions", async () => {
     const settings = { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000, retentionMs: 86_400_000 };
     expect({ ...review }).toStrictEqual({
       kind: "prompt",
@@ -55,7 +55,7 @@ describe("definePrompt", () => {
     expect(await review.arguments[0]?.complete?.("b", {})).toEqual(["b.ts"]);
   });
 
-  test("asks like a tool, and gives messages", async () => {
+  test("asks like a tool, and returns messages", async () => {
     const run = await runTool(review, { file: "a.ts" }, { answers: { focus: { focus: "races" } } });
     expect(run.result).toEqual({
       description: "Reviews a file",
@@ -80,19 +80,19 @@ describe("definePrompt", () => {
     await expect(runTool(review, args)).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations });
   });
 
-  test("takes what it has arguments for, and tells of as many others as are told", async () => {
+  test("accepts only declared arguments, and reports a bounded number of others", async () => {
     expect(await review.readArguments({ file: "a.ts" })).toStrictEqual({ ok: true, args: { file: "a.ts" } });
     const many = await review.readArguments(Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, "x"])));
     expect(many.ok ? [] : many.violations).toHaveLength(VIOLATIONS_WANTED);
   });
 
-  test.each(["", "a b", "x".repeat(65), "ü"])("has a name that is allowed, and not %j", (name) => {
+  test.each(["", "a b", "x".repeat(65), "ü"])("has a valid name, and not %j", (name) => {
     expect(() => definePrompt({ name, run: () => "" })).toThrow(
       new DefinitionError(`prompt name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`),
     );
   });
 
-  test("has run options that can be read", () => {
+  test("has readable run options", () => {
     expect(() => definePrompt({ name: "odd", attempts: 0, run: () => "" })).toThrow(
       "prompt odd: attempts is 0 and must be a whole number from 1",
     );
@@ -118,12 +118,12 @@ describe("definePrompt", () => {
       { messages: [], at: 1n },
       { error: { message: "what prompt tell returned is not plain data: /at is a bigint" } },
     ],
-  ])("gives %s", async (_what, returned, end) => {
+  ])("returns %s", async (_what, returned, end) => {
     const { result, error } = await runTool(definePrompt({ name: "tell", description: "D", run: () => returned as string }));
     expect({ result, error }).toMatchObject(end);
   });
 
-  test("throws on what is not for the model", async () => {
+  test("passes on errors that are not for the model", async () => {
     const broken = definePrompt({
       name: "broken",
       run() {

@@ -51,7 +51,7 @@ describe("a handler that waits after it read something outside of ctx", () => {
     expect((error as Error).message).toMatch(/^tool impure reads something outside of ctx and then waits/);
   });
 
-  test("is told of all that it reads, each by its place and with what to use in its stead", async () => {
+  test("is shown everything that it reads, by place and with the alternative", async () => {
     const error: unknown = await runTool(
       asksAfter(() => [Date.now(), Math.random(), Math.random()]),
       {},
@@ -74,7 +74,7 @@ describe("a handler that waits after it read something outside of ctx", () => {
     );
   });
 
-  test("is found out behind other effects, in helpers, and behind awaits", async () => {
+  test("is detected after other effects, in helpers, and after awaits", async () => {
     const late = tool(async (ctx) => {
       await ctx.elicit("go", { message: "Go?", schema: GO });
       await ctx.step("one", () => 1);
@@ -89,7 +89,7 @@ describe("a handler that waits after it read something outside of ctx", () => {
     await expect(running.answer(answers)).rejects.toThrow(/Math\.random at .*purity\.test\.ts.*: use ctx\.random\(\)/);
   });
 
-  test("passes with strict: false, and the calls are there to look at, each place once", async () => {
+  test("passes with strict: false, and the calls are listed, each place once", async () => {
     const run = await runTool(
       asksAfter(() => Date.now()),
       {},
@@ -99,7 +99,7 @@ describe("a handler that waits after it read something outside of ctx", () => {
     expect(run.impurities).toMatchObject([{ name: "Date.now" }]);
   });
 
-  test("is found out under crashAt even when it only has steps: a worker may die behind each", async () => {
+  test("is detected under crashAt even if it only has steps, because a worker may die after each", async () => {
     const stepping = tool(async (ctx) => {
       Date.now();
       await ctx.step("one", () => 1);
@@ -120,7 +120,7 @@ describe("not impure", () => {
     expect([run.text, run.impurities]).toEqual(["done", []]);
   });
 
-  test("what a package does for itself, such as a logger with its time stamps; its fetch counts", async () => {
+  test("what a package does for itself, such as a logger's timestamps; its fetch counts", async () => {
     const dir = await mkdtemp(join(tmpdir(), "parley-purity-"));
     try {
       await mkdir(join(dir, "node_modules", "logger"), { recursive: true });
@@ -134,7 +134,7 @@ describe("not impure", () => {
     }
   });
 
-  test("what is read behind the last wait", async () => {
+  test("reads after the last wait", async () => {
     const run = await runTool(
       tool(async (ctx) => {
         await ctx.elicit("go", { message: "Go?", schema: GO });
@@ -146,7 +146,7 @@ describe("not impure", () => {
     expect(run.impurities).toEqual([]);
   });
 
-  test("what is read by a round that begins anew, or by a try that failed", async () => {
+  test("reads of a round that restarts, or of an attempt that failed", async () => {
     const rounds = defineTool({
       name: "rounds",
       input: z.object({ round: z.int() }),
@@ -173,7 +173,7 @@ describe("not impure", () => {
     expect((await runTool(failing, {}, { answers })).text).toBe("done");
   });
 
-  test("what the test itself does, and what other work in the process does", async () => {
+  test("what the test itself does, and other work in the process", async () => {
     const running = await startTool(asksAfter(() => undefined));
     const elsewhere = Promise.resolve().then(() => Date.now());
     await Promise.all([running.answer(answers), elsewhere]);
@@ -181,7 +181,7 @@ describe("not impure", () => {
   });
 });
 
-test("a date that is made while a handler is watched is a Date", async () => {
+test("a date created in a watched handler is a Date", async () => {
   let made: Date | undefined;
   let isStamp = false;
   await runTool(
@@ -211,7 +211,7 @@ test("a fake of the test's own is called, and stays", async () => {
   expect(fetch).toBe(fake);
 });
 
-test("runs at the same time are told apart", async () => {
+test("concurrent runs are distinguished", async () => {
   const slow = asksAfter((ctx) => ctx.step("slow", () => new Promise((resolve) => setTimeout(resolve, 5))));
   const [pure, impure] = await Promise.allSettled([
     runTool(slow, {}, { answers }),

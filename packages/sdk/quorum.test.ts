@@ -1,4 +1,4 @@
-/** Questions that several people must accept: what an author writes, and what the tool gets. */
+/** Questions that several people must accept: what an author writes, and what the tool receives. */
 import { DEFAULT_SETTINGS, type JsonObject } from "@parley/core";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
@@ -30,7 +30,7 @@ function asking(ask: (ctx: Context) => Promise<unknown>) {
 }
 
 describe("a question with a quorum", () => {
-  test("is accepted by as many different people, and the tool gets what each of them said, in every run", async () => {
+  test("is accepted by as many different people, and the tool receives each answer, in every run", async () => {
     const run = await startTool(pay, {}, { principal: "ann", crashAt: "every" });
     await run.answer({ approve: { note: "ok" } }, finance("ada"));
     expect(run.task.asks.map(({ key, accepted }) => [key, accepted?.acceptances.length])).toEqual([["approve", 1]]);
@@ -49,7 +49,7 @@ describe("a question with a quorum", () => {
     ]);
   });
 
-  test("counts a person once: what they say again takes the place of what they said", async () => {
+  test("counts a person once: a second answer replaces the first", async () => {
     const run = await startTool(pay, {});
     await run.answer({ approve: { note: "first" } }, finance("ada"));
     await expect(run.answer({ approve: { note: "first" } }, finance("ada"))).rejects.toThrow("is duplicate");
@@ -63,7 +63,7 @@ describe("a question with a quorum", () => {
     ]);
   });
 
-  test("ends with the first who declines, also one who had accepted, and the tool knows who had", async () => {
+  test("ends with the first who declines, even one who had accepted, and the tool knows who had", async () => {
     const tool = asking(async (ctx) => {
       const { action } = await ctx.ask("approve", { message: "Pay?", schema: NOTE, ...FINANCE });
       return [action, ctx.answeredBy("approve")];
@@ -75,7 +75,7 @@ describe("a question with a quorum", () => {
     expect(JSON.parse(run.text)).toEqual(["decline", { ...ada, accepted: [ada] }]);
   });
 
-  test("is put again to all of them, saying why, when what one of them said fits the form but not the author's schema", async () => {
+  test("is asked again of all of them, with the reason, when one answer matches the form but not the author's schema", async () => {
     const odd = z.object({ n: z.int().refine((n) => n % 2 === 1, "must be odd") });
     const tool = asking(async (ctx) => {
       const both = await ctx.elicit("approve", { message: "How much?", schema: odd, ...FINANCE });
@@ -95,7 +95,7 @@ describe("a question with a quorum", () => {
     ]);
   });
 
-  test("that is not reached in time says how many had accepted, and that nobody settled it", async () => {
+  test("that is not reached in time says how many had accepted, and that no one settled it", async () => {
     const tool = asking(async (ctx) => {
       const result = await ctx.ask("first", { message: "Pay?", schema: NOTE, timeout: "1 day", ...FINANCE });
       try {
@@ -119,7 +119,7 @@ describe("a question with a quorum", () => {
     ]);
   });
 
-  test("that is withdrawn is closed to everybody", async () => {
+  test("that is withdrawn is closed for everyone", async () => {
     const tool = asking(async (ctx) => {
       const controller = new AbortController();
       const asked = ctx.ask("approve", { message: "Pay?", schema: NOTE, ...FINANCE, signal: controller.signal });
@@ -138,7 +138,7 @@ describe("a question with a quorum", () => {
     expect(JSON.parse(run.text)).toBe("withdrawn");
   });
 
-  test("of one person is none", async () => {
+  test("of one person is an ordinary question", async () => {
     const run = await startTool(
       asking((ctx) => ctx.elicit("approve", { message: "Pay?", schema: NOTE, quorum: 1 })),
       {},
@@ -153,7 +153,7 @@ describe("a question with a quorum", () => {
   });
 });
 
-describe("what a quorum may be", () => {
+describe("a valid quorum", () => {
   const to = { groups: ["finance"] };
   const refused: readonly [string, object, string, JsonObject?][] = [
     ["more than 20 people", { to, quorum: 21 }, "/quorum must be a whole number from 1 to 20"],
@@ -165,12 +165,12 @@ describe("what a quorum may be", () => {
     ["a default", { to, quorum: 2, onTimeout: { default: { note: "x" } } }, "/onTimeout must not be a default"],
     ["a page", { to, quorum: 2, url: "https://example.com", schema: undefined }, "/quorum is for forms"],
   ];
-  test.each(refused)("not %s", async (_, options, message) => {
+  test.each(refused)("is not %s", async (_, options, message) => {
     const tool = asking((ctx) => ctx.ask("approve", { message: "Pay?", schema: NOTE, ...options } as never));
     expect((await startTool(tool, {})).error?.message).toContain(message);
   });
 
-  test("20 people, the most", async () => {
+  test("is at most 20 people", async () => {
     const run = await startTool(
       asking((ctx) => ctx.elicit("approve", { message: "Pay?", schema: NOTE, to, quorum: 20 })),
       {},
@@ -179,12 +179,12 @@ describe("what a quorum may be", () => {
     expect(JSON.parse(run.text)).toHaveLength(20);
   });
 
-  test("not where callers are not told apart: one of them would be all", async () => {
+  test("is impossible if callers are not told apart: one of them would be all", async () => {
     const run = await startTool(pay, {}, { principal: "anonymous" });
     expect(run.error?.message).toContain("/quorum needs callers with an identity");
   });
 
-  test("not for shorthands, which return one answer", async () => {
+  test("is not available for shorthands, which return one answer", async () => {
     for (const shorthand of ["confirm", "text", "form", "url"] as const) {
       const options = { message: "Pay?", schema: NOTE, url: "https://example.com", to, quorum: 2 };
       const tool = asking((ctx) => (ctx[shorthand] as (name: string, options: object) => Promise<unknown>)("approve", options));
@@ -192,7 +192,7 @@ describe("what a quorum may be", () => {
     }
   });
 
-  test("what all of them say together is bounded as one answer is, at the limit and one beyond", async () => {
+  test("bounds all answers together like a single one, at the limit and one beyond", async () => {
     const text = z.object({ note: z.string() });
     const run = await startTool(
       asking(async (ctx) => (await ctx.elicit("approve", { message: "Pay?", schema: text, ...FINANCE, quorum: 3 })).length),
@@ -210,7 +210,7 @@ describe("what a quorum may be", () => {
   });
 });
 
-test("changed code does not take the approval of one for that of two", async () => {
+test("changed code does not take the approval of one person for that of two", async () => {
   const asks = (quorum: number | undefined) =>
     defineTool({
       name: "changes",

@@ -10,14 +10,14 @@ describe("defineResource", () => {
     expect(await image.read()).toEqual([{ uri: "test://image", mimeType: "image/png", blob: "AQI=" }]);
   });
 
-  test("serves contents with uris of their own as they are, and text without a type", async () => {
+  test("serves contents with URIs of their own as they are, and text without a type", async () => {
     const parts = [{ uri: "test://page#1", text: "one" }];
     expect(await defineResource({ uri: "test://page", name: "page", read: () => parts }).read()).toBe(parts);
     const plain = defineResource({ uri: "test://page", name: "page", read: async () => "hello" });
     expect(await plain.read()).toStrictEqual([{ uri: "test://page", text: "hello" }]);
   });
 
-  test("is listed as it was written", () => {
+  test("is listed as it was defined", () => {
     const read = expect.any(Function);
     const facts = { name: "page", title: "Page", description: "A page", mimeType: "text/plain", annotations: { priority: 1 } };
     expect({ ...defineResource({ ...facts, uri: "test://page", size: 0, read: () => "" }) }).toStrictEqual({
@@ -39,7 +39,7 @@ describe("defineResource", () => {
     });
   });
 
-  test("wants an absolute uri", () => {
+  test("requires an absolute URI", () => {
     expect(() => defineResource({ uri: "page", name: "page", read: () => "" })).toThrow(
       new DefinitionError('resource uri "page" is not an absolute uri'),
     );
@@ -57,7 +57,7 @@ describe("defineResourceTemplate", () => {
     complete: { aisle: (value) => ["dairy", "deli"].filter((aisle) => aisle.startsWith(value)) },
   });
 
-  test("finds the variables of a uri that fits", () => {
+  test("extracts the variables of a matching URI", () => {
     expect(template.match("shop://dairy/items/blue%20cheese.json")).toEqual({ aisle: "dairy", item: "blue cheese" });
   });
 
@@ -67,17 +67,17 @@ describe("defineResourceTemplate", () => {
     "shop:///items/x.json",
     "shop://dairy/items/%E0%A4%A.json",
     "xshop://dairy/items/x.json",
-  ])("%s does not fit", (uri) => {
+  ])("%s does not match", (uri) => {
     expect(template.match(uri)).toBeUndefined();
   });
 
-  test("with several variables in a segment gives each as much as it can have, and sees at once what does not fit", () => {
+  test("with several variables in a segment gives each as much as possible, and rejects quickly", () => {
     const uriTemplate = "pkg://{name}-{version}.{type}";
     const packages = defineResourceTemplate({ uriTemplate, name: "package", read: () => "" });
     expect(packages.match("pkg://left-pad-1.2.3.tgz")).toEqual({ name: "left-pad", version: "1.2.3", type: "tgz" });
     const startedAtMs = performance.now();
     for (const filler of ["-", ".", "-."]) {
-      // As long as the uri of a request may be.
+      // As long as the URI of a request may be.
       expect(packages.match(`pkg://a${filler.repeat(2_040 / filler.length)}/`)).toBeUndefined();
     }
     expect(performance.now() - startedAtMs).toBeLessThan(1_000);
@@ -89,12 +89,12 @@ describe("defineResourceTemplate", () => {
     ]);
   });
 
-  test("suggests only where the author does", async () => {
+  test("completes only where the author does", async () => {
     expect(await template.complete?.("aisle", "da", {})).toEqual(["dairy"]);
     expect(await template.complete?.("item", "", {})).toEqual([]);
   });
 
-  test("refuses expansions that it does not read", () => {
+  test("refuses expansions other than simple ones", () => {
     expect(() => defineResourceTemplate({ uriTemplate: "shop://{+path}", name: "x", read: () => "" })).toThrow(
       /not supported: use \{name\}/,
     );

@@ -5,7 +5,7 @@ import { DefinitionError } from "./failures.ts";
 import { type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
 
 describe("jsonSchema", () => {
-  test("keeps the very object that was given", () => {
+  test("keeps the given object itself", () => {
     const schema: JsonObject = {
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
@@ -15,7 +15,7 @@ describe("jsonSchema", () => {
     expect(jsonOf("it", jsonSchema(schema), "input")).toBe(schema);
   });
 
-  test("judges by the schema, references and formats included, and says where", async () => {
+  test("validates by the schema, references and formats included, with paths", async () => {
     const schema = jsonSchema({
       type: "object",
       $defs: { day: { type: "string", format: "date" } },
@@ -34,7 +34,7 @@ describe("jsonSchema", () => {
     });
   });
 
-  test("lets a Standard Schema judge what JSON Schema cannot say", async () => {
+  test("lets a Standard Schema validate what JSON Schema cannot express", async () => {
     const schema = jsonSchema(
       { type: "object" },
       z.object({ n: z.number() }).transform(({ n }) => n * 2),
@@ -44,14 +44,14 @@ describe("jsonSchema", () => {
     expect(await check(schema, { n: "2" })).toMatchObject({ ok: false, violations: [{ path: "/n" }] });
   });
 
-  test("refuses what is no JSON Schema, and keeps why", () => {
+  test("refuses what is not JSON Schema, and keeps the cause", () => {
     expect(() => jsonSchema({ type: "nothing" })).toThrow(DefinitionError);
     const refused = caught(() => jsonSchema({ $ref: "#/$defs/missing" }));
     expect(refused.message).toMatch(/^this is no JSON Schema that can be checked: can't resolve reference #\/\$defs\/missing/);
     expect(refused.cause).toBeInstanceOf(Error);
   });
 
-  test("says of itself what Standard Schema wants", () => {
+  test("has the properties that Standard Schema requires", () => {
     const json = { type: "object" };
     const standard = jsonSchema(json)["~standard"];
     expect({ ...standard }).toStrictEqual({
@@ -65,7 +65,7 @@ describe("jsonSchema", () => {
     expect(standard.validate([])).toStrictEqual({ issues: [{ path: [], message: "must be object" }] });
   });
 
-  test("names a field whose name has what a path is made of", async () => {
+  test("escapes field names that contain path characters", async () => {
     const schema = jsonSchema({ properties: { "a~1/b~": { type: "string" } } });
     expect(await check(schema, { "a~1/b~": 1 })).toStrictEqual({
       ok: false,
@@ -76,7 +76,7 @@ describe("jsonSchema", () => {
 });
 
 describe("jsonOf", () => {
-  test("drops what zod adds and no client needs, and touches no data", () => {
+  test("drops what zod adds and no client needs, and changes no data", () => {
     const schema = z.object({ n: z.int().default(Number.MAX_SAFE_INTEGER), day: z.iso.date() });
     expect(jsonOf("it", schema, "input")).toEqual({
       type: "object",
@@ -85,7 +85,7 @@ describe("jsonOf", () => {
     });
   });
 
-  test("drops each bound and each pattern that says nothing, and no other", () => {
+  test("drops every redundant bound and pattern, and no other", () => {
     const number = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
     const shown = { minimum: Number.MAX_SAFE_INTEGER, maximum: Number.MIN_SAFE_INTEGER };
     const formats = ["date", "time", "date-time", "duration", "email", "uuid", "ipv4", "ipv6", "uri"];
@@ -115,7 +115,7 @@ describe("jsonOf", () => {
     });
   });
 
-  test("asks the converter for the side and the dialect, and zod alone for its flags", () => {
+  test("asks the converter for the side and the dialect, and only zod for its flags", () => {
     const asked: unknown[] = [];
     const converter = (side: string) => (options: object) => {
       asked.push([side, options]);
@@ -139,7 +139,7 @@ describe("jsonOf", () => {
     ]);
   });
 
-  test("says what has no JSON Schema, and why", () => {
+  test("reports a type without JSON Schema, and why", () => {
     const refused = caught(() => jsonOf("the input of tool x", z.object({ at: z.date() }), "input"));
     expect(refused).toBeInstanceOf(DefinitionError);
     expect(refused.message).toBe("the input of tool x has no JSON Schema: Date cannot be represented in JSON Schema");
@@ -152,7 +152,7 @@ describe("jsonOf", () => {
     expect(caught(() => jsonOf("it", odd, "input")).message).toBe("it has no JSON Schema: no reason");
   });
 
-  test("says what to do with a schema that cannot say its JSON Schema", () => {
+  test("says what to do with a schema that cannot be converted to JSON Schema", () => {
     const mute = { "~standard": { version: 1, vendor: "valibot", validate: (value: unknown) => ({ value }) } } as unknown as Schema;
     expect(caught(() => jsonOf("the input of tool x", mute, "input"))).toStrictEqual(
       new DefinitionError(
@@ -161,7 +161,7 @@ describe("jsonOf", () => {
     );
   });
 
-  test("refuses on the input side a pattern that somebody could block a process with", () => {
+  test("refuses on the input side a pattern with which a caller could block a process", () => {
     const schema = converting({ properties: { code: { type: "string", pattern: "^(a+)+$" } } });
     const refused = caught(() => jsonOf("the input of tool x", schema, "input"));
     expect(refused).toMatchObject({ violations: [{ path: "/code" }] });
@@ -171,7 +171,7 @@ describe("jsonOf", () => {
 });
 
 describe("check", () => {
-  test("gives what the author's schema makes of a value, or where it is wrong, as often as is told", async () => {
+  test("returns the schema's output, or a bounded list of violations", async () => {
     const schema = z.object({ "a/b": z.array(z.int()) });
     expect(await check(schema, { "a/b": [1] })).toStrictEqual({ ok: true, value: { "a/b": [1] } });
     const wrong = await check(schema, { "a/b": Array.from({ length: 100 }, () => "x") });
@@ -194,7 +194,7 @@ describe("check", () => {
     });
   });
 
-  test("judges no text that is too long for its pattern", async () => {
+  test("checks no string that is too long for its pattern", async () => {
     const judged: unknown[] = [];
     const schema = jsonSchema<unknown>(
       { type: "string", maxLength: 50, pattern: "^a*a*$" },
@@ -211,7 +211,7 @@ describe("check", () => {
     );
     jsonOf("it", schema, "input");
     expect(await check(schema, "a".repeat(50))).toStrictEqual({ ok: true, value: "a".repeat(50) });
-    // Up to twice the limit the author's schema has the say.
+    // Up to twice the limit the author's schema decides.
     const tooLong = (message: string) => ({ ok: false, violations: [{ path: "", message }] });
     expect(await check(schema, "a".repeat(100))).toStrictEqual(tooLong("must NOT have more than 50 characters"));
     expect(await check(schema, "a".repeat(101))).toStrictEqual(tooLong("must have at most 50 characters"));
@@ -228,7 +228,7 @@ function caught(work: () => unknown): Error {
   throw new Error("nothing was thrown");
 }
 
-/** A schema of another library, which says this JSON Schema. */
+/** A schema of another library with this JSON Schema. */
 function converting(json: object): Schema {
   const convert = () => json as Record<string, unknown>;
   return {

@@ -17,11 +17,11 @@ function asking(message: string) {
 }
 
 describe("runTool", () => {
-  test("says what the script has no answer for", async () => {
+  test("names the question that the script does not answer", async () => {
     await expect(runTool(asking("How many?"))).rejects.toThrow(new Error('the tool asks "count" and the script has no answer: How many?'));
   });
 
-  test("says why an answer is not taken", async () => {
+  test("says why an answer is refused", async () => {
     await expect(runTool(asking("How many?"), {}, { answers: { count: { count: "two" } } })).rejects.toThrow(
       'the answer to "count" is refused: /content/count must be integer',
     );
@@ -72,7 +72,7 @@ describe("runTool", () => {
     },
   );
 
-  test("with crashAt, a tool that decides by something outside of ctx is found out", async () => {
+  test("with crashAt, a tool that decides by something outside of ctx is detected", async () => {
     let starts = 0;
     const careless = defineTool({
       name: "careless",
@@ -93,7 +93,7 @@ function doing(run: (ctx: Context) => Promise<unknown>) {
 }
 
 describe("a script", () => {
-  test("that does not tell of an event says which", async () => {
+  test("that does not report an event is told which", async () => {
     await expect(runTool(doing((ctx) => ctx.event("paid").received()))).rejects.toThrow(
       new Error('the tool waits for the event "paid", and the test does not report it'),
     );
@@ -124,7 +124,7 @@ describe("a script", () => {
     ]);
   });
 
-  test("takes an event and a question that run out of time at their times", async () => {
+  test("lets an event and a question time out at their deadlines", async () => {
     const tool = doing(async (ctx) => {
       const paid = ctx.event("paid", { timeout: "2 hours" }).received();
       const names = [await ctx.confirm("q", { message: "?", timeout: "1 hour" }).then(String, (error: Error) => error.name)];
@@ -186,20 +186,20 @@ describe("startTool", () => {
       { returned } as never,
       '"q" asks to visit a page and come back: answer { returned: { … } }, with the parameters',
     ]),
-  ])("takes no answer that says %s", async (_what, ask, reply, message) => {
+  ])("refuses an answer that says %s", async (_what, ask, reply, message) => {
     const running = await page(ask);
     await expect(running.answer({ q: reply })).rejects.toThrow(new Error(message));
     expect(running.task.status).toBe("input_required");
   });
 
-  test("says what is open, or that nothing is", async () => {
+  test("lists what is open, or says that nothing is", async () => {
     const running = await page(async (ctx) => await Promise.all([ctx.confirm("a", { message: "?" }), ctx.confirm("b", { message: "?" })]));
     await expect(running.answer({ c: true })).rejects.toThrow(new Error('"c" is not asked; open are: a, b'));
     await running.answer({ a: true, b: true });
     await expect(running.answer({ a: true })).rejects.toThrow(new Error('"a" is not asked; open are: none'));
   });
 
-  test("begins where nothing is told yet, at a time of the test's", async () => {
+  test("begins with an empty feed, at the test's own time", async () => {
     const running = await startTool(
       doing((ctx) => ctx.confirm("q", { message: "?" })),
       {},
@@ -214,7 +214,7 @@ describe("startTool", () => {
     expect((await startTool(doing(async () => "x"))).now).toStrictEqual(new Date("2026-01-01T00:00:00Z"));
   });
 
-  test("moves the clock as far as it is told, whatever comes due on the way", async () => {
+  test("moves the clock as far as told, whatever becomes due on the way", async () => {
     const running = await startTool(
       doing(async (ctx) => {
         await ctx.sleep("a", "1 hour");
@@ -238,7 +238,7 @@ describe("startTool", () => {
     expect(running.error).toMatchObject({ data: { code: "REPLAY_DIVERGED" } });
   });
 
-  test("refuses answers to what is not asked", async () => {
+  test("refuses answers to questions that were not asked", async () => {
     const running = await startTool(asking("How many?"));
     await expect(running.answer({ cuont: { count: 1 } })).rejects.toThrow('"cuont" is not asked; open are: count');
   });

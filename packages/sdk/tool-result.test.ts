@@ -13,7 +13,7 @@ function refusal(error: unknown): unknown {
   return { code, message, violations };
 }
 
-describe("what a tool returned becomes a result", () => {
+describe("a return value becomes a result", () => {
   const kinds = ["text", "image", "audio", "resource", "resource_link"].map((type) => ({ type }));
 
   test.each<[string, unknown, object]>([
@@ -40,14 +40,14 @@ describe("what a tool returned becomes a result", () => {
     expect(() => toolResult("draw", returned)).toThrow(new ParleyError("INVALID_OUTPUT", `tool draw returned ${what} ${neither}`));
   });
 
-  test("but not what is no plain data", () => {
+  test("but not if it is not plain data", () => {
     expect(() => toolResult("draw", { content: [], _meta: { at: 1n } })).toThrow(
       new ParleyError("NOT_SERIALIZABLE", "what tool draw returned is not plain data: /_meta/at is a bigint"),
     );
   });
 });
 
-describe("data that an output schema describes", () => {
+describe("data with an output schema", () => {
   const output = z.object({ n: z.int().max(9), note: z.string().default("-") });
   const whole = { n: 1, note: "-" };
 
@@ -68,7 +68,7 @@ describe("data that an output schema describes", () => {
     expect(await structuredResult("draw", output, returned)).toStrictEqual(result);
   });
 
-  test("may look like a result, where it has no structured content", async () => {
+  test("may look like a result, if it has no structured content", async () => {
     const pages = jsonSchema<unknown>({ type: "object", required: ["content"] });
     expect(await structuredResult("draw", pages, { content: [] })).toStrictEqual({
       content: [text('{"content":[]}')],
@@ -76,7 +76,7 @@ describe("data that an output schema describes", () => {
     });
   });
 
-  test("is refused where the schema refuses it", async () => {
+  test("is refused if the schema refuses it", async () => {
     const violations = [{ path: "/n", message: "Too big: expected number to be <=9" }];
     const refused = {
       code: "INVALID_OUTPUT",
@@ -87,7 +87,7 @@ describe("data that an output schema describes", () => {
     expect(await structuredResult("draw", output, { content: [], structuredContent: { n: 10 } }).catch(refusal)).toStrictEqual(refused);
   });
 
-  test("is plain data, before the schema reads it and behind", async () => {
+  test("is plain data, before and after validation", async () => {
     const message = (at: string) => `what tool draw returned is not plain data: ${at}`;
     const anything = jsonSchema<unknown>({});
     expect(await structuredResult("draw", anything, { list: [1n] }).catch(refusal)).toMatchObject({

@@ -25,8 +25,8 @@ function caught(work: () => unknown): unknown {
   throw new Error("nothing was thrown");
 }
 
-describe("what a tool says of itself", () => {
-  test("goes to the list as it was written", () => {
+describe("a tool's listing", () => {
+  test("is what the author wrote", () => {
     const tool = defineTool({
       name: "shop/add_item",
       title: "Add an item",
@@ -65,7 +65,7 @@ describe("what a tool says of itself", () => {
     expect(tool.inputSchema).not.toHaveProperty("$schema");
   });
 
-  test("has defaults that suit most", () => {
+  test("has sensible defaults", () => {
     const tool = defineTool({ name: "plain", run: () => "" });
     expect({ ...tool }).toStrictEqual({
       kind: "tool",
@@ -118,13 +118,13 @@ describe("what a tool says of itself", () => {
     ["a scope with a backslash", { scopes: ["a\\b"] }, `tool wrong: the scope "a\\\\b" ${scopeless}`],
     ["a scope beyond ASCII", { scopes: ["ü"] }, `tool wrong: the scope "ü" ${scopeless}`],
     ["a scope that is too long", { scopes: ["x".repeat(129)] }, `tool wrong: the scope "${"x".repeat(129)}" ${scopeless}`],
-  ])("%s is refused as the module loads", (_what, part, message) => {
+  ])("%s is refused when the module loads", (_what, part, message) => {
     const refused = caught(() => defineTool({ name: "wrong", ...part, run: () => "" }));
     expect(refused).toBeInstanceOf(DefinitionError);
     expect((refused as Error).message).toBe(message);
   });
 
-  test("keeps why a duration was refused", () => {
+  test("keeps the reason for a refused duration", () => {
     const { cause } = caught(() => defineTool({ name: "wrong", retention: "soon" as "1s", run: () => "" })) as Error;
     expect(cause).toBeInstanceOf(RangeError);
   });
@@ -134,11 +134,11 @@ describe("what a tool says of itself", () => {
     ["output", { output: z.object({ at: z.map(z.string(), z.string()) }) }, /^the output of tool wrong has no JSON Schema: /],
     ["annotations", { annotations: { title: () => "x" } }, /^the annotations of tool wrong is not plain data: \/title is a function$/],
     ["icons", { icons: [{ src: 1n }] }, /^an icon of tool wrong is not plain data: \/src is a bigint$/],
-  ])("what MCP cannot carry names its place: %s", (_what, part, message) => {
+  ])("names the place of what MCP cannot represent: %s", (_what, part, message) => {
     expect(() => defineTool({ name: "wrong", ...part, run: () => "" })).toThrow(message);
   });
 
-  test("goes to the list as far as it is allowed to", () => {
+  test("accepts limits up to their maximum", () => {
     const scopes = ["!#[]^~", "x".repeat(128)];
     const tool = defineTool({
       name: "x".repeat(64),
@@ -153,7 +153,7 @@ describe("what a tool says of itself", () => {
     expect(tool.scopes).not.toBe(scopes);
   });
 
-  test.each(["anyOf", "oneOf", "allOf"])("alternatives by %s get the root type that MCP wants", (keyword) => {
+  test.each(["anyOf", "oneOf", "allOf"])("adds the root type that MCP requires to alternatives by %s", (keyword) => {
     const input = jsonSchema({ [keyword]: [{ type: "object" }] });
     expect(defineTool({ name: "find", input, run: () => "" }).inputSchema).toStrictEqual({
       type: "object",
@@ -161,12 +161,12 @@ describe("what a tool says of itself", () => {
     });
   });
 
-  test("alternatives that are no list are no object", () => {
+  test("refuses alternatives that are not a list", () => {
     const anything: Schema = { "~standard": { ...jsonSchema({})["~standard"], jsonSchema: { input: () => ({}), output: () => ({}) } } };
     expect(() => defineTool({ name: "find", input: anything, run: () => "" })).toThrow("the input of tool find must be an object");
   });
 
-  test("a union of objects gets the root type that MCP wants", () => {
+  test("adds the root type that MCP requires to a union of objects", () => {
     const input = z.discriminatedUnion("by", [
       z.object({ by: z.literal("id"), id: z.int() }),
       z.object({ by: z.literal("name"), name: z.string() }),
@@ -189,11 +189,11 @@ describe("arguments", () => {
     expect((await runTool(tool, { n: 1, label: " x " })).text).toBe('{"n":1,"by":2,"label":"x"}');
   });
 
-  test("that break the schema start nothing", async () => {
+  test("that violate the schema start nothing", async () => {
     await expect(runTool(tool, { n: "one" })).rejects.toMatchObject({ code: "INVALID_ARGUMENTS", violations: [{ path: "/n" }] });
   });
 
-  test("are refused by a tool that takes none, as many as are told", async () => {
+  test("are refused by a tool that takes none, with a bounded list", async () => {
     const none = defineTool({ name: "none", run: () => "" });
     const message = "is not known: the tool takes no arguments";
     expect(await none.readArguments({})).toStrictEqual({ ok: true, args: {} });
@@ -208,7 +208,7 @@ describe("arguments", () => {
     expect(many.ok ? [] : many.violations).toHaveLength(VIOLATIONS_WANTED);
   });
 
-  test("that are large are judged by the form of the schema first, and once", async () => {
+  test("that are large are first checked for their shape, and once", async () => {
     const judged: unknown[] = [];
     const large = defineTool({
       name: "large",
@@ -225,7 +225,7 @@ describe("arguments", () => {
     expect(judged).toStrictEqual([{ list }]);
   });
 
-  test("have the type that jsonSchema states", () => {
+  test("have the type given to jsonSchema", () => {
     defineTool({
       name: "typed",
       input: jsonSchema<{ region?: string }>({ type: "object" }),
@@ -257,7 +257,7 @@ describe("results", () => {
     });
   });
 
-  test("data may come with content of the author's choice", async () => {
+  test("data may come with content chosen by the author", async () => {
     const tool = defineTool({
       name: "tool",
       output,
@@ -274,7 +274,7 @@ describe("results", () => {
     expect((await runTool(tool)).result).toEqual({ content: [{ type: "text", text: "no" }], isError: true });
   });
 
-  test("data that the output schema refuses fails the call and says where", async () => {
+  test("data that the output schema refuses fails the call with its place", async () => {
     const run = await runTool(defineTool({ name: "tool", output, run: () => ({ total: 11 }) }));
     expect(run.task.status).toBe("failed");
     expect(run.error).toMatchObject({
@@ -283,12 +283,12 @@ describe("results", () => {
     });
   });
 
-  test("data without an output schema is refused with what to do", async () => {
+  test("data without an output schema is refused with advice", async () => {
     const run = await runTool(defineTool({ name: "tool", run: () => ({ total: 3 }) as unknown as string }));
     expect(run.error).toMatchObject({ message: expect.stringMatching(/give it an output schema/), data: { code: "INVALID_OUTPUT" } });
   });
 
-  test("what JSON cannot hold fails the call and names the place", async () => {
+  test("data that JSON cannot represent fails the call with its place", async () => {
     const anything = jsonSchema<unknown>({});
     const run = await runTool(defineTool({ name: "tool", output: anything, run: () => ({ list: [1n] }) }));
     expect(run.error).toMatchObject({
@@ -306,7 +306,7 @@ describe("results", () => {
   });
 });
 
-describe("what a tool throws", () => {
+describe("a tool's errors", () => {
   const throwing = (error: unknown, attempts = 1) => {
     let runs = 0;
     const tool = defineTool({
@@ -320,7 +320,7 @@ describe("what a tool throws", () => {
     return async () => ({ run: await runTool(tool), runs });
   };
 
-  test("a ToolError becomes a result that the model reads, without another try", async () => {
+  test("a ToolError becomes a result that the model reads, without a retry", async () => {
     const { run, runs } = await throwing(new ToolError("no table left"), 3)();
     expect(run.result).toEqual({ content: [{ type: "text", text: "no table left" }], isError: true });
     expect(runs).toBe(1);
@@ -356,14 +356,14 @@ describe("what a tool throws", () => {
     [decline, 'The user declined to answer "confirm". The tool stopped there.'],
     [cancel, 'The user dismissed the question "confirm" without answering. The tool stopped there.'],
     [timeout, 'Nobody answered the question "confirm" in time. The tool stopped there.'],
-  ])("an unanswered question that nobody catches ends with a clear sentence: %s", async (reply, sentence) => {
+  ])("an unanswered question that is not caught ends with a clear sentence: %s", async (reply, sentence) => {
     starts = 0;
     const run = await runTool(asking, {}, { answers: { confirm: reply } });
     expect(starts).toBe(2); // a person's no is no reason to try again
     expect(run.result).toEqual({ content: [{ type: "text", text: sentence }], isError: true });
   });
 
-  test("each kind is an error of its own", () => {
+  test("each kind has an error of its own", () => {
     for (const Kind of [Declined, Cancelled, TimedOut]) expect(new Kind("x")).toMatchObject({ name: Kind.name, ask: "x" });
     expect(new StepFailed("x", "y")).toBeInstanceOf(Error);
   });

@@ -6,14 +6,14 @@ const listOf = (items: JsonObject): JsonObject => ({ type: "object", properties:
 const list = (length: number, item: unknown = 0) => ({ list: Array<unknown>(length).fill(item) });
 
 describe("a JSON Schema", () => {
-  test("tells all that is wrong with a small value, up to what an error shows and one more, and the first of a large one", () => {
+  test("reports all problems of a small value, up to what an error shows and one more, and the first of a large one", () => {
     const schema = listOf({ type: "string" });
     expect(validateJson(schema, list(8))).toHaveLength(8);
     expect(validateJson(schema, list(199))).toHaveLength(9);
     expect(validateJson(schema, list(200))).toEqual([{ path: "/list/0", message: "must be string" }]);
   });
 
-  test("sees in one pass whether items are distinct, and what is a url", () => {
+  test("checks in linear time whether items are distinct, and what is a URL", () => {
     const before = process.threadCpuUsage();
     const items = Array.from({ length: 25_000 }, (_, index) => ({ index }));
     expect(validateJson({ uniqueItems: true }, items)).toEqual([]);
@@ -25,19 +25,19 @@ describe("a JSON Schema", () => {
 });
 
 describe("the shape of a value, before its author's schema sees it", () => {
-  test("is looked at where the value is large, since others are judged soon enough", () => {
+  test("is checked for large values only, because small ones are checked fast enough", () => {
     const schema = listOf({ type: "string" });
     expect(validateShape(schema, list(199))).toEqual([]);
     expect(validateShape(schema, list(200))).toEqual([{ path: "/list/0", message: "must be string" }]);
     expect(validateShape(schema, list(200, "a"))).toEqual([]);
   });
 
-  test("leaves formats to the author's own schema, which may know others", () => {
+  test("leaves formats to the author's own schema, which may have others", () => {
     expect(validateShape(listOf({ format: "uri" }), list(200, "https://bücher.example"))).toEqual([]);
     expect(validateJson(listOf({ format: "uri" }), list(200, "https://bücher.example"))).toHaveLength(1);
   });
 
-  test("is nothing that can be told where ajv cannot read the schema", () => {
+  test("has no violations if ajv cannot read the schema", () => {
     expect(validateShape(listOf({ $ref: "https://elsewhere.example/schema" }), list(200))).toEqual([]);
     expect(validateShape(listOf({ pattern: "(" }), list(200))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** Questions and sleeps that are given up, branches, and rounds that begin anew: what `ctx` adds to core's effects. */
+/** Withdrawn questions and sleeps, branches, and restarts: what `ctx` adds to core's effects. */
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { type AskResult, type Context, type ToolReturn, Declined, Unanswered, Withdrawn, defineTool } from "./index.ts";
@@ -15,7 +15,7 @@ function tool(run: (ctx: Context) => ToolReturn | Promise<ToolReturn>) {
 const openKeys = ({ task }: { readonly task: { readonly asks: readonly { readonly key: string }[] } }) => task.asks.map(({ key }) => key);
 
 describe("a signal", () => {
-  /** Waits in some way until `other` is answered, then gives up and says what became of it. */
+  /** Waits in some way until `other` is answered, then withdraws and returns the outcome. */
   const givingUp = (wait: (ctx: Context, signal: AbortSignal) => Promise<unknown>) =>
     tool(async (ctx) => {
       const enough = new AbortController();
@@ -47,7 +47,7 @@ describe("a signal", () => {
     }
   });
 
-  test("ends a sleep with its reason, and nobody is woken", async () => {
+  test("ends a sleep with its reason, and causes no run", async () => {
     const running = await startTool(givingUp((ctx, signal) => ctx.sleep("patience", "1 hour", { signal })));
     await running.answer({ other: yes });
     await running.advance("2 hours");
@@ -56,7 +56,7 @@ describe("a signal", () => {
     expect(running.text).toBe("Error: no need");
   });
 
-  test("withdraws a question that is put again because its answer did not fit the author's schema", async () => {
+  test("withdraws a question that is asked again because its answer did not match the author's schema", async () => {
     const strict = { message: "Go?", schema: GO.refine(({ go }) => go, "must be so") };
     const running = await startTool(givingUp((ctx, signal) => ctx.ask("maybe", { ...strict, signal })));
     await running.answer({ maybe: { go: false } });
@@ -66,7 +66,7 @@ describe("a signal", () => {
     expect(running.text).toBe('{"action":"withdrawn"}');
   });
 
-  test("that comes too late changes nothing: the answer stands", async () => {
+  test("that comes too late changes nothing: the answer stays", async () => {
     const late = tool(async (ctx) => {
       const enough = new AbortController();
       const answer = await ctx.ask("first", { ...question, signal: enough.signal });
@@ -77,7 +77,7 @@ describe("a signal", () => {
     expect((await runTool(late, {}, { answers: { first: yes, last: yes } })).text).toBe("accept");
   });
 
-  test("nobody catches: the tool ends with a result that says so", async () => {
+  test("that is not handled ends the tool with a result that says so", async () => {
     const uncaught = tool(async (ctx) => {
       await ctx.elicit("never", { ...question, signal: AbortSignal.abort() });
       return "asked";
@@ -97,7 +97,7 @@ describe("a signal", () => {
 });
 
 describe("branch", () => {
-  test("scopes names, nests, and returns what its work returns", async () => {
+  test("prefixes names, nests, and returns what its work returns", async () => {
     const branching = tool(async (ctx) => {
       const names = await Promise.all(
         ["ada", "bob"].map((name) =>
@@ -124,7 +124,7 @@ describe("branch", () => {
     expect((await runTool(failing)).result).toEqual({ content: [{ type: "text", text: "no" }], isError: true });
   });
 
-  test("hands its steps idempotency keys of their own, and its facts differ", async () => {
+  test("gives its steps idempotency keys of their own, and its facts differ", async () => {
     const seen: string[] = [];
     const branching = tool(async (ctx) => {
       for (const name of ["ada", "bob"]) {
@@ -155,14 +155,14 @@ describe("restart", () => {
   });
   const answers = { again: yes, "again@1": yes, "again@2": yes };
 
-  test("begins the same task anew with these arguments, and old answers fit no new question", async () => {
+  test("restarts the same task with these arguments, and old answers match no new question", async () => {
     const run = await runTool(counting, {}, { answers, crashAt: "every" });
     expect(run.asks.map(({ key }) => key)).toEqual(["again", "again@1", "again@2"]);
     expect(run.journal).toContain("step:count@2");
     expect(new Set(run.text.split("\n")).size).toBe(3);
   });
 
-  test("refuses arguments that the tool would not take", async () => {
+  test("refuses arguments that the tool would refuse", async () => {
     const broken = defineTool({
       name: "broken",
       input: z.object({ round: z.int() }),
@@ -171,12 +171,12 @@ describe("restart", () => {
     expect((await runTool(broken, { round: 1 })).error).toMatchObject({ data: { code: "INVALID_ARGUMENTS" } });
   });
 
-  test("refuses arguments that are no plain data", async () => {
+  test("refuses arguments that are not plain data", async () => {
     const broken = tool(async (ctx) => await ctx.restart({ at: new Map() } as never));
     expect(JSON.stringify((await runTool(broken)).task.outcome)).toContain("/at is a Map");
   });
 
-  test("closes the questions that are open", async () => {
+  test("closes open questions", async () => {
     let round = 0;
     const leaving = tool(async (ctx) => {
       round += 1;
@@ -196,7 +196,7 @@ describe("restart", () => {
 });
 
 describe("steps", () => {
-  test("that fail before they are looked at fail nothing; their types are what JSON makes of the results", async () => {
+  test("that fail before they are awaited fail nothing; their types are what JSON makes of the results", async () => {
     const early = tool(async (ctx) => {
       const slow = ctx.step("slow", async () => {
         await new Promise((resolve) => setTimeout(resolve, 5));
@@ -213,7 +213,7 @@ describe("steps", () => {
     expect((await runTool(early, {}, { crashAt: "every" })).text).toBe("1970-01-01T00:00:00.000Z full");
   });
 
-  test("that fail and that nobody ever awaits fail the task by name", async () => {
+  test("that fail and are never awaited fail the task by name", async () => {
     const careless = tool(async (ctx) => {
       void ctx.step("notify", () => {
         throw new Error("no route");
@@ -224,7 +224,7 @@ describe("steps", () => {
     expect((await runTool(careless)).error).toMatchObject({ data: { code: "UNHANDLED_REJECTION" } });
   });
 
-  test("may not use ctx inside", async () => {
+  test("must not use ctx inside", async () => {
     const nested = tool(async (ctx) => String(await ctx.step("outer", () => ctx.step("inner", () => 1))));
     expect(JSON.stringify((await runTool(nested)).task.outcome)).toContain('inside the step \\"outer\\"');
   });
@@ -248,7 +248,7 @@ describe("a sleep until a time", () => {
     expect(running.text).toBe("2026-01-02T08:00:00.000Z");
   });
 
-  test("that is over ends at once, and one that is none is refused", async () => {
+  test("that has passed ends at once, and an invalid one is refused", async () => {
     expect((await runTool(sleeping("2025-01-01"))).text).toBe("2026-01-01T00:00:00.000Z");
     expect((await runTool(sleeping("noon"))).text).toContain('ends at "noon", which is no time');
   });

@@ -10,7 +10,7 @@ const kept = async (input: Schema, args: unknown) => {
 const junk = { junk: "x".repeat(10) };
 
 describe("arguments that the schema does not know", () => {
-  test("are dropped where it drops them, at any depth", async () => {
+  test("are dropped if it drops them, at any depth", async () => {
     const input = z.object({ a: z.string(), deep: z.object({ b: z.array(z.object({ c: z.number() })) }).optional() });
     expect(await kept(input, { a: "1", ...junk })).toEqual({ a: "1" });
     expect(await kept(input, { a: "1", deep: { b: [{ c: 1, ...junk }, { c: 2 }], ...junk }, ...junk })).toEqual({
@@ -19,7 +19,7 @@ describe("arguments that the schema does not know", () => {
     });
   });
 
-  test("are dropped where only one of several has some", async () => {
+  test("are dropped even if only one of several has some", async () => {
     const input = z.object({ a: z.string(), deep: z.object({ b: z.int() }), list: z.array(z.object({ c: z.int() })) });
     const args = { a: "1", deep: { b: 1, ...junk }, list: [{ c: 1 }, { c: 2, ...junk }] };
     expect(await kept(input, args)).toStrictEqual({ a: "1", deep: { b: 1 }, list: [{ c: 1 }, { c: 2 }] });
@@ -33,11 +33,11 @@ describe("arguments that the schema does not know", () => {
     ["a number", item.transform(() => 5), { ...junk }],
     ["null", item.transform(() => null), { ...junk }],
     ["an object in place of null", z.null().transform(() => ({ a: 1 })), null],
-  ])("are kept whole where it makes %s of them", async (_what, schema, value) => {
+  ])("are kept whole if it turns them into %s", async (_what, schema, value) => {
     expect(await kept(z.object({ value: schema }), { value })).toStrictEqual({ value });
   });
 
-  test("are refused where it refuses them", async () => {
+  test("are refused if it refuses them", async () => {
     expect(await kept(z.strictObject({ a: z.string() }), { a: "1", ...junk })).toMatchObject([
       { message: expect.stringContaining("junk") },
     ]);
@@ -48,7 +48,7 @@ describe("arguments that the schema does not know", () => {
     expect(none).toEqual({ ok: false, violations: [{ path: "/junk", message: "is not known: the tool takes no arguments" }] });
   });
 
-  test("are kept where it keeps them", async () => {
+  test("are kept if it keeps them", async () => {
     const args = { a: "1", ...junk };
     for (const input of [
       z.looseObject({ a: z.string() }),
@@ -60,13 +60,13 @@ describe("arguments that the schema does not know", () => {
     }
   });
 
-  test("are dropped by the alternative that takes the arguments", async () => {
+  test("are dropped by the alternative that accepts the arguments", async () => {
     const input = z.union([z.object({ kind: z.literal("a"), a: z.string() }), z.looseObject({ kind: z.literal("b") })]);
     expect(await kept(input, { kind: "a", a: "1", ...junk })).toEqual({ kind: "a", a: "1" });
     expect(await kept(input, { kind: "b", ...junk })).toEqual({ kind: "b", ...junk });
   });
 
-  test("are named as any other, also like what every object has", async () => {
+  test("may have any name, even one that every object has", async () => {
     const args = JSON.parse('{"a":"1","__proto__":{"polluted":1},"constructor":2,"toString":3}') as JsonObject;
     expect(await kept(z.object({ a: z.string() }), args)).toEqual({ a: "1" });
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
@@ -74,14 +74,14 @@ describe("arguments that the schema does not know", () => {
 });
 
 describe("arguments that the schema changes", () => {
-  test("are still known as they were sent", async () => {
+  test("are still recognised as they were sent", async () => {
     const input = z.object({ at: z.iso.date().transform((day) => new Date(day)), count: z.coerce.number(), by: z.string().default("me") });
     const args = { at: "2026-12-24", count: "4" };
     expect(await kept(input, args)).toBe(args);
     expect(await kept(input, { ...args, ...junk })).toEqual(args);
   });
 
-  test("are kept whole where what looks dropped counts", async () => {
+  test("are kept whole if the part that looks dropped matters", async () => {
     const args = { a: "1", dry: true };
     const fields = z.object({ a: z.string(), dry: z.boolean().optional() });
     for (const input of [
@@ -94,7 +94,7 @@ describe("arguments that the schema changes", () => {
     }
   });
 
-  test("are kept whole where they are read differently each time", async () => {
+  test("are kept whole if they parse differently each time", async () => {
     let drawn = 0;
     const input = z.object({ id: z.string().default(() => `${(drawn += 1)}`) });
     const args = { ...junk };
@@ -102,7 +102,7 @@ describe("arguments that the schema changes", () => {
   });
 });
 
-test("arguments without anything unknown are judged once", async () => {
+test("arguments without anything unknown are validated once", async () => {
   const judge = vi.fn<(value: string) => boolean>(() => true);
   const input = z.object({ a: z.string().refine(judge), list: z.array(z.object({ b: z.number() })) });
   const args = { a: "1", list: [{ b: 1 }] };

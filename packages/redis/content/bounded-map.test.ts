@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { boundedMap } from "./bounded-map.ts";
 
-test("a bounded map keeps as much as it may, and of more what was used last", () => {
+test("a bounded map drops the least recently used entries beyond its limit", () => {
   const map = boundedMap<string, number>(2);
   map.set("a", 1);
   map.set("b", 2);

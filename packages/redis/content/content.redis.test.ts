@@ -1,4 +1,4 @@
-/** Everything that a person or a tool said passes the codec on its way into Redis and out of it, and a sealed task opens to nobody else. */
+/** All content passes the codec on its way into Redis and out of it, and a sealed task opens only with its key. */
 import { connect } from "node:net";
 import type { FeedItem, Outcome } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -9,7 +9,7 @@ import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { until } from "../../../test/support/until.ts";
 import { createKeys } from "../keys.ts";
 
-/** What is said, each with a marker of its own. `said(…)` gives the text and remembers it. */
+/** Content with unique markers: `said(…)` returns a text and remembers it. */
 function speaker() {
   const markers: string[] = [];
   const said = (what: string): string => {
@@ -20,7 +20,7 @@ function speaker() {
   return { said, markers };
 }
 
-/** Everything that Redis holds under the prefix, as text: read by key, and as Redis itself writes it down. */
+/** Everything that Redis holds under the prefix, as text: read by key, and as Redis serialises it. */
 async function dump(redis: Redis, prefix: string): Promise<string> {
   const keys = await keysOf(redis, prefix);
   const values = await Promise.all(
@@ -45,7 +45,7 @@ async function dump(redis: Redis, prefix: string): Promise<string> {
   return JSON.stringify([keys, values]) + dumped.map((bytes) => bytes?.toString("latin1")).join("\n");
 }
 
-/** Lives of tasks in which everything is said that can be. Returns what every kind of text was read back as. */
+/** Lives of tasks with every kind of content. Returns what was read back of each. */
 async function everythingSaid({ store, queue, newTaskId }: OpenRedis, said: (what: string) => string) {
   const life = aLife(store, newTaskId);
   const forget = { retentionMs: HOUR_MS };
@@ -106,7 +106,7 @@ async function everythingSaid({ store, queue, newTaskId }: OpenRedis, said: (wha
     const next = await store.begin({ taskId: waiting, run: 2, token: `token-${size}`, nowMs, leaseMs: LEASE_MS });
     readBack.push(next.type === "begun" && [next.task.call, [...next.journal.values()]]);
 
-    // Begun anew with small and with large arguments.
+    // Restarted with small and with large arguments.
     const restarted = await life.create(forget);
     const restart = { arguments: { a: said(`restart-${size}`), b: "x".repeat(size) } };
     const parked = { taskId: restarted, nowMs, entries: [], asks: [], dueAtMs: nowMs, attempt: 0, graceMs: GRACE_MS };
@@ -133,7 +133,7 @@ async function everythingSaid({ store, queue, newTaskId }: OpenRedis, said: (wha
   return JSON.stringify(readBack);
 }
 
-/** All that any client sends to Redis until the returned function is called: the lines of MONITOR, as they come. */
+/** Everything that any client sends to Redis until the returned function is called: the lines of MONITOR. */
 async function listenIn({ url, redis }: OpenRedis): Promise<() => Promise<string>> {
   const { hostname, port, password } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -170,7 +170,7 @@ describe("content", () => {
     await opened.close();
   });
 
-  test("is bound to its task and its part: what stands in the wrong place does not open", async () => {
+  test("is bound to its task and its part: moved elsewhere it does not open", async () => {
     const opened = await openRedis({ contentKeys: aContentKey() });
     const { store, redis, prefix, newTaskId } = opened;
     const life = aLife(store, newTaskId);
@@ -187,7 +187,7 @@ describe("content", () => {
     await opened.close();
   });
 
-  test.each(["first", "last"])("that was damaged in its %s byte does not open, and its task can only be ended", async (which) => {
+  test.each(["first", "last"])("with its %s byte damaged does not open, and its task can only be ended", async (which) => {
     const opened = await openRedis({ contentKeys: aContentKey() });
     const { store, redis, prefix, newTaskId } = opened;
     const life = aLife(store, newTaskId);
@@ -221,7 +221,7 @@ describe("content", () => {
     await opened.close();
   });
 
-  test("stays as it was created when a deployment begins to seal, or gives it up: plain tasks are read by both, sealed ones wait", async () => {
+  test("stays as it was created when a deployment starts or stops sealing: plain tasks are read by both, sealed ones wait", async () => {
     const contentKeys = aContentKey();
     const request = { type: "form", message: "Wie groß? ☃", schema: {} } as const;
     const plain = await openRedis();

@@ -1,4 +1,4 @@
-/** Keys of tenants: made once, found by word, wrapped anew, begun anew, erased; and what becomes of tasks that need one that cannot be had. */
+/** Keys of tenants: created once, found by word, wrapped anew, replaced, erased; and tasks whose key is unavailable. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { fixedKeyRing, type KeyRing } from "./key-ring.ts";
 const begin = { run: 1, token: "token", leaseMs: LEASE_MS };
 const wordOf = async ({ ids }: OpenRedis, tenant?: string) => sealWordOf(await ids.taskId(tenant)) ?? "";
 
-/** Every process of one deployment, which leaves nothing behind. */
+/** All processes of one deployment, which leaves nothing behind. */
 function deployment() {
   const opened: OpenRedis[] = [];
   return {
@@ -33,12 +33,12 @@ function deployment() {
   };
 }
 
-describe("what one process knows of data keys", () => {
+describe("one process's view of data keys", () => {
   const START_MS = 1_700_000_000_000;
-  /** sha256 of "parley tenant acme", as it stands in Redis. */
+  /** sha256 of "parley tenant acme", as Redis holds it. */
   const ACME = "IdvpxmIfb0fVJzvtD_p23t";
   let redis: TestRedis;
-  /** By this process' own clock, and by Redis'. */
+  /** By this process's own clock, and by Redis'. */
   let processMs: number;
   let nowMs: number;
   let hgets: { readonly mock: { readonly calls: unknown[][] } };
@@ -78,7 +78,7 @@ describe("what one process knows of data keys", () => {
   const fields = () => redis.redis.hgetall(hash());
   const failing = (error: Error): KeyRing => ({ ...fixedKeyRing(contentKey), wrap: () => Promise.reject(error) });
 
-  test("is what Redis holds: a tenant's words, and each key with its age, the ring's key and its tenant, bound to its word", async () => {
+  test("equals what Redis holds: a tenant's words, and each key with its age, the ring's key and its tenant, bound to its word", async () => {
     const ring = fixedKeyRing(contentKey);
     const wrap = vi.spyOn(ring, "wrap");
     const keys = open({ ring });
@@ -102,7 +102,7 @@ describe("what one process knows of data keys", () => {
     [5_001, 0, 1],
     [9_999, 0, 1],
     [10_000, 1, 1],
-  ])("of a key is used for ten seconds, and looked at again beside its use after five: %i ms", async (ageMs, before, beside) => {
+  ])("of a key is used for ten seconds, and refreshed in the background after five: %i ms", async (ageMs, before, beside) => {
     const word = await open().current("acme");
     const keys = open();
     await keys.find(word);
@@ -112,14 +112,14 @@ describe("what one process knows of data keys", () => {
     expect(typeof found).toBe(before === 0 ? "string" : "object");
     expect(looks() - known).toBe(beside);
     expect(await found).toBe("open");
-    // The look, which has an answer by now, has made it new.
+    // The look, which has completed by now, refreshed it.
     await redis.redis.ping().then(() => turn());
     processMs += beside === 0 ? 0 : 5_000;
     expect(keys.find(word)).toBe("open");
     expect(looks() - known).toBe(beside);
   });
 
-  test("of a key that is missing is asked for every two seconds, and told each time", async () => {
+  test("of a missing key is refreshed every two seconds, and reported each time", async () => {
     const keys = open();
     const [first, second] = [keys.find("abcd"), keys.find("abcd")];
     expect([await first, await second]).toEqual(["key_missing", "key_missing"]);
@@ -134,7 +134,7 @@ describe("what one process knows of data keys", () => {
     expect(logged).toStrictEqual([line, line]);
   });
 
-  test("of a key that was erased is never asked again", async () => {
+  test("of an erased key is never refreshed", async () => {
     const keys = open();
     const word = await keys.current("acme");
     await open().erase("acme");
@@ -153,7 +153,7 @@ describe("what one process knows of data keys", () => {
     [5_001, 0, 1],
     [10_000, 0, 1],
     [10_001, 1, 1],
-  ])("of a tenant is used for ten seconds, and looked at again beside its use after five: %i ms", async (ageMs, before, beside) => {
+  ])("of a tenant is used for ten seconds, and refreshed in the background after five: %i ms", async (ageMs, before, beside) => {
     const keys = open();
     const word = await keys.current("acme");
     const known = looks();
@@ -165,7 +165,7 @@ describe("what one process knows of data keys", () => {
     await vi.waitFor(() => expect(looks() - known).toBe(2 * beside));
   });
 
-  test("of a tenant's present key is old news a millisecond beyond the epoch", async () => {
+  test("of a tenant's current key is outdated a millisecond after the epoch", async () => {
     const keys = open({ epochMs: 60_000 });
     const word = await keys.current("acme");
     nowMs += 60_000;
@@ -179,7 +179,7 @@ describe("what one process knows of data keys", () => {
     expect((await fields())[`tenant:${ACME}`]).toBe(`${word} ${next}`);
   });
 
-  test("of a tenant is asked anew where its key is known to be erased", async () => {
+  test("of a tenant is refreshed if its key is known to be erased", async () => {
     const keys = open();
     const word = await keys.current("acme");
     await open().erase("acme");
@@ -190,7 +190,7 @@ describe("what one process knows of data keys", () => {
     expect((await fields())[`tenant:${ACME}`]).toBe(`${word} ${next}`);
   });
 
-  test("is asked for once, however many wait for it", async () => {
+  test("is fetched once, however many wait for it", async () => {
     const keys = open();
     const [first, second] = [keys.current("acme"), keys.current("acme")];
     const word = await first;
@@ -202,7 +202,7 @@ describe("what one process knows of data keys", () => {
     expect(looks()).toBe(2);
   });
 
-  test("gives way to a key that another process made meanwhile, and leaves none of its own", async () => {
+  test("gives way to a key that another process created in the meantime, and leaves none of its own", async () => {
     const other = open();
     const ring = fixedKeyRing(contentKey);
     const late: KeyRing = {
@@ -217,7 +217,7 @@ describe("what one process knows of data keys", () => {
     expect(Object.keys(await fields()).toSorted()).toEqual([`key:${word}`, `tenant:${ACME}`]);
   });
 
-  test("puts back what Redis has lost, as it was", async () => {
+  test("restores what Redis has lost, unchanged", async () => {
     const keys = open();
     const word = await keys.current("acme");
     const before = await fields();
@@ -233,7 +233,7 @@ describe("what one process knows of data keys", () => {
     expect(looks()).toBe(known);
   });
 
-  test("does not open with another ring, which is told, and no new task is sealed then", async () => {
+  test("does not open with another ring, which is reported, and then no new task is sealed", async () => {
     const word = await open().current("acme");
     logged.length = 0;
     const bereft = open({ ring: fixedKeyRing(aContentKey()) });
@@ -264,7 +264,7 @@ describe("what one process knows of data keys", () => {
     },
   );
 
-  test("is wrapped anew but for what was erased, also meanwhile", async () => {
+  test("is wrapped anew except for keys that were erased, even in the meantime", async () => {
     const keys = open();
     const word = await keys.current("acme");
     await keys.current("globex");
@@ -289,7 +289,7 @@ describe("what one process knows of data keys", () => {
     expect(await open({ ring: newer }).find(field.slice(4))).toBe("open");
   });
 
-  test("is tried as often as it may be, and what was erased is not", async () => {
+  test("is tried up to a limit, and erased keys are not", async () => {
     const keys = open();
     for (const tenant of ["a", "b", "c", "gone"]) await keys.current(tenant);
     await keys.erase("gone");
@@ -303,19 +303,19 @@ describe("what one process knows of data keys", () => {
     }
   });
 
-  test("is not tried any more once the time for it has passed", async () => {
+  test("is not tried any more once its time is up", async () => {
     const keys = open();
     for (const tenant of ["a", "b", "c"]) await keys.current(tenant);
     expect(await keys.tryKeys(10, -1)).toStrictEqual({ open: 0, lacking: 0 });
     const now = vi.spyOn(performance, "now");
     onTestFinished(() => now.mockRestore());
     let atMs = 0;
-    // Each look at the clock is a second later: the first is when it begins.
+    // Each reading of the clock is a second later; the first is when it begins.
     now.mockImplementation(() => (atMs += 1_000));
     expect(await keys.tryKeys(10, 2_000)).toStrictEqual({ open: 2, lacking: 0 });
   });
 
-  test("begins anew for the tenant that is named, or for all", async () => {
+  test("begins a new epoch for the named tenant, or for all", async () => {
     const keys = open();
     const acme = await keys.current("acme");
     await keys.current("globex");
@@ -327,7 +327,7 @@ describe("what one process knows of data keys", () => {
     expect(Object.keys(held)).toHaveLength(2 + 5);
   });
 
-  test("no longer has the words that are dropped, and has those that came meanwhile", async () => {
+  test("no longer has dropped words, and has those that were added in the meantime", async () => {
     const keys = open();
     const first = await keys.current("acme");
     await keys.nextEpoch("acme");
@@ -341,7 +341,7 @@ describe("what one process knows of data keys", () => {
     const known = looks();
     await keys.drop("acme", words);
     expect(looks()).toBe(known + 1);
-    // A list that another process changes between the look and the change is looked at again.
+    // A list that another process changes between the read and the change is read again.
     const hget = redis.redis.hget.bind(redis.redis);
     vi.spyOn(redis.redis, "hget").mockImplementationOnce((async (key: string, field: string) => {
       const before = await hget(key, field);
@@ -352,7 +352,7 @@ describe("what one process knows of data keys", () => {
     expect((await fields())[`tenant:${ACME}`]).toBe("wxyz");
   });
 
-  test("is nothing of a tenant whose words are all dropped, and the next key is its first", async () => {
+  test("is empty for a tenant whose words were all dropped, and the next key is its first", async () => {
     const keys = open();
     await keys.current("acme");
     await keys.drop("acme", await keys.erase("acme"));
@@ -374,7 +374,7 @@ describe("data keys", () => {
     await deployed.close();
   });
 
-  /** All that this process knows of Redis is older than it may be. */
+  /** Makes everything that this process knows of Redis too old. */
   function laterBy(ms: number): void {
     now?.mockRestore();
     const real = performance.now.bind(performance);
@@ -383,21 +383,21 @@ describe("data keys", () => {
 
   const key = ({ prefix }: OpenRedis) => createKeys(prefix).content;
 
-  test("are one for each tenant, also where two processes make them at once, and stand in Redis wrapped", async () => {
+  test("are one per tenant, even if two processes create them at once, and are wrapped in Redis", async () => {
     const contentKeys = aContentKey();
     const [one, other] = [await deployed.join({ contentKeys }), await deployed.join({ contentKeys })];
     const drawn = await Promise.all([one, other, one, other].flatMap((each) => ["acme", "globex"].map((tenant) => wordOf(each, tenant))));
     const [acme = "", globex = ""] = drawn;
     expect(acme).not.toBe(globex);
     expect(new Set(drawn)).toEqual(new Set([acme, globex]));
-    // "default" is who asked for an id without a tenant, as the tests' own set-up does.
+    // "default" is the tenant of ids requested without one, as the test setup does.
     const fields = await one.redis.hgetall(key(one));
     expect(Object.keys(fields).filter((field) => field.startsWith("tenant:"))).toHaveLength(3);
     expect(Object.keys(fields).filter((field) => field.startsWith("key:"))).toHaveLength(3);
     expect(JSON.stringify(fields)).not.toContain("acme");
   });
 
-  test("follow one another by age: new tasks have the next, those that wait keep theirs", async () => {
+  test("are replaced by age: new tasks use the next one, waiting tasks keep theirs", async () => {
     const contentKeys = aContentKey();
     const [day, hour] = [await deployed.join({ contentKeys }), await deployed.join({ contentKeys, contentEpochMs: 1 })];
     const waiting = await aLife(day.store, day.newTaskId).parked([anAsk("size")]);
@@ -406,7 +406,7 @@ describe("data keys", () => {
     expect(await aLife(hour.store).answer(waiting, "size", "4")).toMatchObject({ receipt: "accepted" });
   });
 
-  test("begin anew by command, for one tenant or for all, and other processes notice within ten seconds of use", async () => {
+  test("are replaced on command, for one tenant or for all, and other processes notice within ten seconds of use", async () => {
     const contentKeys = aContentKey();
     const [operator, server] = [await deployed.join({ contentKeys }), await deployed.join({ contentKeys })];
     const before = [await wordOf(server, "acme"), await wordOf(server, "globex")];
@@ -423,7 +423,7 @@ describe("data keys", () => {
     expect(await wordOf(server, "globex")).not.toBe(before[1]);
   });
 
-  test("are wrapped anew while tasks are parked, after which the old key of the ring is needed no longer", async () => {
+  test("are wrapped anew while tasks are parked, after which the ring's old key is no longer needed", async () => {
     const [older, newer] = [aContentKey(), aContentKey()];
     const first = await deployed.join({ contentKeys: older });
     const waiting = await aLife(first.store, first.newTaskId).parked([anAsk("size")]);
@@ -433,12 +433,12 @@ describe("data keys", () => {
 
     const last = await deployed.join({ contentKeys: newer });
     expect(await last.store.load(waiting)).toMatchObject({ asks: [{ key: "size" }] });
-    // The first has read the key before: what it has in memory does not change.
+    // The first has read the key before, and keeps it in memory.
     expect(await aLife(first.store).answer(waiting, "size", "4")).toMatchObject({ receipt: "accepted" });
     expect(await aLife(last.store).answer(waiting, "size", "4")).toMatchObject({ receipt: "duplicate" });
   });
 
-  test("are found where the ring's key is replaced between the look at what is wrapped and the look at the ring", async () => {
+  test("are found if the ring's key is replaced between reading the wrapped key and reading the ring", async () => {
     const [older, newer] = [aContentKey(), aContentKey()];
     const first = await deployed.join({ contentKeys: older });
     const word = await wordOf(first, "acme");
@@ -457,7 +457,7 @@ describe("data keys", () => {
     expect(await keys.find(word)).toBe("open");
   });
 
-  test("whose own key the ring does not have are left as they are, and counted; no new task is made with them", async () => {
+  test("whose wrapping key the ring lacks are left as they are, and counted; no new task uses them", async () => {
     const first = await deployed.join({ contentKeys: aContentKey() });
     await wordOf(first, "acme");
     const before = await first.redis.hgetall(key(first));
@@ -468,7 +468,7 @@ describe("data keys", () => {
     expect(await wordOf(other, "globex")).toMatch(/^\w{4}$/);
   });
 
-  test("that are not in the ring harm no task: it is read by nobody, run by nobody, unchanged, and continues when the key is back", async () => {
+  test("that are not in the ring harm no task: it cannot be read or run, stays unchanged, and continues when the key is back", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-ring-"));
     const contentRing = join(folder, "ring");
     const [theirs, ours] = [aContentKey(), aContentKey()];
@@ -490,7 +490,7 @@ describe("data keys", () => {
     expect(await Promise.all(keysOfTask(whole, waiting).map((each) => whole.redis.dumpBuffer(each)))).toEqual(before);
     expect(bereft.logged.map(({ message }) => message)).toContain("the key ring does not open a data key, tasks sealed with it wait");
 
-    // Put off, the task does not stand in the way of others; an answer makes it due as usual.
+    // Delayed, the task does not block others; an answer makes it due as usual.
     const nowMs = Date.now() + HOUR_MS;
     await bereft.store.postpone({ taskId: fresh, nowMs, dueAtMs: nowMs + 15_000 });
     const overdue = async (atMs: number) =>
@@ -505,7 +505,7 @@ describe("data keys", () => {
     await rm(folder, { recursive: true });
   });
 
-  test("that were erased leave nothing to read: tasks of the tenant are due, can only be ended, and other tenants' are as before", async () => {
+  test("that were erased leave nothing to read: the tenant's tasks are due and can only be ended, other tenants' tasks are unchanged", async () => {
     const contentKeys = aContentKey();
     const [operator, worker] = [await deployed.join({ contentKeys }), await deployed.join({ contentKeys })];
     const [acme, globex] = [await operator.ids.taskId("acme"), await operator.ids.taskId("globex")];
@@ -520,7 +520,7 @@ describe("data keys", () => {
     }
 
     const unreadable = { asks: [], unreadable: "erased" };
-    // Another process knows the key for some seconds more, and the command waits for those.
+    // Another process knows the key for some seconds more, and the command waits for that.
     const forget = async (ms: number) => {
       expect(await operator.store.load(acme)).toMatchObject(unreadable);
       expect(await worker.store.load(acme)).not.toHaveProperty("unreadable");
@@ -550,7 +550,7 @@ describe("data keys", () => {
     expect(await aLife(worker.store, () => anew).create()).toBe(anew);
   });
 
-  test("that were erased are neither wrapped anew nor put back", async () => {
+  test("that were erased are neither wrapped anew nor restored", async () => {
     const [older, newer] = [aContentKey(), aContentKey()];
     const [operator, server] = [
       await deployed.join({ contentKeys: `${newer},${older}` }),
@@ -564,7 +564,7 @@ describe("data keys", () => {
     expect(await operator.redis.hget(key(operator), `key:${word}`)).toMatch(/^erased \d+$/);
   });
 
-  test("that Redis lost are put back by any process that still has them", async () => {
+  test("that Redis lost are restored by any process that still has them", async () => {
     const contentKeys = aContentKey();
     const [one, other] = [await deployed.join({ contentKeys }), await deployed.join({ contentKeys, drawsIds: false })];
     const waiting = await aLife(one.store, one.newTaskId).parked([anAsk("size")]);

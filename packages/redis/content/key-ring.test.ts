@@ -31,11 +31,11 @@ describe("keys as text", () => {
     [`${aContentKey()}=`, unfit(1, 45)],
     [`.${aContentKey()}`, unfit(1, 45)],
     ["x".repeat(1_000_000), unfit(1, 1_000_000)],
-  ])("that do not fit are refused by their place (%#)", (text, problem) => {
+  ])("that are invalid are refused by their position (%#)", (text, problem) => {
     expect(() => parseKeys(text)).toThrow(new TypeError(problem));
   });
 
-  test("have the name under which Redis holds what they wrapped, however they are written", () => {
+  test("have the id under which Redis refers to them, in every encoding", () => {
     const bytes = Buffer.alloc(32, 7);
     const written = [bytes.toString("hex"), bytes.toString("base64"), bytes.toString("base64url")];
     expect(written.map((text) => parseKeys(text)[0]?.id)).toEqual(["e5eSxX8a", "e5eSxX8a", "e5eSxX8a"]);
@@ -43,7 +43,7 @@ describe("keys as text", () => {
     expect(parseKeys(upper)[0]?.id).toBe(parseKeys(upper.toLowerCase())[0]?.id);
   });
 
-  test("that do not fit are never shown", () => {
+  test("that are invalid are never shown", () => {
     const secret = randomBytes(31).toString("base64");
     const message = () => {
       try {
@@ -57,7 +57,7 @@ describe("keys as text", () => {
     expect(message()).not.toContain(secret.slice(0, 8));
   });
 
-  test("are each there once, and as many as a ring may have", () => {
+  test("are each present once, and limited in number", () => {
     const key = aContentKey();
     expect(() => parseKeys(`${aContentKey()},${key},${key}`)).toThrow("key 3 appears twice");
     const many = Array.from({ length: RING_KEYS_MAX + 1 }, aContentKey);
@@ -67,7 +67,7 @@ describe("keys as text", () => {
 });
 
 describe("a key ring", () => {
-  test("wraps by its first key, and unwraps by each, in the context alone that it was wrapped in", async () => {
+  test("wraps with its first key, and unwraps with each, only in the context in which it was wrapped", async () => {
     const [older, newer] = [aContentKey(), aContentKey()];
     const dataKey = randomBytes(32);
     const wrapped = await fixedKeyRing(older).wrap(dataKey, "a tenant's");
@@ -81,13 +81,13 @@ describe("a key ring", () => {
     expect((await ring.wrap(dataKey, "")).keyId).toBe(await fixedKeyRing(newer).currentKeyId());
   });
 
-  test("opens what any earlier process has wrapped", async () => {
+  test("opens what earlier versions have wrapped", async () => {
     const ring = fixedKeyRing(Buffer.alloc(32, 7).toString("hex"));
     const wrapped = "z1YgWWipGqVBcTbQ-6-XXymnsySKFPIRAgd2WoFtwT-5R-DL3w2dk38R9iJHFLcEd6lfkq_pORt334fU";
     expect(await ring.unwrap({ keyId: "e5eSxX8a", wrapped }, "parley data key abcd tenant")).toEqual(Buffer.alloc(32, 9));
   });
 
-  test("wraps anew each time", async () => {
+  test("wraps differently each time", async () => {
     const ring = fixedKeyRing(aContentKey());
     const wrapped = [await ring.wrap(randomBytes(32), ""), await ring.wrap(randomBytes(32), "")];
     expect(wrapped[0]!.wrapped.slice(0, 16)).not.toBe(wrapped[1]!.wrapped.slice(0, 16));
@@ -107,7 +107,7 @@ describe("a key ring", () => {
     });
     afterEach(() => rm(folder, { recursive: true }));
 
-    test("has a key as soon as it is there, however lately the file was read", async () => {
+    test("has a key as soon as it is written, however recently the file was read", async () => {
       const [older, newer] = [aContentKey(), aContentKey()];
       await writeFile(file, older);
       const ring = await fileKeyRing(file, log);
@@ -118,7 +118,7 @@ describe("a key ring", () => {
       expect(await ring.currentKeyId()).toBe(await fixedKeyRing(newer).currentKeyId());
     });
 
-    test("is looked at for a key that it did not have, and before its first key is used; what it had opens until then", async () => {
+    test("is read again for a missing key, and before its first key is used; until then it opens what it opened", async () => {
       const [older, newer] = [aContentKey(), aContentKey()];
       await writeFile(file, older);
       const ring = await fileKeyRing(file, log);
@@ -129,7 +129,7 @@ describe("a key ring", () => {
       expect(await ring.unwrap(wrapped, "")).toBeUndefined();
     });
 
-    test("may be another file that has taken its place, as mounted secrets are replaced", async () => {
+    test("may be replaced by another file, as mounted secrets are", async () => {
       const keys = [aContentKey(), aContentKey()];
       for (const [index, key] of keys.entries()) await writeFile(join(folder, `version ${index}`), key);
       await symlink("version 0", file);
@@ -139,7 +139,7 @@ describe("a key ring", () => {
       expect(await ring.currentKeyId()).toBe(await fixedKeyRing(keys[1]!).currentKeyId());
     });
 
-    test("stays as it was while the file does not fit, or is not there, which is told once", async () => {
+    test("stays as it was while the file is invalid or missing, which is logged once", async () => {
       const [older, newer] = [aContentKey(), aContentKey()];
       await writeFile(file, older);
       const ring = await fileKeyRing(file, log);

@@ -1,4 +1,6 @@
-/** Data keys that a key management service wraps: one that speaks the protocol of AWS KMS, on loopback, with the official client. */
+/**
+ * Data keys that a key management service wraps: a local one with the protocol of AWS KMS, with the official client.
+ */
 import { createServer, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -20,11 +22,11 @@ const moto = started as Moto;
 
 describe.skipIf(missing !== undefined)("a key management service", () => {
   let client: KMSClient;
-  /** Between the adapter and the service: what it was asked for, and whether it answers. */
+  /** A proxy in front of the service: records requests, and can refuse to reply. */
   let door: Server;
   let endpoint: string;
   let isAway = false;
-  /** Moto lets disabled keys decrypt, and the service does not: the door says what the service says. */
+  /** Moto lets disabled keys decrypt, unlike the real service: the proxy replies as the service would. */
   const disabled = new Set<string>();
   const asked: { readonly operation: string; readonly body: string }[] = [];
 
@@ -77,7 +79,7 @@ describe.skipIf(missing !== undefined)("a key management service", () => {
     opened.push(backend);
     return backend;
   }
-  /** Another process of the same deployment, which has asked for no key yet. */
+  /** Another process of the same deployment, which has not requested any key yet. */
   async function another({ url, prefix }: OpenRedis, contentKms: string | undefined, contentKeys?: string) {
     const backend = await connectRedis(
       { url, prefix, contentKms, contentKmsEndpoint: endpoint, ...(contentKeys !== undefined && { contentKeys }) },
@@ -96,7 +98,7 @@ describe.skipIf(missing !== undefined)("a key management service", () => {
   };
 
   const wordFor = async ({ ids }: OpenRedis, tenant: string) => sealWordOf(await ids.taskId(tenant));
-  /** That of a later epoch. */
+  /** The word of a later epoch. */
   const anotherWord = (one: OpenRedis, known: readonly (string | undefined)[]) =>
     until(async () => {
       const word = await wordFor(one, "default");
@@ -115,7 +117,7 @@ describe.skipIf(missing !== undefined)("a key management service", () => {
     expect(await one.content.keys!.tryKeys(10)).toEqual({ open: 1, lacking: 0 });
   });
 
-  test("opens a data key for its word and its tenant alone", async () => {
+  test("opens a data key only for its word and its tenant", async () => {
     const { alias } = await aKey();
     const ring = (await ringOf({ ...DEFAULT_REDIS_SETTINGS, contentKms: alias, contentKmsEndpoint: endpoint }, silent))!;
     const dataKey = Buffer.alloc(32, 7);
@@ -128,7 +130,7 @@ describe.skipIf(missing !== undefined)("a key management service", () => {
     expect(await ring.unwrap({ ...wrapped, keyId: "k3Pq1234" }, "word tenant")).toBeUndefined();
   });
 
-  test("takes over from a ring: tasks from before are read, and after a rotation by the service alone", async () => {
+  test("replaces a ring: earlier tasks are read, and after a rotation by the service alone", async () => {
     const contentKeys = aContentKey();
     const before = await open(undefined, { contentKeys });
     const taskId = await waiting(before);
@@ -144,7 +146,7 @@ describe.skipIf(missing !== undefined)("a key management service", () => {
     expect(await after.content.keys!.wrapAnew()).toEqual({ wrapped: 0, current: 1, lacking: 0 });
   });
 
-  test("changes its key by the alias, and what the old one wrapped waits while that is disabled", async () => {
+  test("changes its key with the alias, and what the old one wrapped waits while that is disabled", async () => {
     const [old, next] = [await aKey(), await aKey()];
     const one = await open(old.alias);
     const taskId = await waiting(one);
@@ -160,7 +162,7 @@ describe.skipIf(missing !== undefined)("a key management service", () => {
     expect((await fresh.store.load(taskId))?.asks).toHaveLength(1);
   });
 
-  test("may be away: processes continue with the keys that they have, also over the end of an epoch; others are told and lose nothing", async () => {
+  test("may be unreachable: processes continue with the keys that they have, even past the end of an epoch; others get an error and lose nothing", async () => {
     const { alias } = await aKey();
     const one = await open(alias, { contentEpochMs: 1 });
     const taskId = await waiting(one);

@@ -1,4 +1,4 @@
-/** What is said to a key management service and what is made of each of its answers; kms.e2e.test.ts has a real one. */
+/** What is sent to a key management service and how each of its replies is handled; kms.e2e.test.ts uses a real one. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,7 +13,7 @@ const base64 = bytes.toString("base64");
 
 let service: Server;
 let endpoint: string;
-/** What the service answers next, the last one from then on; a text is the code of an error. */
+/** The service's next replies, the last one repeated; a string is an error code. */
 let answers: (object | string)[] = [];
 const asked: unknown[][] = [];
 const logged: unknown[][] = [];
@@ -70,7 +70,7 @@ describe("a key ring of a key management service", () => {
     ]);
   });
 
-  test("leaves to the ring before it what that has wrapped, and has nothing of it where there is none", async () => {
+  test("leaves earlier wrapped keys to the ring before it, and has none of them without one", async () => {
     const given = { keyId: "k3Pq1234", wrapped: "w" };
     const unwrap = vi.fn(async () => bytes);
     const before = { unwrap } as Partial<KeyRing> as KeyRing;
@@ -80,7 +80,7 @@ describe("a key ring of a key management service", () => {
     expect(asked).toEqual([]);
   });
 
-  test("asks whose key an alias is, and again after a minute", async () => {
+  test("resolves an alias, and again after a minute", async () => {
     const ring = aRing();
     const now = vi.spyOn(performance, "now");
     answers = [{ KeyMetadata: { KeyId: "1", Arn: ARN } }, { KeyMetadata: { KeyId: "2", Arn: `${ARN}2` } }];
@@ -96,7 +96,7 @@ describe("a key ring of a key management service", () => {
     ]);
   });
 
-  test("takes the key to be what the settings name where the service does not say", async () => {
+  test("assumes the key from the settings if the service does not name it", async () => {
     answers = [{}];
     expect(await aRing().currentKeyId()).toBe("alias/parley");
   });
@@ -121,7 +121,7 @@ describe("a key ring of a key management service", () => {
     await expect(ring.wrap(bytes, "word tenant")).rejects.toMatchObject({ code: "CONTENT_KEY_MISSING" });
   });
 
-  test("that refuses for another reason may answer later, and none of its words are told", async () => {
+  test("that refuses for another reason may reply later, and none of its text is shown", async () => {
     const ring = aRing();
     answers = ["KMSInternalException"];
     const problem = (what: string) => `the key management service cannot be asked to ${what}: KMSInternalException (PARLEY_CONTENT_KMS)`;
@@ -145,7 +145,7 @@ describe("a key ring of a key management service", () => {
     ["no key that wrapped", { CiphertextBlob: base64 }],
     ["a key that is not one of a service", { KeyId: "1", CiphertextBlob: base64 }],
     ["a key whose name would split the record", { KeyId: "arn:a b", CiphertextBlob: base64 }],
-  ])("records no data key that nobody could unwrap: %s", async (_what, answer) => {
+  ])("records no data key that could not be unwrapped: %s", async (_what, answer) => {
     answers = [answer];
     const problem = "the key management service cannot be asked to wrap a data key: its answer is not one of AWS KMS (PARLEY_CONTENT_KMS)";
     await expect(aRing().wrap(bytes, "word tenant")).rejects.toThrow(new ParleyError("UNAVAILABLE", problem));
@@ -159,7 +159,7 @@ describe("a key ring of a key management service", () => {
     }
   });
 
-  test("reads an answer of 64 KiB, and no byte more", async () => {
+  test("reads a reply of 64 KiB, and not one byte more", async () => {
     const ring = aRing();
     const wrapped = { KeyId: ARN, CiphertextBlob: base64, more: "" };
     const room = 65_536 - JSON.stringify(wrapped).length;
@@ -169,7 +169,7 @@ describe("a key ring of a key management service", () => {
     await expect(ring.wrap(bytes, "word tenant")).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  test("that is not there is tried three times, and may be there later", async () => {
+  test("that is unreachable is tried three times, and may be back later", async () => {
     const refusing = createServer().listen(0, "127.0.0.1");
     await once(refusing, "listening");
     const address = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;

@@ -1,4 +1,4 @@
-/** What becomes of waiting tasks when the keys of their tenant are erased. */
+/** What happens to waiting tasks when the keys of their tenant are erased. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { openTestRedis, type TestRedis } from "../../../test/support/redis.ts";
@@ -24,7 +24,7 @@ const open = (ring: OpenContent["ring"]) =>
     log: { debug() {}, info() {}, warn() {}, error() {} },
   });
 
-test("without a ring content is as it is, and there are no keys", () => {
+test("without a ring content is in the clear, and there are no keys", () => {
   const stored = open(undefined);
   expect(Object.keys(stored)).toEqual(["codec", "digest"]);
   expect(stored.codec).toBe(plainContent);
@@ -32,7 +32,7 @@ test("without a ring content is as it is, and there are no keys", () => {
   expect(stored.digest(digest)).toBe(digest);
 });
 
-test("an erasure waits until no process has the key, and makes the tenant's waiting tasks due, in all partitions, and nobody else's", async () => {
+test("an erasure waits until no process has the key, and makes only the tenant's waiting tasks due, in all partitions", async () => {
   const contentKey = aContentKey();
   const { keys, sealWord } = open(fixedKeyRing(contentKey));
   const [first, other] = [await sealWord!("acme"), await sealWord!("globex")];
@@ -56,7 +56,7 @@ test("an erasure waits until no process has the key, and makes the tenant's wait
   expect(waits).toEqual([11_000]);
   expect(await redis.redis.zrangebyscore(due(0), later, later)).toEqual([`0-${other}-${random}`, `0-${random}`].toSorted());
   expect(await redis.redis.zcount(due(0), NOW_MS, NOW_MS)).toBe(300);
-  // What was due before stays so.
+  // What was already due stays due.
   expect(await redis.redis.zscore(due(0), `0-${last}-${random}`)).toBe(String(NOW_MS - 7));
   expect(await redis.redis.zscore(due(12), `12-${last}-${random}`)).toBe(String(NOW_MS));
   expect(await keys!.erase("acme", () => Promise.reject(new Error("nothing to wait for")))).toStrictEqual({ keys: 0, waiting: 0 });

@@ -17,11 +17,11 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe("the key ring that settings name", () => {
-  test("is none where they name none", async () => {
+  test("is absent if they name none", async () => {
     expect(await ringOf(KMS, silent)).toBeUndefined();
   });
 
-  test("is that of the environment, or of a file", async () => {
+  test("comes from the environment, or from a file", async () => {
     const { keyId } = await fixedKeyRing(contentKeys).wrap(Buffer.alloc(32), "");
     const contentRing = join(folder, "ring");
     await writeFile(contentRing, contentKeys);
@@ -29,20 +29,20 @@ describe("the key ring that settings name", () => {
     expect(await (await ringOf({ ...KMS, contentRing }, silent))?.currentKeyId()).toBe(keyId);
   });
 
-  test("is a key management service's, which opens what the ring before it has wrapped", async () => {
+  test("can be a key management service, which opens what the earlier ring has wrapped", async () => {
     const wrapped = await fixedKeyRing(contentKeys).wrap(Buffer.alloc(32, 9), "bound");
     const ring = await ringOf({ ...KMS, contentKeys, contentKms: "alias/parley", contentKmsEndpoint: "http://127.0.0.1:1" }, silent);
     expect(await ring?.unwrap(wrapped, "bound")).toEqual(Buffer.alloc(32, 9));
     await expect(ring?.currentKeyId()).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  test("is one of the two", async () => {
+  test("may come from only one of the two", async () => {
     await expect(ringOf({ ...KMS, contentKeys, contentRing: "/ring" }, silent)).rejects.toThrow(
       new TypeError("PARLEY_CONTENT_KEYS and PARLEY_CONTENT_RING are both set: remove one of them"),
     );
   });
 
-  test("has keys that fit, in a file that can be read", async () => {
+  test("must have valid keys, in a readable file", async () => {
     const unfit = join(folder, "unfit");
     await writeFile(unfit, "");
     for (const [contentRing, problem] of [

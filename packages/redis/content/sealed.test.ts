@@ -13,8 +13,8 @@ function sealedContent() {
   return createSealedContent({ find: () => "open", key: () => key });
 }
 
-describe("the codec that encrypts", () => {
-  test("gives another text each time, 28 bytes longer, and opens each", () => {
+describe("the encrypting codec", () => {
+  test("returns a different text each time, 28 bytes longer, and opens each", () => {
     const content = sealedContent().of(TASK);
     for (const text of ["", "a", "\ufeff☃ a\nb\u0000", "x".repeat(10_000)]) {
       const sealed = [content.seal("message", text), content.seal("message", text)];
@@ -42,7 +42,7 @@ describe("the codec that encrypts", () => {
     expect(() => codec.of(taskId).open(part, sealed)).toThrow(/does not open/);
   });
 
-  test("opens nothing that was sealed with another key, that is cut, or that is no ciphertext, and its error repeats none of it", () => {
+  test("opens nothing that was sealed with another key, truncated, or not ciphertext, and its error repeats none of it", () => {
     const content = sealedContent().of(TASK);
     const sealed = content.seal("message", "a secret");
     for (const wrong of [sealedContent().of(TASK).seal("message", "a secret"), sealed.slice(0, -1), sealed.slice(0, 27), "", "a secret"]) {
@@ -50,7 +50,7 @@ describe("the codec that encrypts", () => {
     }
   });
 
-  test("opens what any earlier process has sealed, and makes the fingerprints and digests that it made", () => {
+  test("opens what earlier versions have sealed, and computes the same fingerprints and digests", () => {
     const key = createSecretKey(Buffer.alloc(32, 7));
     const codec = createSealedContent({ find: () => "open", key: () => key });
     const content = codec.of(TASK);
@@ -61,7 +61,7 @@ describe("the codec that encrypts", () => {
     expect(codec.digest((text) => text)("Really?", TASK)).toBe("pD0N4uMGbWchIgzPMQZOq0");
   });
 
-  test("asks for the key of the task's word, and reads without it what is legible", () => {
+  test("asks for the key of the task's word, and reads text in the clear without it", () => {
     const found: string[] = [];
     const codec = createSealedContent({
       find: (word) => {
@@ -95,7 +95,7 @@ describe("the codec that encrypts", () => {
     expect(after[0]).not.toBe(before[0]);
   });
 
-  test("makes the keys of a task once", () => {
+  test("derives the keys of a task once", () => {
     const key = createSecretKey(Buffer.alloc(32, 1));
     let asked = 0;
     const codec = createSealedContent({
@@ -110,7 +110,7 @@ describe("the codec that encrypts", () => {
     expect(asked).toBe(1);
   });
 
-  test("leaves a task plain that was created before anything was sealed", () => {
+  test("leaves a task plain that was created before sealing was on", () => {
     const codec = sealedContent();
     expect(codec.access(PLAIN)).toBe("open");
     const content = codec.of(PLAIN);
@@ -136,13 +136,13 @@ describe("a fingerprint", () => {
     },
   );
 
-  test("cannot be made without the key", () => {
+  test("cannot be computed without the key", () => {
     const prints = [sealedContent(), sealedContent(), plainContent].map((codec) => codec.of(TASK).fingerprint("entry ask:size", "yes"));
     expect(new Set(prints).size).toBe(3);
   });
 });
 
-test("the digest of a question is keyed where its task is sealed, one for each task, and the plain one elsewhere", () => {
+test("the digest of a question is keyed if its task is sealed, differently for each task, and plain otherwise", () => {
   const digest = sealedContent().digest((text) => `plain ${text}`);
   expect(digest("Really?", TASK)).toBe(digest("Really?", TASK));
   expect(digest("Really?", TASK)).toMatch(/^[\w-]{22}$/);

@@ -1,4 +1,7 @@
-/** Fields, as properties of a form and as judges of what a form cannot say. What comes of an ask with one: shorthands.test.ts. */
+/**
+ * Fields as properties of a form, and as checks of what a form cannot express. For asks with a field see
+ * shorthands.test.ts.
+ */
 import { describe, expect, test } from "vitest";
 import { confirmField, dateField, type Field, numberField, textField, WrongOption } from "./field.ts";
 
@@ -14,7 +17,7 @@ function wrongOption(work: () => unknown): unknown {
   throw new Error("no option was wrong");
 }
 
-/** What each value is judged to be. */
+/** The verdict on each value. */
 function verdicts({ judge }: Field, values: readonly unknown[]): unknown {
   return values.map((value) => judge(value));
 }
@@ -96,7 +99,7 @@ describe("a number", () => {
     });
   });
 
-  test("is judged by its steps, from its least", () => {
+  test("is checked for its steps, starting at its minimum", () => {
     const tens = "must be in steps of 10 from 5";
     expect(verdicts(numberField("q", { message, step: 10, min: 5 }), [5, 15, 10, 6, -5])).toStrictEqual([
       undefined,
@@ -118,13 +121,13 @@ describe("a number", () => {
     ]);
   });
 
-  test("without steps, and what is no number, is left to the form", () => {
+  test("without steps, and values that are not numbers, are left to the form", () => {
     expect(verdicts(numberField("q", { message }), [0.1234])).toStrictEqual([undefined]);
     expect(verdicts(numberField("q", { message, step: 2 }), ["1"])).toStrictEqual([undefined]);
   });
 });
 
-test("a yes or no is judged by the form alone", () => {
+test("a boolean is checked by the form alone", () => {
   const field = confirmField("are-you-sure", { message, hint: "Think" });
   expect(field.property).toStrictEqual({ type: "boolean", title: "Are you sure", description: "Think." });
   expect(verdicts(field, [true, false])).toStrictEqual([undefined, undefined]);
@@ -173,7 +176,7 @@ describe("a date", () => {
     });
   });
 
-  test("is judged by its bounds, which are within", () => {
+  test("is checked for its bounds, which are inclusive", () => {
     const range = "must be from 2026-12-01 to 2026-12-24";
     expect(verdicts(dateField("q", { message, min: least, max: most }), ["2026-11-30", least, most, "2026-12-25", "no day"])).toStrictEqual(
       [range, undefined, undefined, range, range],

@@ -1,4 +1,4 @@
-/** A choice as a property of a form. What comes of an ask with one: shorthands.test.ts. */
+/** A choice as a property of a form. For asks with one see shorthands.test.ts. */
 import { describe, expect, test } from "vitest";
 import { WrongOption } from "./field.ts";
 import type { SelectOption, SelectOptions } from "./options.ts";
@@ -120,11 +120,11 @@ describe("a choice", () => {
     expect((thrown as WrongOption).violation).toStrictEqual({ path: `/${option}`, message });
   });
 
-  test("may have as many as it may", () => {
+  test("may have a maximum number of options", () => {
     expect(choose(many(OPTIONS_MAX)).property["enum"]).toHaveLength(OPTIONS_MAX);
   });
 
-  test("is judged by whether an option was chosen twice", () => {
+  test("is checked for duplicates", () => {
     const { judge } = choose(["a", "b"], { multi: true });
     expect([["a", "b"], [], ["a", "a"], "a"].map(judge)).toStrictEqual([
       undefined,

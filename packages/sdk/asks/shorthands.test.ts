@@ -6,7 +6,7 @@ import { createEvent } from "../event.ts";
 import { createShorthands, type Put, type Shorthands } from "./shorthands.ts";
 import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing.ts";
 
-/** What the tool got, as JSON; the error's name and code where it threw. */
+/** What the tool received, as JSON; the error's name and code if it threw. */
 function asking(ask: (ctx: Context) => Promise<unknown>) {
   return defineTool({
     name: "tool",
@@ -43,7 +43,7 @@ async function putBy(ask: (ctx: Context) => Promise<unknown>) {
 }
 
 describe("a text", () => {
-  test("says all that a form can say, and the rest in its description", async () => {
+  test("has everything that a form can express, and the rest in its description", async () => {
     const put = await putBy((ctx) =>
       ctx.text("nick-name", {
         message: "Who are you?",
@@ -71,7 +71,7 @@ describe("a text", () => {
     expect(await putBy((ctx) => ctx.text("mail", { message: "?", format: "email" }))).toMatchObject({ value: { format: "email" } });
   });
 
-  test("that is left empty is its default, or nothing where it need not be filled in", async () => {
+  test("that is left empty is its default, or undefined if it is optional", async () => {
     const preset = (ctx: Context) => ctx.text("q", { message: "?", default: "Guest" });
     expect(await putBy(preset)).toMatchObject({ value: { default: "Guest" }, isRequired: false });
     expect(await got(preset, {})).toBe("Guest");
@@ -84,7 +84,7 @@ describe("a text", () => {
     expect(await got((ctx) => ctx.text("q", { message: "?" }), { value: "" })).toBe("");
   });
 
-  test("of an answer that breaks its limits is refused, and stays open", async () => {
+  test("that exceeds its limits is refused, and stays open", async () => {
     const running = await startTool(asking((ctx) => ctx.text("q", { message: "?", minLength: 2, pattern: "^[A-Z]+$" })));
     await expect(running.answer({ q: "a" })).rejects.toThrow(/value must NOT have fewer than 2 characters/);
     await expect(running.answer({ q: "ab" })).rejects.toThrow(/must match pattern/);
@@ -94,7 +94,7 @@ describe("a text", () => {
 });
 
 describe("a number", () => {
-  test("has its bounds, and its steps are judged on the server", async () => {
+  test("has its bounds, and its steps are checked on the server", async () => {
     const ask = (ctx: Context) => ctx.number("q", { message: "How much?", min: 1, max: 10, step: 0.1 });
     expect((await putBy(ask)).value).toEqual({
       type: "number",
@@ -114,7 +114,7 @@ describe("a number", () => {
     expect(running.text).toBe('{"got":10}');
   });
 
-  test("of whole steps is an integer", async () => {
+  test("with integer steps is an integer", async () => {
     expect((await putBy((ctx) => ctx.number("q", { message: "?", step: 1 }))).value).toEqual({ type: "integer", title: "Q" });
     const tens = await putBy((ctx) => ctx.number("q", { message: "?", step: 10, min: 5 }));
     expect(tens.value).toEqual({ type: "integer", title: "Q", description: "In steps of 10 from 5.", minimum: 5 });
@@ -127,7 +127,7 @@ describe("a number", () => {
   });
 });
 
-describe("a yes or no", () => {
+describe("a confirmation", () => {
   test("is false for no, and an error when the question is refused", async () => {
     const ask = (ctx: Context) => ctx.confirm("q", { message: "Delete?", dangerous: true, submitLabel: "Delete", cancelLabel: "Keep" });
     expect(await putBy(ask)).toEqual({
@@ -142,10 +142,10 @@ describe("a yes or no", () => {
     expect(await got((ctx) => ctx.confirm("q", { message: "?", default: false }), {})).toBe(false);
   });
 
-  test("shows its icon, and what it is about", async () => {
+  test("shows its icon and its warning", async () => {
     const put = await putBy((ctx) => ctx.confirm("q", { message: "Send?", icon: "📨", destructive: true, preview: "Dear Ada" }));
     expect(put.message).toBe("⚠️ 📨 Send?\n\nDear Ada");
-    // A name of a picture is for pages.
+    // The name of a picture is a hint for pages.
     expect(await putBy((ctx) => ctx.confirm("q", { message: "Send?", icon: "mail.png" }))).toMatchObject({
       message: "Send?",
       hints: { icon: "mail.png" },
@@ -161,7 +161,7 @@ describe("a choice", () => {
     "none",
   ] as const;
 
-  test("among texts is an enum", async () => {
+  test("among strings is an enum", async () => {
     const ask = (ctx: Context) => ctx.select("q", { message: "Which?", options: ["a", "b"], default: "b" });
     expect(await putBy(ask)).toEqual({
       message: "Which?",
@@ -173,7 +173,7 @@ describe("a choice", () => {
     expect(await got(ask, {})).toBe("b");
   });
 
-  test("with titles shows those, with all that is said of an option, and leaves disabled ones out", async () => {
+  test("with titles shows those, with all details of an option, and omits disabled ones", async () => {
     const put = await putBy((ctx) => ctx.select("q", { message: "Which?", options: plans, searchable: true }));
     expect(put.value).toEqual({
       type: "string",
@@ -185,7 +185,7 @@ describe("a choice", () => {
         { const: "none", title: "none" },
       ],
     });
-    // What a form has no words for is there for pages.
+    // What forms cannot express is a hint for pages.
     expect(put.hints).toEqual({ options: plans, searchable: true });
   });
 
@@ -207,7 +207,7 @@ describe("a choice", () => {
 });
 
 describe("a date", () => {
-  test("has its format, and its bounds are judged on the server", async () => {
+  test("has its format, and its bounds are checked on the server", async () => {
     const ask = (ctx: Context) => ctx.date("q", { message: "When?", min: "2026-12-01", max: "2026-12-24" });
     expect((await putBy(ask)).value).toEqual({ type: "string", format: "date", title: "Q", description: "From 2026-12-01 to 2026-12-24." });
     expect(await got(ask, "2026-12-24")).toBe("2026-12-24");
@@ -216,16 +216,16 @@ describe("a date", () => {
     await expect(running.answer({ q: "2026-02-31" })).rejects.toThrow(/must match format "date"/);
   });
 
-  test("with its time is a moment", async () => {
+  test("with a time is a moment", async () => {
     const ask = (ctx: Context) => ctx.date("q", { message: "When?", includeTime: true, min: "2026-12-24T18:00:00Z" });
     expect((await putBy(ask)).value).toMatchObject({ format: "date-time", description: "2026-12-24T18:00:00Z or later." });
-    // As early, elsewhere.
+    // The same moment in another time zone.
     expect(await got(ask, "2026-12-24T18:59:59+01:00", "2026-12-24T19:00:00+01:00")).toBe("2026-12-24T19:00:00+01:00");
   });
 });
 
 describe("a form and a page", () => {
-  test("are put as they are", async () => {
+  test("are asked as they are", async () => {
     const schema = z.object({ name: z.string(), age: z.int() });
     expect(await got((ctx) => ctx.form("q", { message: "Who?", schema }), { name: "Ada", age: 36 })).toEqual({ name: "Ada", age: 36 });
     const visit = await runTool(
@@ -240,7 +240,7 @@ describe("a form and a page", () => {
   });
 });
 
-describe("a question that is not answered", () => {
+describe("an unanswered question", () => {
   const text = (options: object) => (ctx: Context) => ctx.text("q", { message: "?", ...options });
 
   test.each([
@@ -256,7 +256,7 @@ describe("a question that is not answered", () => {
     expect(await refused(text({ default: "x", [option]: "throw" }), reply)).toMatchObject({ name });
   });
 
-  test("nor fits ten times, throws INVALID_ANSWER, or takes the default", async () => {
+  test("with ten invalid answers throws INVALID_ANSWER, or takes the default", async () => {
     const odd = Array.from({ length: 10 }, () => 3);
     const even = (options: object) => (ctx: Context) => ctx.number("q", { message: "?", step: 2, ...options });
     expect(await refused(even({}), ...odd)).toMatchObject({ code: "INVALID_ANSWER" });
@@ -264,20 +264,20 @@ describe("a question that is not answered", () => {
     expect(await got(even({}), ...odd.slice(1), 2)).toBe(2);
   });
 
-  test("cannot be put to the client: the tool is told, and takes no default unless the deployment says so", async () => {
+  test("that the client cannot be asked: the tool gets an error, and no default unless the deployment says so", async () => {
     const tool = asking(text({ default: "x", onTimeout: "default" }));
     const run = await runTool(tool, {}, { answers: { q: unavailable } });
     expect(run.text).toContain('"CAPABILITY_REQUIRED"');
     expect((await runTool(tool, {}, { answers: { q: unavailable }, withoutCapability: "default" })).text).toBe('{"got":"x"}');
   });
 
-  test("waits as long as it says, also by the other word", async () => {
+  test("waits as long as it says, also with the alias", async () => {
     const { asks } = await startTool(asking(text({ expires: "2 hours" })));
     expect((asks[0]?.deadlineMs ?? 0) - (asks[0]?.askedAtMs ?? 0)).toBe(2 * 3_600_000);
   });
 });
 
-describe("what ctx.ask is given, and gives", () => {
+describe("ctx.ask", () => {
   const message = "?";
   const url = "https://pay.example/1";
 
@@ -292,7 +292,7 @@ describe("what ctx.ask is given, and gives", () => {
     return { asked, ask: createShorthands(put) };
   }
 
-  test("is the question with its hints, its people and its time", async () => {
+  test("receives the question with its hints, its audience and its timeout", async () => {
     const { asked, ask } = over({ action: "accept", content: { value: "x" } });
     const { signal } = new AbortController();
     const people = { to: "tenant", not: "caller", signal } as const;
@@ -338,7 +338,7 @@ describe("what ctx.ask is given, and gives", () => {
     [{ action: "cancel" }, { onDecline: "default" }, "Cancelled"],
     [{ action: "timeout" }, { onDecline: "default", onCancel: "default" }, "TimedOut"],
     [{ action: "withdrawn" }, { onDecline: "default", onCancel: "default" }, "Withdrawn"],
-  ])("for %j with %j is the default, or an error: %s", async (settled, options, outcome) => {
+  ])("for %j with %j returns the default, or an error: %s", async (settled, options, outcome) => {
     const { ask } = over(settled);
     const of = (asking: Promise<unknown>) => asking.catch((error: Error) => error.name);
     expect(await of(ask.text("q", { message, default: "x", ...options }))).toBe(outcome);
@@ -346,7 +346,7 @@ describe("what ctx.ask is given, and gives", () => {
     expect(form).toStrictEqual(outcome === "x" ? { a: 1 } : outcome);
   });
 
-  test("is the default for answers that never fit, and for no other error", async () => {
+  test("returns the default for answers that are never valid, and for no other error", async () => {
     const options = { message, default: "x", onInvalid: "default" } as const;
     const unfit = over(new ParleyError("INVALID_ANSWER", "never"));
     expect(await unfit.ask.text("q", options)).toBe("x");
@@ -386,7 +386,7 @@ describe("what ctx.ask is given, and gives", () => {
     ],
     ["a default between the steps", (ask) => ask.number("q", { message, step: 2, default: 3 }), "/default", "must be in steps of 2"],
     ["a wrong option", (ask) => ask.number("q", { message, step: 0 }), "/step", "must be more than 0"],
-  ])("is nothing with %s", async (_what, asking, path, problem) => {
+  ])("returns undefined with %s", async (_what, asking, path, problem) => {
     const { asked, ask } = over({ action: "cancel" });
     const error = (await asking(ask).catch((thrown: unknown) => thrown)) as ParleyError;
     expect([error.code, error.message, error.violations, asked]).toStrictEqual([
@@ -397,7 +397,7 @@ describe("what ctx.ask is given, and gives", () => {
     ]);
   });
 
-  test("is nothing where an option throws, which is no wrong option", async () => {
+  test("is not called if an option throws, which does not count as an invalid option", async () => {
     const broken = {
       value: "a",
       get title(): string {
@@ -407,7 +407,7 @@ describe("what ctx.ask is given, and gives", () => {
     await expect(over({ action: "cancel" }).ask.select("q", { message, options: [broken] })).rejects.toThrow(new RangeError("no title"));
   });
 
-  test("of a visit that an event completes is no client's word", async () => {
+  test("of a visit that an event completes does not settle by the client's reply", async () => {
     const { asked, ask } = over({ action: "accept", content: undefined });
     const event = createEvent({ event: () => ({ token: "t", url: "https://parley.test", answer: new Promise(() => undefined) }) });
     await expect(ask.url("pay", { message, url, completedBy: event("paid") })).rejects.toThrow(
@@ -434,7 +434,7 @@ describe("what ctx.ask is given, and gives", () => {
   });
 });
 
-describe("what cannot be asked is refused with the path of the option", () => {
+describe("an invalid question is refused with the path of the option", () => {
   const options = { message: "?" };
   const many = (count: number) => Array.from({ length: count }, (_, index) => String(index));
   test.each<[string, string, (ctx: Context) => Promise<unknown>]>([
@@ -450,7 +450,7 @@ describe("what cannot be asked is refused with the path of the option", () => {
     expect(await refused(ask)).toMatchObject({ name: "ParleyError", code: "INVALID_ASK", path });
   });
 
-  test("a thousand options are put", async () => {
+  test("a thousand options are asked", async () => {
     expect(await got((ctx) => ctx.select("q", { ...options, options: many(1_000) }), "999")).toBe("999");
   });
 });

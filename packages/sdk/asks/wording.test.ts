@@ -58,7 +58,7 @@ test.each<[string, object, string]>([
 });
 
 describe("hints", () => {
-  test("are what the form does not say already", () => {
+  test("are what the form does not express already", () => {
     const said = {
       ask: "text",
       id: "q",
@@ -96,7 +96,7 @@ describe("hints", () => {
     expect(hintsOf({ ...said, icon: "📨", hint: undefined, step: 0 })).toStrictEqual({ icon: "📨", step: 0 });
   });
 
-  test("have options where these say more than texts do", () => {
+  test("include options if these have more than strings", () => {
     expect(hintsOf({ options: ["a", "b"] })).toBeUndefined();
     expect(hintsOf({ options: ["a", { value: "b" }] })).toStrictEqual({ options: ["a", { value: "b" }] });
     expect(hintsOf({ options: "a" })).toStrictEqual({ options: "a" });

@@ -65,7 +65,7 @@ describe("an artifact", () => {
     expect(block(artifact)).toStrictEqual(made);
   });
 
-  test("without an address is told apart by its place", () => {
+  test("without a URL is identified by its position", () => {
     expect(block({ type: "document", content: "" }, 4)).toStrictEqual(resource("artifact://5/document", "text/plain", ""));
   });
 });

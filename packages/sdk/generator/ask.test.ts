@@ -27,7 +27,7 @@ describe("yield*", () => {
     [sleep("nap", "1 hour"), { sleep: "nap", for: "1 hour" }],
     [sleep("nap", "1 hour", { signal }), { sleep: "nap", for: "1 hour", signal }],
     [patched("fraud-check"), { patched: "fraud-check" }],
-  ])("yields once what yield takes, and returns what it gets: %#", (one: Generator<unknown, unknown, unknown>, yielded) => {
+  ])("yields once what yield takes, and returns what it receives: %#", (one: Generator<unknown, unknown, unknown>, yielded) => {
     expect(one.next()).toStrictEqual({ done: false, value: yielded });
     expect(one.next("what it gets")).toStrictEqual({ done: true, value: "what it gets" });
   });

@@ -24,7 +24,7 @@ function run(handler: Run, answers: Record<string, Reply> = {}, options: TestOpt
   return runTool(tool(handler), {}, { answers, ...options });
 }
 
-/** What the generator was thrown at its first yield. */
+/** What was thrown into the generator at its first yield. */
 async function thrownAt(yielded: unknown, ...replies: readonly Reply[]) {
   const answers = Object.fromEntries<Reply>(replies.map((reply, index) => [index === 0 ? "q" : `q#${index + 1}`, reply]));
   const { text } = await run(function* () {
@@ -40,7 +40,7 @@ async function thrownAt(yielded: unknown, ...replies: readonly Reply[]) {
 }
 
 describe("a generator tool", () => {
-  test("asks, does and tells in its order, each effect once, however often its worker dies", async () => {
+  test("asks, works and emits in order, each effect once, however often its worker dies", async () => {
     const done: string[] = [];
     async function* handler(): AsyncToolGenerator {
       yield { emit: "status", message: "Holding a table" };
@@ -60,7 +60,7 @@ describe("a generator tool", () => {
     }
   });
 
-  test("asks by yield which way of a change its task takes", async () => {
+  test("yields a patch to learn which path of a change its task takes", async () => {
     const changed = (isNew: boolean): Run =>
       function* () {
         const both: boolean[] = [];
@@ -82,7 +82,7 @@ describe("a generator tool", () => {
     });
   });
 
-  test("may be a plain or an async one, delegate, and use ctx beside its yields", async () => {
+  test("may be plain or async, delegate, and use ctx between its yields", async () => {
     function* person(role: string): ToolGenerator<string> {
       const name: string = yield { ask: "text", id: role, message: `Who is the ${role}?` };
       return name;
@@ -107,7 +107,7 @@ describe("a generator tool", () => {
     expect(both.text).toBe("abcd");
   });
 
-  test("asks by every kind, and gets the value", async () => {
+  test("asks with every kind, and receives the value", async () => {
     const ended = await run(
       function* () {
         return [
@@ -126,7 +126,7 @@ describe("a generator tool", () => {
     expect(JSON.parse(ended.text)).toEqual(["x", 1.5, false, ["b"], "2026-12-24", { n: 1 }, { action: "accept" }]);
   });
 
-  test("gets what must not pass through the client by a page, as something that only steps read", async () => {
+  test("receives what must not pass through the client as something that only steps read", async () => {
     for (const kind of ["secret", "password"] as const) {
       const ended = await run(
         function* () {
@@ -145,7 +145,7 @@ describe("a generator tool", () => {
     }
   });
 
-  test("gets what a person comes back with from a page of others", async () => {
+  test("receives the parameters with which a person returns from a page", async () => {
     const ended = await run(
       function* () {
         const back: object = yield {
@@ -163,7 +163,7 @@ describe("a generator tool", () => {
     expect(ended.text).toBe('{"action":"accept","query":{"status":"paid"}}');
   });
 
-  test("gets access that a person grants at a provider, as something that only steps read", async () => {
+  test("receives a grant at a provider as something that only steps read", async () => {
     const ended = await run(
       function* () {
         const calendar: Grant = yield {
@@ -187,7 +187,7 @@ describe("a generator tool", () => {
     expect(JSON.stringify([ended.task, ended.feed, ended.journal])).not.toContain("hunter2");
   });
 
-  test("gets a file that was uploaded on a page, and several where it asks for several", async () => {
+  test("receives an uploaded file, or several", async () => {
     for (const { more, replies, page } of [
       { more: {}, replies: { file: { name: "a.txt", text: "one" } }, page: { accept: [], countMax: 1 } },
       {
@@ -231,7 +231,7 @@ describe("a generator tool", () => {
     expect(chosen.text).toBe("7");
   });
 
-  test("ends like every tool with an error that it does not catch, and its finally runs", async () => {
+  test("ends like every tool with an uncaught error, and its finally runs", async () => {
     const done: string[] = [];
     const ended = await run(
       function* () {
@@ -249,7 +249,7 @@ describe("a generator tool", () => {
     expect(done).toEqual(["release"]);
   });
 
-  test("runs no finally when it only waits, nor when it is cancelled, as other tools do not", async () => {
+  test("runs no finally when it only waits or is cancelled, like other tools", async () => {
     const done: string[] = [];
     const running = await startTool(
       tool(function* () {
@@ -267,7 +267,7 @@ describe("a generator tool", () => {
     expect(done).toEqual([]);
   });
 
-  test("numbers asks of one id, as ctx does", async () => {
+  test("numbers asks with the same id, as ctx does", async () => {
     const ended = await run(
       function* () {
         const a: string = yield { ask: "text", id: "same", message: "1?" };
@@ -280,7 +280,7 @@ describe("a generator tool", () => {
     expect(ended.text).toBe("ab");
   });
 
-  test("takes answers that came with the call where it says so, and asks only the rest", async () => {
+  test("takes early replies if it declares them, and asks only the rest", async () => {
     const early = (earlyReplies: boolean) =>
       defineTool({
         name: "early",
@@ -302,7 +302,7 @@ describe("a generator tool", () => {
 });
 
 describe("several yields at once", () => {
-  test("are asked at once, and give their values in their order", async () => {
+  test("are asked at once, and return their values in order", async () => {
     const running = await startTool(
       tool(function* () {
         const [a, b, c] = (yield [
@@ -321,7 +321,7 @@ describe("several yields at once", () => {
     expect(running.text).toBe("abc");
   });
 
-  test("are generators beside each other, each with names of its own", async () => {
+  test("can be generators, each with names of its own", async () => {
     function* approval(who: string): ToolGenerator<string> {
       const isIt: boolean = yield { ask: "confirm", message: `${who}?` };
       const why: string = isIt ? "" : yield { ask: "text", message: `Why not, ${who}?` };
@@ -358,7 +358,7 @@ describe("several yields at once", () => {
     expect(runs).toBeGreaterThan(1);
   });
 
-  test("of which one fails withdraw the others' questions before it is thrown", async () => {
+  test("of which one fails withdraw the others' questions before it throws", async () => {
     const done: string[] = [];
     function* patient(): ToolGenerator<void> {
       try {
@@ -383,11 +383,11 @@ describe("several yields at once", () => {
     expect(running.task.asks.map(({ key }) => key)).toEqual(["c"]);
     await running.answer({ c: "fine" });
     expect(running.text).toBe("a said no, fine");
-    // In the run that went behind it, and in its replay.
+    // In the run that continued after it, and in its replay.
     expect(done).toEqual(["Withdrawn", "Withdrawn"]);
   });
 
-  test("of nothing is nothing, and a list of data is a chunk", async () => {
+  test("of an empty list do nothing, and a list of data is a chunk", async () => {
     const ended = await run(function* () {
       const none: unknown = yield { all: [] };
       yield [1, 2];
@@ -402,8 +402,8 @@ describe("several yields at once", () => {
   });
 });
 
-describe("what is told", () => {
-  test("becomes status, progress, logs and what pages show", async () => {
+describe("an emit", () => {
+  test("becomes status, progress, logs or an item for pages", async () => {
     const ended = await run(function* () {
       yield { emit: "status", message: "Saved", type: "success" };
       yield { emit: "thinking", active: true };
@@ -435,7 +435,7 @@ describe("what is told", () => {
     ]);
   });
 
-  test("of thinking gives way to what was said before", async () => {
+  test("of thinking is replaced by the previous status afterwards", async () => {
     const running = await startTool(
       tool(function* () {
         yield { emit: "status", message: "Reading" };
@@ -455,7 +455,7 @@ describe("what is told", () => {
     expect(silent.task.message).toBe("Working …");
   });
 
-  test("once is not told again by a replay", async () => {
+  test("is not repeated by a replay", async () => {
     const ended = await run(
       function* () {
         yield "a";
@@ -471,7 +471,7 @@ describe("what is told", () => {
 });
 
 describe("the result", () => {
-  test("of a tool that returns nothing is what it streamed: texts as they are, other data on lines of its own", async () => {
+  test("of a tool that returns nothing is what it streamed: strings as they are, other data on lines of its own", async () => {
     const ended = await run(function* () {
       yield "Hello, ";
       yield { emit: "stream", data: "world" };
@@ -500,7 +500,7 @@ describe("the result", () => {
     expect((await run(function* () {})).result).toEqual({ content: [] });
   });
 
-  test("of a tool that returns something is that: text, content, a result or data", async () => {
+  test("of a tool that returns something is that: a string, content, a result or data", async () => {
     const returning = async (value: unknown) =>
       (
         await run(function* () {
@@ -520,7 +520,7 @@ describe("the result", () => {
     expect(await returning({ content: "mine" })).toMatchObject({ structuredContent: { content: "mine" } });
   });
 
-  test("of a tool with an output schema is judged by it", async () => {
+  test("of a tool with an output schema is checked by it", async () => {
     const counting = (n: unknown) =>
       defineTool({
         name: "count",
@@ -534,7 +534,7 @@ describe("the result", () => {
     expect((await runTool(counting("1"))).error?.message).toContain("output schema refuses");
   });
 
-  test("has artifacts as content behind it", async () => {
+  test("has artifacts after its content", async () => {
     const ended = await run(function* () {
       yield { emit: "artifact", type: "image", content: "AA==", mimeType: "image/gif" };
       yield { emit: "artifact", type: "image", url: "data:image/png;base64,AAAA" };
@@ -561,7 +561,7 @@ describe("the result", () => {
   });
 });
 
-describe("what is yielded wrongly is thrown at the yield", () => {
+describe("an invalid yield throws at the yield", () => {
   const none = "is none of text, number, confirm, select, date, form, url, secret, password, oauth, file";
   const listed = "all or race with something that is no ask, step, emit or generator";
   const untold = "with neither a list nor an object of asks, steps and generators";
@@ -617,7 +617,7 @@ describe("what is yielded wrongly is thrown at the yield", () => {
     expect(await thrownAt(yielded)).toStrictEqual({ name: "ParleyError", code: "INVALID_ASK", message });
   });
 
-  test("an ask of no kind, with the option that is wrong", async () => {
+  test("an ask of an unknown kind, with the invalid option", async () => {
     let thrown: unknown;
     await run(function* () {
       try {
@@ -667,7 +667,7 @@ describe("what is yielded wrongly is thrown at the yield", () => {
     expect(await thrownAt(yielded)).toStrictEqual({ name: "ParleyError", code: "NOT_SERIALIZABLE", message });
   });
 
-  test("an ask of a wrong name, and a step whose work asks", async () => {
+  test("an ask with an invalid name, and a step whose work asks", async () => {
     expect(await thrownAt({ ask: "text", id: "a b", message: "?" })).toMatchObject({ code: "INVALID_NAME" });
     expect(await thrownAt({ step: "x", *run() {} })).toStrictEqual({
       name: "StepFailed",
@@ -676,7 +676,7 @@ describe("what is yielded wrongly is thrown at the yield", () => {
   });
 });
 
-describe("an ask on a page takes all that pages take", () => {
+describe("an ask on a page takes all options of pages", () => {
   test.each([
     ["secret", {}],
     ["password", {}],
@@ -709,7 +709,7 @@ describe("an ask on a page takes all that pages take", () => {
     expect((await asking({ signal: AbortSignal.abort() })).text).toMatch(/^Withdrawn/);
   });
 
-  test("a file of types in a list, and as many as it says", async () => {
+  test("a file with types as a list, and a number of files", async () => {
     const running = await startTool(
       tool(function* () {
         yield { ask: "file", id: "q", message: "?", accept: [".pdf", "image/*"], multiple: true, count: 3 };
@@ -719,8 +719,8 @@ describe("an ask on a page takes all that pages take", () => {
   });
 });
 
-describe("a generator that does not end, or too much", () => {
-  test("is ended after twenty thousand yields, even if it catches everything", async () => {
+describe("a generator that yields too much or never ends", () => {
+  test("ends after twenty thousand yields, even if it catches everything", async () => {
     let yields = 0;
     const upTo = (most: number): Run =>
       function* () {
@@ -744,7 +744,7 @@ describe("a generator that does not end, or too much", () => {
     expect(yields).toBe(20_001);
   });
 
-  test("tells ten thousand things, of which the feed keeps the newest thousand and the result all", async () => {
+  test("may emit ten thousand items, of which the feed keeps the newest thousand and the result all", async () => {
     const ended = await run(function* () {
       for (let n = 0; n < 10_000; n += 1) yield `${n}\n`;
     });
@@ -753,7 +753,7 @@ describe("a generator that does not end, or too much", () => {
     expect(ended.text.split("\n")).toHaveLength(10_001);
   });
 
-  test("streams a megabyte at once: the feed holds a piece of it, and the result says that it is too much", async () => {
+  test("may stream a megabyte at once: the feed holds a part of it, and the result reports that it is too large", async () => {
     const ended = await run(function* () {
       yield "x".repeat(1_000_000);
     });
@@ -766,7 +766,7 @@ describe("a generator that does not end, or too much", () => {
     expect(summed.text).toBe("a summary");
   });
 
-  test("gathers four megabytes for its result, and one character more is too large even to gather", async () => {
+  test("collects four megabytes for its result, and one character more is too large even to collect", async () => {
     const streaming = (chars: number) =>
       run(function* () {
         yield "x".repeat(chars);

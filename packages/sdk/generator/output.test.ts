@@ -17,7 +17,7 @@ function tooMuch(how: string) {
   return { code: "TOO_LARGE", message };
 }
 
-describe("what was streamed", () => {
+describe("streamed content", () => {
   test.each<[string, unknown[], string]>([
     ["texts as they are", ["a", "b\n", "c"], "ab\nc"],
     ["data on lines of its own, behind a text", ["a", 1, { b: 2 }], 'a\n1\n{"b":2}\n'],
@@ -29,11 +29,11 @@ describe("what was streamed", () => {
     expect(output.streamed()).toStrictEqual(text(streamed));
   });
 
-  test("is nothing where nothing was", () => {
+  test("is empty if nothing was streamed", () => {
     expect(createOutput("draw").streamed()).toStrictEqual([]);
   });
 
-  test("is as long as it may be, and one character longer too long, also if less comes behind it", () => {
+  test("may reach its limit, and one character more is too much, even if less follows", () => {
     const output = createOutput("draw");
     output.chunk("x".repeat(STREAM_CHARS_MAX - 1));
     output.chunk("y");
@@ -47,7 +47,7 @@ describe("what was streamed", () => {
 describe("artifacts", () => {
   const picture = { type: "image", data: "AA==", mimeType: "image/png" } as const;
 
-  test("stand behind the content of a result, also of one that has none", () => {
+  test("follow the content of a result, even if that is empty", () => {
     const output = createOutput("draw");
     expect(output.artifacts()).toBe(0);
     const result = { content: text("done"), isError: true };
@@ -58,7 +58,7 @@ describe("artifacts", () => {
     expect(output.withArtifacts({ structuredContent: 1 })).toStrictEqual({ structuredContent: 1, content: [picture] });
   });
 
-  test("that are no plain data are refused by name", () => {
+  test("that are not plain data are refused by name", () => {
     const output = createOutput("draw");
     output.artifact({ ...picture, data: Number.NaN as never });
     expect(thrownBy(() => output.withArtifacts({}))).toStrictEqual({
@@ -67,7 +67,7 @@ describe("artifacts", () => {
     });
   });
 
-  test("are as large together as they may be, and one character more is too large, also if a small one follows", () => {
+  test("may reach their limit together, and one character more is too large, even if a small one follows", () => {
     const output = createOutput("draw");
     const size = JSON.stringify(picture).length;
     output.artifact({ ...picture, data: `AA==${"A".repeat(STREAM_CHARS_MAX - 2 * size)}` });
@@ -107,13 +107,13 @@ describe("the result of a generator", () => {
     expect(generatorResult("draw", returned, createOutput("draw"))).toStrictEqual(result);
   });
 
-  test("is what was streamed where it returns nothing", () => {
+  test("is what was streamed if it returns nothing", () => {
     const output = createOutput("draw");
     output.chunk("x");
     expect(generatorResult("draw", undefined, output)).toStrictEqual({ content: [block] });
   });
 
-  test("that is no plain data is refused by name", () => {
+  test("that is not plain data is refused by name", () => {
     expect(thrownBy(() => generatorResult("draw", { at: new Map() }, createOutput("draw")))).toStrictEqual({
       code: "NOT_SERIALIZABLE",
       message: "what tool draw returned is not plain data: /at is a Map",

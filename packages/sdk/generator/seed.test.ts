@@ -1,4 +1,7 @@
-/** Tools in the style of the seed's project: methods of a class, which yield what they ask and tell, and read nothing but their params. */
+/**
+ * Tools in the style of the seed project: methods of a class that yield their questions and reports, and read only
+ * their parameters.
+ */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type AsyncToolGenerator, defineTool } from "../index.ts";
@@ -58,7 +61,7 @@ describe("a method of a class", () => {
   test("may ask without ids", async () => {
     const tool = defineTool({ name: "ask_user_name", run: () => television.askUserName() });
     expect((await runTool(tool, {}, { answers: { ask_0: "", ask_1: "r", ask_2: false }, crashAt: "every" })).text).toBe("friend r false");
-    // To close the question is not to say no.
+    // Closing the question is not declining it.
     expect((await runTool(tool, {}, { answers: { ask_0: "Ada", ask_1: "blue", ask_2: cancel } })).result).toMatchObject({ isError: true });
   });
 

@@ -1,4 +1,4 @@
-/** The lines of an export, as they are read, and what gives way in them. How a task is replayed from one: replay-recorded.test.ts. */
+/** The lines of an export and their placeholders. For replays from an export see replay-recorded.test.ts. */
 import type { Ask, Entry, Journal, TaskAtWork } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { readRecordedTask, redactJson, toRecordedTask } from "./recorded-task.ts";
@@ -64,7 +64,7 @@ describe("a line of an export", () => {
     expect(() => readRecordedTask(JSON.stringify(task))).toThrow(new Error(problem));
   });
 
-  test("is refused where it is cut off", () => {
+  test("is refused if it is truncated", () => {
     expect(() => readRecordedTask(JSON.stringify(line).slice(0, -1))).toThrow(new Error("is not JSON: the line was changed, or cut off"));
   });
 });
@@ -169,7 +169,7 @@ describe("an exported task", () => {
   const shared = { format: 1, taskId: "0-x", atMs: 9, status: "input_required", generation: 1, run: 2 };
   const call = { kind: "tool", name: "ship", version: "1", capabilities: { roots: true }, createdAtMs: 5 };
 
-  test("has its content where that may stay, and what its children ask is theirs", () => {
+  test("has its content if that is allowed, and its children's questions belong to the children", () => {
     expect(exported(true)).toStrictEqual({
       ...shared,
       call: { ...call, principal: "ada", tenant: "acme", arguments: { order: "Books" }, replies: { a: "Yes" }, seed: "seed" },
@@ -182,7 +182,7 @@ describe("an exported task", () => {
     });
   });
 
-  test("has placeholders where it may not, but what the engine recorded for itself", () => {
+  test("otherwise has placeholders, except for what the engine recorded for itself", () => {
     const cancelled = { ...opened, onTimeout: "cancel" };
     expect(exported(false)).toStrictEqual({
       ...shared,
@@ -210,7 +210,7 @@ describe("an exported task", () => {
     });
   });
 
-  test("keeps its content but the members that are named, and says so", () => {
+  test("keeps its content except for the named members, and says so", () => {
     const { journal: kept, call: facts, isRedacted } = exported(true, { fields: ["city", "order"] });
     expect([kept["ask:accepted"]?.outcome, kept["step:value"]?.outcome, facts.arguments, isRedacted]).toStrictEqual([
       { type: "answer", answer: { action: "accept", content: { city: "Xxxx" } } },
@@ -220,7 +220,7 @@ describe("an exported task", () => {
     ]);
   });
 
-  test("has digests of its own where it was sealed: of what is open and at hand, and of children", () => {
+  test("has digests of its own if it was sealed: for open requests, and for children", () => {
     const digests = (withContent: boolean) => {
       const { asks: open, events: awaited = [], journal: sealed, isSealed } = exported(withContent, { isSealed: true });
       return [[...open, ...awaited].map(({ digest }) => digest), sealed["step:value"]?.digest, sealed["ask:call:hotel"]?.digest, isSealed];

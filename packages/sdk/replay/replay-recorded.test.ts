@@ -34,8 +34,8 @@ async function sleeping(): Promise<RecordedTask> {
   return await running.exported();
 }
 
-describe("a task that waits, replayed from its export,", () => {
-  test("continues under the code that it was made by, and waits for what it waited for; nothing is done again", async () => {
+describe("a waiting task, replayed from its export,", () => {
+  test("continues under the code that created it, and waits for the same; nothing is repeated", async () => {
     const exported = await waiting();
     const asleep = await sleeping();
     held.length = 0;
@@ -49,7 +49,7 @@ describe("a task that waits, replayed from its export,", () => {
     expect(held).toEqual([]);
   });
 
-  test("waits for its event, and diverges if that is another one now", async () => {
+  test("waits for its event, and diverges if that is a different one now", async () => {
     const paid =
       (amount: z.ZodType): Run =>
       async (ctx) => {
@@ -80,7 +80,7 @@ describe("a task that waits, replayed from its export,", () => {
       ["step:hold-it"],
     ],
     [
-      // The question follows from no settlement now: it is another one.
+      // The question follows from no settlement now, so it is a different one.
       "a step that is gone",
       async (ctx) => (await approve(ctx, "Ship it?")).how,
       "recorded step:hold, ask:approve (not called again), found new ask:approve#2",
@@ -110,7 +110,7 @@ describe("a task that waits, replayed from its export,", () => {
     expect(replayed.found).toEqual(found);
   });
 
-  test("shows the question as it was put and as it would be", async () => {
+  test("shows the question before and after", async () => {
     const { changed } = await replayRecorded(
       tool(async (ctx) => {
         await ctx.step("hold", () => 1);
@@ -122,7 +122,7 @@ describe("a task that waits, replayed from its export,", () => {
     expect(changed).toMatchObject({ key: "approve", recorded: { message: "Ship it?" }, found: { message: "Really?" } });
   });
 
-  test("diverges with an input that refuses its arguments, and says why", async () => {
+  test("diverges with an input schema that refuses its arguments, and says why", async () => {
     const stricter = tool(ship, z.object({ order: z.string().min(9) }));
     expect(await replayRecorded(stricter, await waiting())).toMatchObject({
       verdict: "diverges",
@@ -149,7 +149,7 @@ describe("a task that waits, replayed from its export,", () => {
     expect(await replayRecorded(tool(ship), answered)).toMatchObject({ verdict: "continues", next: "does step:send" });
   });
 
-  test("cannot be told of a handler that waits for something outside for too long; soon enough it is waited for", async () => {
+  test("is unknown if the handler waits too long for something outside; shorter waits are allowed", async () => {
     const outside =
       (ms: number): Run =>
       async (ctx, order) => {
@@ -163,7 +163,7 @@ describe("a task that waits, replayed from its export,", () => {
     expect(await replayRecorded(tool(outside(20)), await waiting())).toMatchObject({ verdict: "continues" });
   });
 
-  test("fails with code that waits for what never comes", async () => {
+  test("fails with code that waits for something that never happens", async () => {
     const stuck: Run = async (ctx) => {
       await ctx.step("hold", () => 1);
       void approve(ctx, "Ship it?");
@@ -203,7 +203,7 @@ describe("a redacted export", () => {
     return "";
   };
 
-  test("has nothing of what was said", async () => {
+  test("has no content", async () => {
     const text = JSON.stringify(await redacted(quoting));
     expect(text).not.toContain("4711");
     expect(text).not.toContain("Ship");
@@ -211,7 +211,7 @@ describe("a redacted export", () => {
     expect(text).not.toContain("token-"); // the seed
   });
 
-  test("proves what does not rest on values, and says what it cannot tell", async () => {
+  test("proves what does not depend on values, and says what is unknown", async () => {
     expect(await replayRecorded(tool(ship), await redacted(ship))).toMatchObject({ verdict: "continues" });
     expect(await replayRecorded(tool(quoting), await redacted(quoting))).toMatchObject({
       verdict: "unknown",
@@ -225,7 +225,7 @@ describe("a redacted export", () => {
     ).toMatchObject({ verdict: "unknown" });
   });
 
-  test("is judged against the code that the task runs on", async () => {
+  test("is compared with the code that the task runs on", async () => {
     const baseline = tool(quoting);
     const exported = await redacted(quoting);
     expect(await replayRecorded(tool(quoting), exported, { baseline })).toMatchObject({ verdict: "continues" });
@@ -250,7 +250,7 @@ describe("a redacted export", () => {
     expect(other).toMatchObject({ verdict: "unknown", reason: expect.stringContaining("the baseline does not replay the task itself") });
   });
 
-  test("may keep all but the members that it names, and what is in them", () => {
+  test("may keep everything except the named members, and what is in them", () => {
     const value = { iban: "DE44", to: { address: { city: "Graz" } }, list: [{ iban: "AT61" }], note: "hello" };
     expect(redactJson(value, { withContent: true, fields: ["iban", "address"] })).toEqual({
       iban: "XX11",
