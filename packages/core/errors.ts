@@ -80,7 +80,7 @@ export const ERRORS = {
   EVENTS_UNAVAILABLE: "This worker does not know the public address for events. Set PARLEY_PUBLIC_URL on front ends and workers.",
   FILE_GONE: "The file does not exist: it was uploaded for another task, or its task ended long ago.",
   FILES_UNAVAILABLE:
-    "This deployment has no file storage, or the storage does not respond; the message says which. Set PARLEY_FILES on front ends and workers.",
+    "This deployment has no file storage, or the storage failed, is full or does not respond; the message says which. Set PARLEY_FILES on front ends and workers.",
   DEPOSIT_UNREADABLE:
     "What was entered on a page is gone, or cannot be opened with this worker's PARLEY_SECRET. Give all processes the same secret.",
   OAUTH_UNAVAILABLE: "This process has no OAuth provider of that name. Set PARLEY_OAUTH to the same file on front ends and workers.",

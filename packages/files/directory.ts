@@ -7,7 +7,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
-import type { FileStore } from "@parley/core";
+import { type FileStore, ParleyError } from "@parley/core";
 import { gone, isFileId, isTaskId } from "./ids.ts";
 
 const PART = ".part";
@@ -50,12 +50,13 @@ export function directoryFiles(directory: string): FileStore {
   return {
     async put(taskId, id, content) {
       const path = pathOf(taskId, id);
-      const file = await openIn(folderOf(taskId), `${path}${PART}`);
+      const file = await reached(openIn(folderOf(taskId), `${path}${PART}`));
       try {
-        for await (const chunk of content) await file.writeFile(chunk);
-        await file.sync();
-        await file.close();
-        await rename(`${path}${PART}`, path);
+        // An error of the content is the sender's, and passed on as it is.
+        for await (const chunk of content) await reached(file.writeFile(chunk));
+        await reached(file.sync());
+        await reached(file.close());
+        await reached(rename(`${path}${PART}`, path));
       } catch (error) {
         await file.close().catch(() => undefined);
         await rm(`${path}${PART}`, { force: true });
@@ -67,7 +68,7 @@ export function directoryFiles(directory: string): FileStore {
     async open(taskId, id) {
       // Opened here, and not with the first read: from now on its removal does not matter.
       const file = await open(pathOf(taskId, id)).catch((error: NodeJS.ErrnoException) => {
-        throw error.code === "ENOENT" ? gone() : error;
+        throw error.code === "ENOENT" ? gone() : unavailable(error);
       });
       return Readable.toWeb(file.createReadStream()) as NodeStream<Uint8Array> as ReadableStream<Uint8Array>;
     },
@@ -95,6 +96,19 @@ export function directoryFiles(directory: string): FileStore {
       }
     },
   };
+}
+
+async function reached<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw unavailable(error as NodeJS.ErrnoException);
+  }
+}
+
+/** A full disk, a volume that is gone, or too few file descriptors. Without the path, which the message has: it may reach a tool's caller. */
+function unavailable({ code = "Error", syscall = "" }: NodeJS.ErrnoException): ParleyError {
+  return new ParleyError("FILES_UNAVAILABLE", `the file store failed: ${code} ${syscall}`);
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {

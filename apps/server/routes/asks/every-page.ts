@@ -59,7 +59,8 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
     const name = noticeOf(error);
     if (name === "strange" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
     if (name !== "broken") {
-      log.info(
+      // What is away may need an operator: a full disk for files, a provider, a key.
+      log[name === "away" ? "warn" : "info"](
         { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
         "page refused",
       );
