@@ -1,15 +1,15 @@
 /**
- * The front end, built from its arguments and bound to no port: tests inject requests into it, start-server.ts lets it listen.
+ * Builds the front end from its dependencies, without listening: tests inject requests, and start-server.ts makes it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       ├─▶ served host ─▶ / and /play, pages that hold nothing of anybody
+ *                                                       ├─▶ served host ─▶ / and /play: pages without anyone's data
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
- *                                                       ├─▶ served host ─▶ authenticated ─▶ /oauth/callback, /returns: people who come back
+ *                                                       ├─▶ served host ─▶ authenticated ─▶ /oauth/callback, /returns: people who return
  *                                                       ├─▶ /events: other systems, by the token in the address
  *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
  *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
- * It holds no state that another front end could need (I8): open connections, and nothing else.
+ * A front end holds open connections and no other state: nothing that another front end could need (I8).
  */
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
@@ -63,37 +63,37 @@ export interface AppDeps {
   readonly limits: Limits;
   readonly times: Times;
   readonly authenticate: Authenticate;
-  /** With it callers need credentials that have the scopes for what they want. */
+  /** If set, callers need credentials with the scopes for their actions. */
   readonly resource?: ProtectedResource | undefined;
-  /** Of the MCP endpoint, as the page at / names it; undefined: as the page was found. */
+  /** URL of the MCP endpoint on the start page. If undefined, it is derived from the request's Host header. */
   readonly resourceUrl?: string | undefined;
-  /** Serves the page at /play. Its route, a task's timeline, is served in any case. */
+  /** Whether to serve the page at /play. The timeline of a task is always served. */
   readonly playground?: boolean;
   readonly rates: Rates;
   readonly pages: PagesDeps;
-  /** Resolves if the store takes writes. */
+  /** Resolves if the store accepts writes. */
   readonly reachable: () => Promise<void>;
   readonly telemetry?: Telemetry;
-  /** Of a gateway: a request that comes from this deployment itself is refused. */
+  /** Id of this deployment if it is a gateway: requests from itself are refused. */
   readonly deployment?: string;
 }
 
 export interface PagesDeps {
-  /** Where visitors log in by a browser. */
+  /** The login in the browser. Undefined if there is none. */
   readonly login?: Login | undefined;
   readonly visitors: Visitors;
   readonly seal: DepositSeal;
-  /** Where people reach the server; undefined: where it listens. */
+  /** The address at which people reach the server. Undefined if it is the address on which the server listens. */
   readonly publicUrl: string | undefined;
-  /** At which tools act in a person's name. */
+  /** The providers at which tools may act in a person's name. */
   readonly oauth?: OauthDirectory | undefined;
 }
 
 export interface App {
   readonly server: FastifyInstance;
   /**
-   * Ends without losing anything: tells the load balancer, ends listen streams, lets calls in flight end, hands over those that still wait,
-   * closes what is left. Calling it twice is calling it once.
+   * Shuts down without losing work: reports draining to the load balancer, ends listen streams, lets calls in flight finish, hands over the
+   * calls that still wait, and closes the remaining connections. Further calls return the same promise.
    */
   close(): Promise<void>;
 }
@@ -108,11 +108,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const { log, clock } = services;
   const life = lifecycle();
   const beat = heartbeat(times.keepAliveMs);
-  const told = await announcements(services.wakeUps);
+  const announced = await announcements(services.wakeUps);
   const frontEnd: FrontEnd = {
     services,
     resource,
-    announcements: told,
+    announcements: announced,
     lifecycle: life,
     heartbeat: beat,
     waits: gate("calls that wait for their task (PARLEY_WAITS_MAX)", limits.waitsMax),
@@ -195,7 +195,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       await playPages(scope);
     });
   }
-  // Also without the page: `parley task` reads it.
+  // Served even without the page, because `parley task` reads it.
   await server.register(async (scope) => {
     await trustedCallers(scope, trusted);
     authenticated(scope, { authenticate, resource, log });
@@ -216,7 +216,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     server.server.closeAllConnections();
     await closed;
     beat.stop();
-    told.stop();
+    announced.stop();
     log.info({}, "front end stopped");
   }
 

@@ -1,5 +1,5 @@
 /**
- * Every setting of the front end, read from the environment once. Each description says what the setting is for; .env.example repeats them.
+ * The settings of the front end, read from the environment once. .env.example repeats their descriptions.
  *
  * Durations carry a unit (`30s`, `2d`); the parsed config holds milliseconds.
  */
@@ -172,15 +172,15 @@ export interface ServerConfig {
   readonly allowedOrigins: readonly string[];
   readonly secrets: readonly string[];
   readonly logLevel: string;
-  /** Undefined: callers need no credentials. */
+  /** Undefined if callers need no credentials. */
   readonly identity: IdentitySettings | undefined;
-  /** At which tools act in a person's name; empty for none. */
+  /** The providers at which tools may act in a person's name. */
   readonly oauth: readonly OauthProviderSettings[];
-  /** For fileStore. */
+  /** Options of `fileStore`. */
   readonly files: FilesSettings;
-  /** Where people and clients reach the server; undefined: where it listens. */
+  /** The address at which people and clients reach the server. Undefined if it is the address on which the server listens. */
   readonly publicUrl: string | undefined;
-  /** Of the MCP endpoint, for clients; undefined: as they call it. */
+  /** URL of the MCP endpoint. If undefined, it is derived from the request's Host header. */
   readonly resourceUrl: string | undefined;
   /** Whether the page at /play is served. */
   readonly playground: boolean;

@@ -1,4 +1,7 @@
-/** A tool acts in a person's name at a provider: what grants it, what does not, and what is said then. The provider is oidc-provider, over real HTTP. */
+/**
+ * A tool acts in a person's name at a provider: what grants it, what does not, and what is said then. The provider is oidc-provider, over
+ * real HTTP.
+ */
 import { hash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,4 +1,4 @@
-/** The front end, as the CLI, tests and benchmarks start it. */
+/** The front end's exports for the command line, tests and benchmarks. */
 export { type App, type AppDeps, buildApp } from "./app.ts";
 export { SERVER_SETTINGS, type ServerConfig, serverConfig } from "./config.ts";
 export type { Limits, Times } from "./front-end/limits.ts";

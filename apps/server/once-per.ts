@@ -1,4 +1,4 @@
-/** Asks at most once in `ms`, regardless of the number of callers: many probes must not become a load of their own. */
+/** Calls `ask` at most once per `ms` and shares the answer, so that many probes do not become a load of their own. */
 export function oncePer<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
   let askedAtMs = -Infinity;
   let answer: Promise<T> | undefined;

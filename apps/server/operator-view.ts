@@ -9,7 +9,7 @@ export interface OperatorView {
   readonly reachable: () => Promise<void>;
 }
 
-/** What the operator's port shows of a front end beside its requests. */
+/** Adds the state of this front end to the metrics and the readiness of the operator's port. */
 export function showOperator(telemetry: Telemetry, { waits, listens, lifecycle, reachable }: OperatorView): void {
   telemetry.beforeReading(async () => {
     telemetry.metrics?.listens.set(listens.open);

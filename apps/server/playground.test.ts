@@ -1,4 +1,7 @@
-/** What stands beside MCP: the page at /, the playground's own route, and whom they answer. The page itself is tested in test/e2e/playground.e2e.test.ts. */
+/**
+ * What stands beside MCP: the page at /, the playground's own route, and whom they answer. The page itself is tested in
+ * test/e2e/playground.e2e.test.ts.
+ */
 import { ParleyError, type Rates } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
@@ -198,6 +201,14 @@ describe("the page at /", () => {
     const { front } = await playground({ trusted: { allowedHosts: ["*"], allowedOrigins: [] } });
     const injected = await front.app.server.inject({ url: "/", headers: { host: '"><script>1</script>', accept: "text/html" } });
     expect(injected.body).not.toContain("<script>");
+  });
+
+  test.each(["[", "a b", "x:99999"])("has no URL of the playground if any Host is served and the Host is %j", async (host) => {
+    const { front } = await playground({ trusted: { allowedHosts: ["*"], allowedOrigins: [] } });
+    const response = await front.app.server.inject({ url: "/", headers: { host } });
+    expect(response.statusCode).toBe(200);
+    expect(response.json()).toMatchObject({ name: "Parley" });
+    expect(response.json()).not.toHaveProperty("playground");
   });
 
   test("is served by no other name than the server goes by, as the playground", async () => {

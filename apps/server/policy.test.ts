@@ -1,6 +1,6 @@
 /**
- * One policy for every entry point (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written out by hand,
- * by who somebody is and what the task does; nothing here asks core's `may`.
+ * One policy for every entry point (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written
+ * out by hand, by who somebody is and what the task does; nothing here asks core's `may`.
  */
 import type { Caller, Services } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";

@@ -1,6 +1,6 @@
 /**
- * What the test kit says that a client is sent (`seenBy` of @parley/protocol/testing) is what a running front end sends, message by message, in every revision.
- * Ids, times and what a front end seals are its own; everything else must be equal.
+ * What the test kit says that a client is sent (`seenBy` of @parley/protocol/testing) is what a running front end sends, message by
+ * message, in every revision. Ids, times and what a front end seals are its own; everything else must be equal.
  */
 import { SUPPORTED_VERSIONS } from "@parley/protocol";
 import { seenBy } from "@parley/protocol/testing";

@@ -357,7 +357,7 @@ describe("a client that reads nothing that could be sent to it", () => {
       expect([accepted, status, refused]).toMatchObject([accepted, 406, [{ error: { code: -32600 } }]]);
     }
     expect(created()).toBe(1);
-    for (const accepted of ["application/json", "*/*", "application/*", "text/event-stream", "text/*", undefined]) {
+    for (const accepted of ["application/json", "*/*", "application/*", "text/event-stream", "text/*", "Application/JSON", undefined]) {
       const { status } = await client.post(a, { jsonrpc: "2.0", id: 1, method: "ping" }, { accept: accepted });
       expect([accepted, status]).toEqual([accepted, 200]);
     }

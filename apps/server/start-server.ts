@@ -30,18 +30,17 @@ import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
 export interface RunningServer {
-  /** Of the MCP endpoint. */
+  /** URL of the MCP endpoint. */
   readonly url: string;
-  /** Undefined where it is off. */
+  /** URL of the playground. Undefined if it is off. */
   readonly playground: string | undefined;
-  /** Drains and disconnects; see App.close. */
+  /** Drains the front end (see App.close) and disconnects. */
   close(): Promise<void>;
 }
 
 /**
- * Connects to Redis, loads the tools and listens. Throws DefinitionError for tool modules that do not load, UNAVAILABLE for a Redis that
- * does not serve, and Node's error for an address that cannot be listened on. A shared telemetry is opened and closed by its
- * owner.
+ * Connects to Redis, loads the tools and listens. Throws DefinitionError if a tool module does not load, UNAVAILABLE if Redis does not
+ * serve, and Node's error if the address cannot be listened on. The owner of a shared telemetry opens and closes it.
  */
 export async function startServer(config: ServerConfig, shared?: Telemetry): Promise<RunningServer> {
   const log = createLogger("server", config.logLevel);
@@ -86,7 +85,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const { readLists: read, writeList: write } = redis.gateway;
     const onAnnouncement: typeof wakeUps.onAnnouncement = (listener) => wakeUps.onAnnouncement(listener);
     const deployment = upstreams && (await deploymentId(redis.secret));
-    // An MCP client comes with it, so it is loaded where there are upstreams.
+    // Loaded only if there are upstreams, because it includes an MCP client.
     const gateway = upstreams && (await import("@parley/gateway"));
     const reads = await gateway?.createReadThrough(redis.gateway);
     const offer =
@@ -153,7 +152,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       telemetry,
     });
     const stopSweeping = files && sweepInTurns(services);
-    // A worker in the same process shows it already.
+    // A worker in the same process already shows it.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
     const url = urlOf(app.server.server.address() as AddressInfo);
@@ -181,17 +180,17 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
   }
 }
 
-/** About once an hour, each front end at a time of its own: what several find is removed once. */
+/** Sweeps about once an hour. Each front end has its own interval, so that they rarely sweep at the same time. */
 function sweepInTurns(services: Services): () => void {
   const { log } = services;
-  const sweep = () => void sweepFiles(services).catch((error: unknown) => log.warn({ err: error }, "files not swept"));
+  const sweep = () => void sweepFiles(services).catch((error: unknown) => log.warn({ err: error }, "files could not be swept"));
   const timer = setInterval(sweep, SWEEP_FILES_MS * (0.75 + Math.random() / 2)).unref();
   return () => clearInterval(timer);
 }
 
 const SWEEP_FILES_MS = 60 * 60_000;
 
-/** An address that means all of them is reached on this machine by localhost. */
+/** Replaces an address that means all interfaces with localhost. */
 function urlOf({ address, port, family }: AddressInfo): string {
   const host = address === "0.0.0.0" || address === "::" ? "localhost" : family === "IPv6" ? `[${address}]` : address;
   return `http://${host}:${port}/mcp`;

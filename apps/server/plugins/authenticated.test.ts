@@ -9,8 +9,8 @@ import { offered } from "../tools.fixture.ts";
 import { declareCaller } from "./authenticated.ts";
 
 /**
- * Probes of load balancers, which have no credentials and learn nothing; what tells clients how to get credentials; pages that are the same for
- * everybody, since a browser that opens one has no credentials either.
+ * Probes of load balancers, which have no credentials and learn nothing; what tells clients how to get credentials; pages that are the same
+ * for everybody, since a browser that opens one has no credentials either.
  */
 const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
 /** Where people come back to from the provider: nobody yet, and known by what their browser keeps (test/e2e/login.e2e.test.ts). */

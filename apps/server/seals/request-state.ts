@@ -1,12 +1,12 @@
 /**
- * requestState: what a client without tasks carries from an InputRequiredResult back into its retried call.
+ * requestState: the value that a client without tasks carries from an InputRequiredResult into its retried call.
  *
- *   compact JWE, `alg: dir`, `enc: A256GCM`, `kid` = which of the deployment's keys sealed it
+ *   compact JWE, `alg: dir`, `enc: A256GCM`, `kid` = the deployment's key that sealed it
  *
- * It names a hidden task. The seal binds it to the principal, to what was called and to the digest of the arguments, and it expires: a
- * state that was changed, is too old or comes with another call does not open. Which questions it answers is decided by the task itself
- * (I2), so an answer counts once however often the state comes back. Nothing in it can be read without the key, and each sealing draws a
- * fresh initialisation vector, so two rounds never look alike.
+ * It names a hidden task. The seal binds it to the principal, the tool or prompt, and the digest of the arguments, and it expires: a state
+ * that was changed, has expired or comes with another call is refused. The task itself decides which questions are answered (I2), so an
+ * answer counts once however often the state is returned. Its content cannot be read without the key, and every seal draws a fresh
+ * initialisation vector, so two states never look alike.
  *
  * Source: specification 2026-07-28, basic/patterns/mrtr, "requestState".
  */
@@ -21,22 +21,22 @@ export interface RequestState {
   readonly name: string;
   /** Digest of the canonical JSON of the arguments. */
   readonly argumentsDigest: string;
-  /** Keys of the asks that went out with this state: answers to others are ignored. */
+  /** Keys of the asks that were sent with this state. Answers to other asks are ignored. */
   readonly asked: readonly string[];
-  /** When the last of these asks times out. */
+  /** Deadline of the last of these asks. */
   readonly deadlineMs: number;
-  /** How far the task's feed was shown, so that the next round continues behind it. */
+  /** How far the task's feed was reported. The next round continues after it. */
   readonly feedCursor?: string;
   readonly expiresAtMs: number;
 }
 
-/** What the request that brings a state back says about itself. */
-export type Bound = Pick<RequestState, "principal" | "kind" | "name" | "argumentsDigest">;
+/** The properties of a call to which a state is bound. */
+export type Binding = Pick<RequestState, "principal" | "kind" | "name" | "argumentsDigest">;
 
 export interface RequestStates {
   seal(state: RequestState): Promise<string>;
-  /** Throws REQUEST_STATE_INVALID for anything that is wrong with it, without saying more: the text is attacker-controlled. */
-  open(sealed: string, bound: Bound, nowMs: number): Promise<RequestState>;
+  /** Throws REQUEST_STATE_INVALID. The error does not repeat the state, because an attacker controls it. */
+  open(sealed: string, binding: Binding, nowMs: number): Promise<RequestState>;
 }
 
 const SEALED_CHARS_MAX = 16_384;
@@ -50,13 +50,13 @@ export function requestStates(keys: StateKeys): RequestStates {
         .encrypt(key);
     },
 
-    async open(sealed, bound, nowMs) {
-      const state = await decrypted(keys, sealed);
-      // Of another's nobody learns that it is one.
-      if (state?.principal !== bound.principal) throw invalidState("it cannot be opened");
+    async open(sealed, binding, nowMs) {
+      const state = await decrypt(keys, sealed);
+      // The state of another principal is treated like one that was never sealed.
+      if (state?.principal !== binding.principal) throw invalidState("it cannot be opened");
       if (state.expiresAtMs <= nowMs) throw invalidState("it has expired");
-      const same = state.kind === bound.kind && state.name === bound.name && state.argumentsDigest === bound.argumentsDigest;
-      if (!same) throw invalidState("it belongs to another request");
+      const isSameCall = state.kind === binding.kind && state.name === binding.name && state.argumentsDigest === binding.argumentsDigest;
+      if (!isSameCall) throw invalidState("it belongs to another request");
       return state;
     },
   };
@@ -69,14 +69,14 @@ export function invalidState(why: string): ParleyError {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-async function decrypted(keys: StateKeys, sealed: string): Promise<RequestState | undefined> {
+async function decrypt(keys: StateKeys, sealed: string): Promise<RequestState | undefined> {
   if (sealed.length > SEALED_CHARS_MAX) return undefined;
   try {
     const { plaintext } = await compactDecrypt(sealed, ({ kid }) => keyOf(keys, kid), {
       keyManagementAlgorithms: ["dir"],
       contentEncryptionAlgorithms: ["A256GCM"],
     });
-    // Only a front end holds the key, so the shape is right.
+    // Only front ends have the key, so the content is valid.
     return JSON.parse(decoder.decode(plaintext)) as RequestState;
   } catch {
     return undefined;

@@ -1,31 +1,33 @@
 /**
- * What a browser keeps for this server: sealed with the deployment's secret and bound to its name, so that any front end reads it and none holds it.
+ * Cookies of this server, sealed with the deployment's secret and bound to their name, so that any front end can read them and none has to
+ * keep anything.
  *
- * Names begin with `__Host-`, which browsers take over https and for this host alone; over http, which there is on this machine alone, without.
+ * Over https, their names begin with `__Host-`, which browsers accept only for this host. Over http, which is used only on a local machine,
+ * they have no such prefix.
  */
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import type { DepositSeal } from "@parley/node";
 import { parseCookie, stringifySetCookie } from "cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-interface Lasting {
+interface Expiring {
   readonly untilMs: number;
 }
 
 export interface SealedCookies {
   name(name: string): string;
-  /** False when the browser would not take it: it is longer than `COOKIE_CHARS_MAX`. */
-  set(reply: FastifyReply, name: string, value: Lasting, nowMs: number): boolean;
-  /** Undefined for what is not there, was changed, has ended, or is another browser's idea. */
-  get<T extends Lasting>(request: FastifyRequest, name: string, nowMs: number): T | undefined;
+  /** Returns false if the cookie would be longer than `COOKIE_CHARS_MAX`, because browsers would not accept it. */
+  set(reply: FastifyReply, name: string, value: Expiring, nowMs: number): boolean;
+  /** Undefined if the cookie does not exist, has expired, or was not sealed by this deployment under this name. */
+  get<T extends Expiring>(request: FastifyRequest, name: string, nowMs: number): T | undefined;
   remove(reply: FastifyReply, name: string): void;
-  /** Names that begin so, of cookies that the browser sends: the oldest first (RFC 6265, 5.4). */
-  beginning(request: FastifyRequest, name: string): readonly string[];
+  /** Names of the browser's cookies that begin with `prefix`, the oldest first (RFC 6265, 5.4). */
+  namesWith(request: FastifyRequest, prefix: string): readonly string[];
 }
 
-/** What browsers take, with its name. */
+/** Longest name and value that browsers accept. */
 export const COOKIE_CHARS_MAX = 4_000;
-/** What it may become again: a caller at all its limits is about 200 kB. */
+/** Largest value after decompression. A caller with all claims at their limits is about 200 kB. */
 const INFLATED_BYTES_MAX = 262_144;
 
 export function sealedCookies(seal: DepositSeal, isSecure: boolean): SealedCookies {
@@ -52,12 +54,12 @@ export function sealedCookies(seal: DepositSeal, isSecure: boolean): SealedCooki
       write(reply, name, sealed, (value.untilMs - nowMs) / 1_000);
       return true;
     },
-    get<T extends Lasting>({ headers }: FastifyRequest, name: string, nowMs: number): T | undefined {
+    get<T extends Expiring>({ headers }: FastifyRequest, name: string, nowMs: number): T | undefined {
       const given = headers.cookie === undefined ? undefined : parseCookie(headers.cookie)[name];
       if (given === undefined) return undefined;
       try {
         const text = Buffer.from(seal.open("cookie", name, given), "base64url");
-        // Only a front end holds the key, so the shape is right.
+        // Only front ends have the key, so the content is valid.
         const value = JSON.parse(inflateRawSync(text, { maxOutputLength: INFLATED_BYTES_MAX }).toString()) as T;
         return value.untilMs > nowMs ? value : undefined;
       } catch {
@@ -65,7 +67,7 @@ export function sealedCookies(seal: DepositSeal, isSecure: boolean): SealedCooki
       }
     },
     remove: (reply, name) => write(reply, name, "", 0),
-    beginning: ({ headers }, name) =>
-      headers.cookie === undefined ? [] : Object.keys(parseCookie(headers.cookie)).filter((each) => each.startsWith(name)),
+    namesWith: ({ headers }, namePrefix) =>
+      headers.cookie === undefined ? [] : Object.keys(parseCookie(headers.cookie)).filter((each) => each.startsWith(namePrefix)),
   };
 }

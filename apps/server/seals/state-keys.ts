@@ -1,17 +1,17 @@
 /**
- * The keys under which requestState is sealed and the ids of a session's questions and events are signed: the same in every front end, so
- * that a client can continue at any of them.
+ * The keys that seal requestState and sign the ids of a session's asks and events. They are the same in every front end, so that a client
+ * can continue at any of them.
  *
- * They are derived from secrets. The operator gives one or several (PARLEY_SECRET: the first seals, all open, so a new one is put in front
- * and the old one kept until its states have expired). When none is given, the first front end puts a random one into Redis and every other
- * one finds it there; anybody who can read that Redis can read every task anyway.
+ * They are derived from the secrets in PARLEY_SECRET. The first secret seals and all of them open, so a new secret is put first and the old
+ * one is kept until its states have expired. Without PARLEY_SECRET, the first front end stores a random secret in Redis and the others use
+ * it. Anyone who can read that Redis can read every task anyway.
  */
 import { hkdfSync } from "node:crypto";
 
 export interface StateKeys {
   readonly sealing: StateKey;
   readonly byKid: ReadonlyMap<string, Uint8Array>;
-  /** For HMAC-SHA256: the first signs, all verify. */
+  /** Keys for HMAC-SHA256: the first one signs, all of them verify. */
   readonly signing: readonly Uint8Array[];
 }
 

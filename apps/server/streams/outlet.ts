@@ -4,8 +4,8 @@
  *   json ──open() or send()──▶ streaming ──answer() or endUnanswered()──▶ ended
  *     └───────────answer()────────────────────────────────────────────────┘
  *
- * The response stays JSON unless something is sent before the answer, so short calls cost no stream. Comments keep an idle stream open. A sender of
- * many messages awaits `drained` between them, and a client that reads nothing is disconnected.
+ * The response stays JSON unless something is sent before the answer, so short calls cost no stream. Comments keep an idle stream open. A
+ * sender of many messages awaits `drained` between them, and a client that reads nothing is disconnected.
  *
  * In a session, an event may carry an id with which the client resumes the stream.
  *
@@ -44,7 +44,7 @@ export class Outlet implements ReplyChannel {
   #stalledSinceMs: number | undefined;
 
   constructor(request: FastifyRequest, reply: FastifyReply, options: OutletOptions) {
-    const accept = request.headers.accept ?? "*/*";
+    const accept = (request.headers.accept ?? "*/*").toLowerCase();
     this.acceptsAnything = /application\/(json|\*)|text\/(event-stream|\*)|\*\/\*/.test(accept);
     this.acceptsStream = /text\/(event-stream|\*)|\*\/\*/.test(accept);
     this.#prefersStream = options.streamWherePreferred === true && accept.trimStart().startsWith("text/event-stream");
@@ -137,7 +137,8 @@ export class Outlet implements ReplyChannel {
     this.#stopBeat?.();
     const { raw } = this.#reply;
     if (raw.destroyed) return;
-    // A stream that has ended says nothing that could stall. Its reader may still have megabytes to take, and gets as long as that of any reply.
+    // A stream that has ended says nothing that could stall. Its reader may still have megabytes to take, and gets as long as that of any
+    // reply.
     raw.socket?.setTimeout(this.#options.stallTimeoutMs);
     raw.end();
   }

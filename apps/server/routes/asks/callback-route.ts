@@ -1,4 +1,4 @@
-/** Where OAuth providers, and other sites, send people back to. Who comes is known as on every page; what for, by what their browser has kept. */
+/** The addresses to which OAuth providers and other sites send people back. A sealed cookie in the browser tells which ask they left. */
 import { OAUTH_CALLBACK_PATH } from "@parley/identity";
 import type { FastifyInstance } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -15,7 +15,7 @@ export interface CallbackRoute {
 }
 
 export function callbackRoute(scope: FastifyInstance, { frontEnd, grants, visits, visitors }: CallbackRoute): void {
-  // A look alone must not use up what somebody else is to come back with.
+  // No HEAD routes: a program that only looks at the address must not use up the state with which a person comes back.
   scope.get(`${OAUTH_CALLBACK_PATH}/:provider`, { exposeHeadRoute: false }, async (request, reply) => {
     await permit(frontEnd, request, "answers");
     const { provider } = request.params as { readonly provider: string };

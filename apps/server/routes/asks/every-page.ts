@@ -1,4 +1,4 @@
-/** What all pages of asks have in common: who may look, what is sent, and what is said when something went wrong. */
+/** The common part of all pages of asks: who may see them, what is sent, and how errors are shown. */
 import { type Caller, isCounted, type OpenPage, ParleyError, type Rated, SCOPES } from "@parley/core";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -7,16 +7,16 @@ import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { NOTICES, type NoticeName, noticePage, type Shown } from "./views.ts";
 
-/** For the audit. */
+/** The door in audit records. */
 export const DOOR = "page";
 
-/** Before anything is done: throws SCOPE_INSUFFICIENT, QUOTA_EXCEEDED, UNAVAILABLE. */
+/** Checks scopes and rates before anything is done. Throws SCOPE_INSUFFICIENT, QUOTA_EXCEEDED, UNAVAILABLE. */
 export async function permit({ resource, rates }: FrontEnd, { caller }: FastifyRequest, rate: Rated): Promise<void> {
   if (resource) requireScopes(caller, [SCOPES.answer], "the page");
   if (isCounted(caller)) await rates.take(caller, rate, 1);
 }
 
-/** A page to be shown to this person. */
+/** A page for one person. */
 export interface ToShow {
   readonly caller: Caller;
   readonly taskId: string;
@@ -24,27 +24,27 @@ export interface ToShow {
   readonly problem?: string;
 }
 
-/** With the token of its form. */
-export function shownBy(signatures: Signatures, { caller, taskId, page, problem }: ToShow): Shown {
+/** Adds the signed token of the form. */
+export function withFormToken(signatures: Signatures, { caller, taskId, page, problem }: ToShow): Shown {
   const { key, digest } = page.ask;
-  const token = signatures.sign(formOf({ taskId, key, caller }, digest));
+  const token = signatures.sign(formText({ taskId, key, caller }, digest));
   return { page, caller, token, ...(problem !== undefined && { problem }) };
 }
 
-/** What a form's token is signed for: this person, this ask as it was shown. */
-export function formOf(
+/** The text that the token of a form signs. It binds the form to this person and to the ask as it was shown. */
+export function formText(
   { taskId, key, caller: { tenant, principal } }: { taskId: string; key: string; caller: Caller },
   digest: string,
 ): string {
   return ["form", tenant, principal, taskId, key, digest].join("\n");
 }
 
-/** The page, or the page again with what was wrong. */
+/** Sends the page, with status 422 if it is shown again with a problem. */
 export function sendShown(reply: FastifyReply, { problem }: Pick<ToShow, "problem">, text: string): FastifyReply {
   return sendPage(reply, problem === undefined ? 200 : 422, text);
 }
 
-/** Fastify forgets the type where an error is answered. */
+/** Sets the type on every reply, because Fastify drops it when it answers an error. */
 export function sendPage(reply: FastifyReply, status: number, text: string): FastifyReply {
   return reply.code(status).type("text/html; charset=utf-8").send(text);
 }
@@ -53,11 +53,11 @@ export function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
   return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name]));
 }
 
-/** One sentence for each error; who is not logged in is sent there. */
+/** Shows one sentence for each error. A person who is not logged in is sent to the login. */
 export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, visitors: Visitors): void {
   scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
     const name = noticeOf(error);
-    if (name === "strange" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
+    if (name === "logged-out" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
     if (name !== "broken") {
       // What is away may need an operator: a full disk for files, a provider, a key.
       log[name === "away" ? "warn" : "info"](
@@ -80,7 +80,7 @@ function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
       case "SCOPE_INSUFFICIENT":
         return "refused";
       case "CREDENTIALS_MISSING":
-        return "strange";
+        return "logged-out";
       case "QUOTA_EXCEEDED":
         return "busy";
       case "UNAVAILABLE":
@@ -95,12 +95,12 @@ function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
       case "CONTENT_DAMAGED":
         return "closed";
       case "LOGIN_REFUSED":
-        return "not-begun";
+        return "login-refused";
       default:
         return error.code.startsWith("TOKEN_") ? "refused" : "broken";
     }
   }
-  if (error.statusCode === 401) return "strange";
+  if (error.statusCode === 401) return "logged-out";
   if (error.statusCode === 413) return "large";
   return error.statusCode !== undefined && error.statusCode < 500 ? "unreadable" : "broken";
 }

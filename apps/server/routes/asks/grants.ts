@@ -1,10 +1,10 @@
 /**
- * Pages on which people let a tool act in their name at an OAuth provider:
+ * Pages on which people allow a tool to act in their name at an OAuth provider:
  *
- *   page: who, what for ─▶ provider, by a state that is this person's ─▶ callback: code redeemed ─▶ tokens deposited with the answer, or kept
+ *   page: tool and scopes ─▶ provider, with a state for this person ─▶ callback: code redeemed ─▶ tokens deposited with the answer, or kept
  *
- * The ask is settled by the callback and by nothing else: a window that is closed, a refusal, a provider that is away or lies leave it
- * open. Tokens are sealed before they leave this process, and nobody but a step of the tool reads them.
+ * Only the callback settles the ask. A closed window, a refusal, or a provider that is unavailable or sends an invalid response leaves it
+ * open. Tokens are sealed before they leave this process, and only steps of the tool read them.
  */
 import {
   ANONYMOUS,
@@ -24,16 +24,16 @@ import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
-import { DOOR, notice, sendPage, sendShown, shownBy, type ToShow } from "./every-page.ts";
+import { DOOR, notice, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { createJourneys, type Journey } from "./journeys.ts";
 import { awayPage, grantPage } from "./views.ts";
 
 export interface Grants {
-  /** The page of such an ask. Throws OAUTH_UNAVAILABLE. */
+  /** Shows the page of the ask. Throws OAUTH_UNAVAILABLE. */
   show(reply: FastifyReply, shown: ToShow): FastifyReply;
-  /** Off to the provider. */
+  /** Sends the person to the provider. */
   begin(request: FastifyRequest, reply: FastifyReply, shown: Omit<ToShow, "caller">): Promise<FastifyReply>;
-  /** Back from there. */
+  /** Receives the person who returns from the provider. */
   finish(request: FastifyRequest, reply: FastifyReply, provider: string): Promise<FastifyReply>;
 }
 
@@ -45,19 +45,19 @@ export interface GrantsOptions {
   readonly oauth: OauthDirectory | undefined;
 }
 
-/** Codes that one front end redeems at once. */
+/** How many codes one front end redeems at once. */
 export const REDEMPTIONS_MAX = 100;
 
 export function createGrants({ services, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
   const { log } = services;
   let redeeming = 0;
 
-  /** Where people reach this server is known once it listens. */
+  /** Created on use, because the address of this server is known only once it listens. */
   const journeys = () => createJourneys(services, sealedCookies(seal, !addresses.base().startsWith("http:")));
   const callbackOf = ({ name }: OauthProvider) => `${addresses.base()}${OAUTH_CALLBACK_PATH}/${name}`;
 
-  function wantedOf({ page }: OpenPage): Extract<Page, { kind: "oauth" }> {
-    if (page.kind !== "oauth") throw new TypeError(`the page is one for ${page.kind}`);
+  function oauthPage({ page }: OpenPage): Extract<Page, { kind: "oauth" }> {
+    if (page.kind !== "oauth") throw new TypeError(`the page is for ${page.kind}, not for oauth`);
     return page;
   }
 
@@ -69,26 +69,22 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
 
   function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
     const { taskId, page } = toShow;
-    const { provider, scopes } = wantedOf(page);
-    const shown = shownBy(signatures, toShow);
+    const { provider, scopes } = oauthPage(page);
+    const shown = withFormToken(signatures, toShow);
     const text = grantPage({ shown, title: providerOf(provider).title, scopes, action: addresses.urlOf(taskId, page.ask.key) });
     return sendShown(reply, toShow, text);
   }
 
-  function logged(error: unknown, { taskId, key, provider }: { taskId: string; key: string; provider: string }): void {
+  function logFailure(error: unknown, { taskId, key, provider }: { taskId: string; key: string; provider: string }): void {
     log.warn({ taskId, key, provider, ...describeError(error) }, "grant failed");
   }
 
-  async function redeemed(
-    provider: OauthProvider,
-    journey: Journey,
-    { page, parameters }: { page: OpenPage; parameters: URLSearchParams },
-  ) {
+  async function redeem(provider: OauthProvider, journey: Journey, { page, parameters }: { page: OpenPage; parameters: URLSearchParams }) {
     if (redeeming >= REDEMPTIONS_MAX) throw new ParleyError("OVERLOADED", `${REDEMPTIONS_MAX} codes are being redeemed`);
     redeeming += 1;
     try {
       const { state, verifier = "" } = journey;
-      const { scopes } = wantedOf(page);
+      const { scopes } = oauthPage(page);
       return await provider.finish({ parameters, begun: { state, verifier }, scopes, callback: callbackOf(provider) });
     } finally {
       redeeming -= 1;
@@ -96,13 +92,13 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
   }
 
   /**
-   * Keeps the tokens for later tasks if the ask says so: before the ask is answered, so that the task finds them. Only
-   * for the task's owner, and never for the anonymous principal. Undefined: the tokens are deposited with the task.
+   * Keeps the tokens for later tasks if the ask requests it, and does so before the ask is answered, so that the task finds them. Only for
+   * the owner of the task, and never for the anonymous principal. Returns undefined if the tokens are to be deposited with the task.
    */
   async function keep({ caller }: FastifyRequest, { taskId, page, tokens }: { taskId: string; page: OpenPage; tokens: GrantedTokens }) {
     const { grants } = services;
     const { principal, tenant } = page.call;
-    const { keep: keeping, provider, scopes } = wantedOf(page);
+    const { keep: keeping, provider, scopes } = oauthPage(page);
     if (!grants || !keeping || principal === ANONYMOUS || caller.principal !== principal) return undefined;
     const ref = { principal, tenant, id: keeping.id };
     const about = { upstream: keeping.upstream, provider, scopes };
@@ -115,7 +111,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
 
     async begin(request, reply, { taskId, page }) {
       const { caller } = request;
-      const { provider: name, scopes } = wantedOf(page);
+      const { provider: name, scopes } = oauthPage(page);
       const provider = providerOf(name);
       const { key, digest } = page.ask;
       try {
@@ -123,7 +119,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
         journeys().begin(request, reply, { state, verifier, taskId, key, digest });
         return await sendPage(reply, 200, awayPage(provider.title, url));
       } catch (error) {
-        logged(error, { taskId, key, provider: name });
+        logFailure(error, { taskId, key, provider: name });
         return show(reply, { caller, taskId, page, problem: sentenceOf(error, provider.title) });
       }
     },
@@ -135,7 +131,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
       const arrival = await journeys().arrive(request, parameters.get("state") ?? "");
       if (!provider || !arrival.journey) {
         log.info({ requestId: request.id, provider: name, arrival: arrival.type }, "grant refused");
-        return notice(reply, arrival.type === "borrowed" ? "borrowed" : "astray");
+        return notice(reply, arrival.type === "started-by-another" ? "started-by-another" : "not-started");
       }
       const { journey } = arrival;
       const { taskId, key, digest } = journey;
@@ -143,8 +139,8 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
       const visit = await visitPage(services, ref);
       if (visit.type !== "open") return notice(reply, visit.type);
       const { page } = visit;
-      // Another provider's address, or a question that is another one by now.
-      if (page.page.kind !== "oauth" || page.page.provider !== name || page.ask.digest !== digest) return notice(reply, "astray");
+      // The callback of a different provider, or the ask has changed in the meantime.
+      if (page.page.kind !== "oauth" || page.page.provider !== name || page.ask.digest !== digest) return notice(reply, "not-started");
       if (arrival.type === "repeated")
         return show(reply, {
           caller,
@@ -153,7 +149,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
           problem: `${provider.title} has already answered this request. Try again, or decline.`,
         });
       try {
-        const tokens = await redeemed(provider, journey, { page, parameters });
+        const tokens = await redeem(provider, journey, { page, parameters });
         const scopes = [...tokens.scopes];
         const kept = await keep(request, { taskId, page, tokens });
         const answer = kept
@@ -163,22 +159,23 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
         if (type === "accepted" || type === "duplicate") return await notice(reply, "granted");
         await kept?.discard();
       } catch (error) {
-        if (!(error instanceof ParleyError) || !isTheirs(error)) throw error;
-        logged(error, { taskId, key, provider: name });
+        if (!(error instanceof ParleyError) || !isForPerson(error)) throw error;
+        logFailure(error, { taskId, key, provider: name });
         return show(reply, { caller, taskId, page, problem: sentenceOf(error, provider.title) });
       }
-      // Somebody was faster, at this door or another one.
+      // The ask was settled in the meantime, here or through another door.
       const after = await visitPage(services, ref);
       return notice(reply, after.type === "open" ? "stale" : after.type);
     },
   };
 }
 
-function isTheirs({ code }: ParleyError): boolean {
+/** Whether the person can do something about the error: the page is shown again. */
+function isForPerson({ code }: ParleyError): boolean {
   return code === "GRANT_REFUSED" || code === "PROVIDER_UNAVAILABLE" || code === "PROVIDER_INVALID" || code === "OVERLOADED";
 }
 
-/** For the person. What the provider says in its own words stays in the log. */
+/** The sentence that the person reads. The provider's own words appear only in the log. */
 function sentenceOf(error: unknown, title: string): string {
   if (!(error instanceof ParleyError)) throw error;
   switch (error.code) {

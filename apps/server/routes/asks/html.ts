@@ -1,12 +1,13 @@
 /**
- * Pages as plain HTML that works without script. What is put into a template is escaped, unless it is a template's own result.
+ * Pages as plain HTML that works without scripts. Templates escape every value that is not the result of a template.
  *
- * Nothing may be loaded, run, framed or sent elsewhere: the policy allows one style sheet, which stands in the page and is known by its hash.
+ * The content security policy forbids loading, running, framing and sending anything elsewhere. It allows one inline style sheet, by its
+ * hash.
  */
 import { hash } from "node:crypto";
 import { DATA_HEADERS } from "../../plugins/security-headers.ts";
 
-/** What is safe to stand in a page. */
+/** Markup that needs no escaping. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -16,7 +17,7 @@ export class Html {
 
 type Part = string | number | Html | undefined | readonly Html[];
 
-/** Texts are escaped, for elements and for attributes in double quotes. `undefined` is nothing. */
+/** Escapes strings for elements and for attributes in double quotes. `undefined` becomes nothing. */
 export function markup(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.reduce((text, next, index) => `${text}${rendered(parts[index - 1])}${next}`));
 }
@@ -58,12 +59,12 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": `default-src 'none'; style-src 'sha256-${hash("sha256", STYLE, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   "x-frame-options": "DENY",
-  // With no-referrer browsers send `Origin: null` with the page's own form.
+  // With no-referrer, browsers would send `Origin: null` with the page's own form.
   "referrer-policy": "same-origin",
   "cross-origin-opener-policy": "same-origin",
 };
 
-// Not named `html`: formatters take such templates apart, and the style sheet is known by its hash.
+// The template function is not named `html`, because formatters would reformat the template and change the hash of the style sheet.
 export function page(title: string, body: Html, head?: Html): string {
   return markup`<!doctype html>
 <html lang="en">

@@ -1,22 +1,22 @@
 /**
- * Pages on which people answer what must not pass through their client:
+ * Pages on which people give answers that must not pass through their client:
  *
- *   GET, HEAD  show the form, or say what became of the question; they change nothing, so that programs that follow links do no harm
- *   POST       settles it, once: which answer counts is decided in the store (visit-page.ts in core)
+ *   GET, HEAD  show the form, or what happened to the question. They change nothing, so that programs that follow links do no harm.
+ *   POST       settles the question, once. The store decides which answer counts (visit-page.ts in core).
  *
- * Any front end serves any step. A form is taken only from a page of this server's own (Origin, Sec-Fetch-Site) that was shown to this
- * person for this question (a signed token).
+ * Any front end serves any step. A form is accepted only if it comes from a page of this server (Origin, Sec-Fetch-Site) that was shown to
+ * this person for this question (a signed token).
  */
 import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError, visitPage } from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { gate, gates, gateFor } from "../../front-end/gate.ts";
-import { takeUpload } from "./upload.ts";
+import { receiveUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { DOOR, formOf, notice, permit, sendShown, showErrors, shownBy } from "./every-page.ts";
+import { DOOR, formText, notice, permit, sendShown, showErrors, withFormToken } from "./every-page.ts";
 import type { Grants } from "./grants.ts";
 import type { Visits } from "./visits.ts";
 import { filesPage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
@@ -31,9 +31,9 @@ export interface AsksRoute {
   readonly visits: Visits;
 }
 
-/** A character of a secret takes up to nine bytes in a form. */
+/** A character takes up to nine bytes in a form. */
 const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
-/** Uploads that one front end takes at once, and of one person. */
+/** How many uploads one front end accepts at once, in total and from one person. */
 export const UPLOADS_MAX = 100;
 export const OWN_UPLOADS_MAX = 10;
 
@@ -47,7 +47,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
   );
 
-  // Read as it comes, by the handler: see upload.ts.
+  // The handler reads the body as it arrives: see upload.ts.
   scope.addContentTypeParser("multipart/form-data", (_request, payload, done) => done(null, payload));
   const uploads = gate("uploads", UPLOADS_MAX);
   const ownUploads = gates("uploads of this person", OWN_UPLOADS_MAX, "QUOTA_EXCEEDED");
@@ -77,7 +77,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     if (page.kind === "files" && body === request.raw) return await upload(request, reply, { page: visit.page, wanted: within(page) });
     if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
     const [shown, token, action] = [body.get("shown"), body.get("token"), body.get("action")];
-    if (shown === null || token === null || !signatures.verify(formOf(ref, shown), token)) return notice(reply, "stale");
+    if (shown === null || token === null || !signatures.verify(formText(ref, shown), token)) return notice(reply, "stale");
     if (action === "decline") return await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
     if (page.kind === "oauth" || page.kind === "visit") {
       if (action !== "accept") return notice(reply, "unreadable");
@@ -92,7 +92,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     return await settle(reply, { ...ref, digest: shown, answer: { action: "accept", content: { deposit: ref.key }, deposit } });
   });
 
-  /** A tool may ask for more than the deployment takes. */
+  /** Limits a tool's wishes to what the deployment accepts. */
   function within(wanted: FilesWanted): FilesWanted {
     return { ...wanted, bytesMax: Math.min(wanted.bytesMax, limits.fileBytesMax) };
   }
@@ -106,19 +106,19 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const { files } = services;
     if (!files) throw new ParleyError("FILES_UNAVAILABLE", "this front end stores no files (PARLEY_FILES)");
     const ref = refOf(request);
-    const isOurs = (fields: ReadonlyMap<string, string>) => signatures.verify(formOf(ref, page.ask.digest), fields.get("token") ?? "");
+    const hasToken = (fields: ReadonlyMap<string, string>) => signatures.verify(formText(ref, page.ask.digest), fields.get("token") ?? "");
     const leave = gateFor(request.caller, uploads, ownUploads).enter();
-    const taken = await takeUpload(request, { taskId: ref.taskId, wanted, files, isOurs }).finally(leave);
-    if (taken.type === "notice") return notice(reply, taken.name);
-    if (taken.type === "problem") return show(request, reply, page, `${taken.sentence} Nothing was stored.`);
-    const discard = () => Promise.all(taken.files.map(({ id }) => files.remove(ref.taskId, id)));
-    // The form's only button says so; a form that says something else is not taken for a yes.
-    if ((taken.fields.get("action") ?? "accept") !== "accept") {
+    const uploaded = await receiveUpload(request, { taskId: ref.taskId, wanted, files, hasToken }).finally(leave);
+    if (uploaded.type === "notice") return notice(reply, uploaded.name);
+    if (uploaded.type === "problem") return show(request, reply, page, `${uploaded.sentence} Nothing was stored.`);
+    const discard = () => Promise.all(uploaded.files.map(({ id }) => files.remove(ref.taskId, id)));
+    // The only button of the form sends `accept`. A form with any other action is not consent.
+    if ((uploaded.fields.get("action") ?? "accept") !== "accept") {
       await discard();
       return notice(reply, "unreadable");
     }
-    if (taken.files.length === 0) return show(request, reply, page, "Choose a file, or decline.");
-    const content = { files: taken.files.map((file) => ({ ...file })) };
+    if (uploaded.files.length === 0) return show(request, reply, page, "Choose a file, or decline.");
+    const content = { files: uploaded.files.map((file) => ({ ...file })) };
     const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
     if (type === "accepted") return notice(reply, "accepted");
     await discard();
@@ -129,7 +129,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
   async function settle(reply: FastifyReply, request: Parameters<typeof leavePage>[1]): Promise<FastifyReply> {
     const { type } = await leavePage(services, request);
     if (type === "accepted" || type === "duplicate") return notice(reply, request.answer.action === "accept" ? "accepted" : "declined");
-    // Somebody was faster, at this door or another one.
+    // The ask was settled in the meantime, here or through another door.
     const visit = await visitPage(services, request);
     return notice(reply, visit.type === "open" ? "stale" : visit.type);
   }
@@ -140,12 +140,12 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const toShow = { caller, taskId, page, ...(problem !== undefined && { problem }) };
     if (page.page.kind === "visit") return visits.show(reply, toShow);
     if (page.page.kind === "oauth") return grants.show(reply, toShow);
-    const shown = shownBy(signatures, toShow);
+    const shown = withFormToken(signatures, toShow);
     const text = page.page.kind === "files" ? filesPage({ wanted: within(page.page), shown }) : secretPage(shown);
     return sendShown(reply, toShow, text);
   }
 
-  /** Browsers say where a form comes from. One that says nothing is no browser, and has nobody's cookies. */
+  /** Browsers send where a form comes from. A client that does not is not a browser, and has no person's cookies. */
   function isOwnForm({ headers }: FastifyRequest): boolean {
     const site = headers["sec-fetch-site"];
     if (site !== undefined && site !== "same-origin" && site !== "none") return false;

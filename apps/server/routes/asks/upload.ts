@@ -1,6 +1,6 @@
 /**
- * Takes files as they come, a chunk at a time: nothing is held but the chunk and the first 4 kB, by which a file's type is seen. Files are kept under
- * the task from the start; when anything goes wrong, nothing of the upload is left.
+ * Receives files one chunk at a time. Only the current chunk is in memory, and the first 4 kB, from which the type of a file is detected.
+ * Files are stored under the task from the start; if anything fails, all files of the upload are removed.
  */
 import { createHash, randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
@@ -15,20 +15,20 @@ export interface Upload {
   readonly taskId: string;
   readonly wanted: FilesWanted;
   readonly files: FileStore;
-  /** Asked before the first file is kept. */
-  readonly isOurs: (fields: ReadonlyMap<string, string>) => boolean;
+  /** Whether the fields contain the form's token. Checked before the first file is stored. */
+  readonly hasToken: (fields: ReadonlyMap<string, string>) => boolean;
 }
 
 export type Uploaded =
-  | { readonly type: "kept"; readonly files: readonly FileRef[]; readonly fields: ReadonlyMap<string, string> }
-  /** For the person: a sentence beside the form. */
+  | { readonly type: "stored"; readonly files: readonly FileRef[]; readonly fields: ReadonlyMap<string, string> }
+  /** A sentence that the person reads beside the form. */
   | { readonly type: "problem"; readonly sentence: string }
   | { readonly type: "notice"; readonly name: NoticeName };
 
-type Refused = Exclude<Uploaded, { type: "kept" }>;
+type Refused = Exclude<Uploaded, { type: "stored" }>;
 
-/** Thrown by what reads a file. */
-class Stop extends Error {
+/** Thrown while a file is being read. */
+class UploadRefused extends Error {
   readonly refused: Refused;
   constructor(refused: Refused) {
     super("the upload is refused");
@@ -39,22 +39,22 @@ class Stop extends Error {
 const FIELD_BYTES = 200;
 const FIELDS_MAX = 10;
 
-export async function takeUpload({ raw, headers }: FastifyRequest, upload: Upload): Promise<Uploaded> {
-  const { taskId, wanted, files, isOurs } = upload;
+export async function receiveUpload({ raw, headers }: FastifyRequest, upload: Upload): Promise<Uploaded> {
+  const { taskId, wanted, files, hasToken } = upload;
   const fields = new Map<string, string>();
   const open = new Set<Readable>();
-  const keeping: Promise<FileRef | undefined>[] = [];
-  const kept: string[] = [];
+  const storing: Promise<FileRef | undefined>[] = [];
+  const storedIds: string[] = [];
   let refused: Refused | undefined;
 
   function refuse(stream: Readable, why: Refused): undefined {
     refused ??= why;
-    // What is still to come is read and thrown away, so that the browser hears what was wrong.
+    // Reads and discards the rest, so that the browser receives the reply.
     stream.resume();
     return undefined;
   }
 
-  async function keep(stream: Readable, given: { readonly name: string; readonly type: string }): Promise<FileRef | undefined> {
+  async function storeFile(stream: Readable, given: { readonly name: string; readonly type: string }): Promise<FileRef | undefined> {
     const hash = createHash("sha256");
     const id = randomUUID();
     const name = fileName(given.name);
@@ -64,7 +64,7 @@ export async function takeUpload({ raw, headers }: FastifyRequest, upload: Uploa
       const { done, value } = await chunks.next();
       if (done === true) return undefined;
       size += value.length;
-      if (size > wanted.bytesMax) throw new Stop(problem(`${name} is larger than ${shownBytes(wanted.bytesMax)}.`));
+      if (size > wanted.bytesMax) throw new UploadRefused(problem(`${name} is larger than ${formatBytes(wanted.bytesMax)}.`));
       hash.update(value);
       return value;
     }
@@ -75,17 +75,17 @@ export async function takeUpload({ raw, headers }: FastifyRequest, upload: Uploa
         head.push(chunk);
         seen += chunk.length;
       }
-      // What a browser sends where nothing was chosen.
+      // Browsers send an empty file without a name if no file was chosen.
       if (seen === 0 && given.name === "") return undefined;
       const type = await acceptedType(Buffer.concat(head).subarray(0, HEAD_BYTES), { name, type: given.type }, wanted.accept);
-      if (type === undefined) throw new Stop(problem(`${name} does not have an accepted type.`));
-      kept.push(id);
+      if (type === undefined) throw new UploadRefused(problem(`${name} does not have an accepted type.`));
+      storedIds.push(id);
       await files.put(taskId, id, rest(head, next));
       return { id, name, type, size, sha256: hash.digest("hex") };
     } catch (error) {
-      // An iterator that is left open keeps its stream from flowing, and the request from its end.
+      // An open iterator would keep the stream from flowing, and the request from ending.
       await chunks.return?.();
-      if (error instanceof Stop) return refuse(stream, error.refused);
+      if (error instanceof UploadRefused) return refuse(stream, error.refused);
       stream.resume();
       throw error;
     }
@@ -93,39 +93,39 @@ export async function takeUpload({ raw, headers }: FastifyRequest, upload: Uploa
 
   const parser = parserOf(headers, wanted);
   if (!parser) return UNREADABLE;
-  // The first of a name counts, as in the other form.
+  // The first field of a name counts, as in the urlencoded form.
   parser.on("field", (name, value) => void (fields.has(name) || fields.set(name, value)));
   parser.on("file", (_field, stream, name, _encoding, type) => {
     open.add(stream);
     stream.on("error", () => undefined);
     if (refused) return void stream.resume();
-    if (!isOurs(fields)) return refuse(stream, { type: "notice", name: "stale" });
-    if (keeping.length >= wanted.countMax) {
+    if (!hasToken(fields)) return refuse(stream, { type: "notice", name: "stale" });
+    if (storing.length >= wanted.countMax) {
       return refuse(stream, problem(`At most ${wanted.countMax} ${wanted.countMax === 1 ? "file is" : "files are"} asked for.`));
     }
-    const file = keep(stream, { name: name ?? "", type });
+    const file = storeFile(stream, { name: name ?? "", type });
     file.catch(() => undefined);
-    keeping.push(file);
+    storing.push(file);
   });
   try {
     await pipeline(raw, parser);
   } catch (error) {
-    // It was cut, or is no such form: those who wait for more of a file are told so.
+    // The body was cut off or is not a valid form: readers that wait for more of a file must fail.
     refused ??= UNREADABLE;
     for (const stream of open) stream.destroy(error as Error);
   }
-  const settled = await Promise.allSettled(keeping);
+  const settled = await Promise.allSettled(storing);
   const failure = settled.find((each) => each.status === "rejected");
   if (!refused && !failure) {
-    const taken = settled.flatMap((each) => (each.status === "fulfilled" && each.value ? [each.value] : []));
-    return { type: "kept", files: taken, fields };
+    const stored = settled.flatMap((each) => (each.status === "fulfilled" && each.value ? [each.value] : []));
+    return { type: "stored", files: stored, fields };
   }
-  await forget();
+  await removeStored();
   if (refused) return refused;
   throw failure?.reason;
 
-  async function forget(): Promise<void> {
-    await Promise.all(kept.map((id) => files.remove(taskId, id)));
+  async function removeStored(): Promise<void> {
+    await Promise.all(storedIds.map((id) => files.remove(taskId, id)));
   }
 }
 
@@ -143,7 +143,7 @@ function parserOf(headers: FastifyRequest["headers"], { countMax }: FilesWanted)
       limits: { fields: FIELDS_MAX, fieldSize: FIELD_BYTES, fieldNameSize: 100, headerPairs: 20, parts: FIELDS_MAX + countMax + 1 },
     });
   } catch {
-    // It names no boundary.
+    // The Content-Type has no boundary.
     return undefined;
   }
 }
@@ -152,8 +152,8 @@ function problem(sentence: string): Refused {
   return { type: "problem", sentence };
 }
 
-/** `10 MB`, as people read it; exact below a kilobyte. */
-export function shownBytes(bytes: number): string {
+/** `10 MB`, for people; exact below a kilobyte. */
+export function formatBytes(bytes: number): string {
   const units = ["bytes", "kB", "MB", "GB", "TB"];
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(bytes) / 10)));
   const value = bytes / 1_024 ** power;

@@ -1,17 +1,17 @@
-/** What people read on the pages of asks. */
+/** The texts and markup of the pages of asks. */
 import type { Caller, FilesWanted, OpenPage } from "@parley/core";
-import { shownBytes } from "./upload.ts";
+import { formatBytes } from "./upload.ts";
 import { type Html, markup, page } from "./html.ts";
 
 export interface Shown {
   readonly page: OpenPage;
   readonly caller: Caller;
-  /** Says that the form comes from a page that this person was shown. */
+  /** Proves that the form comes from a page that this person was shown. */
   readonly token: string;
   readonly problem?: string;
 }
 
-/** Most characters of a secret: keys and certificates fit. */
+/** Longest secret. Keys and certificates fit. */
 export const SECRET_CHARS_MAX = 16_384;
 
 export function secretPage({ page: { ask, message, call }, caller, token, problem }: Shown): string {
@@ -20,16 +20,16 @@ export function secretPage({ page: { ask, message, call }, caller, token, proble
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   return page(
     "A secret is required",
-    markup`${said(message, call.name)}
+    markup`${toolAsks(message, call.name)}
 <form method="post" autocomplete="off">
-${hidden(ask.digest, token)}
+${hiddenFields(ask.digest, token)}
 ${fault}
 <label for="secret">Secret</label>
 <input id="secret" name="secret" type="password" maxlength="${SECRET_CHARS_MAX}" required autofocus autocomplete="off" spellcheck="false" aria-describedby="${described}"${invalid}>
 <p class="quiet" id="note">It is sent to the tool encrypted. Neither your client nor its model sees it.</p>
-${actions("Send")}
+${buttons("Send")}
 </form>
-${openedBy(caller)}`,
+${loggedInAs(caller)}`,
   );
 }
 
@@ -44,30 +44,31 @@ export function filesPage({
   const { accept, bytesMax, countMax } = wanted;
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
   const described = problem === undefined ? "note" : "problem note";
-  const what = countMax === 1 ? `One file of at most ${shownBytes(bytesMax)}` : `At most ${countMax} files of ${shownBytes(bytesMax)} each`;
+  const what =
+    countMax === 1 ? `One file of at most ${formatBytes(bytesMax)}` : `At most ${countMax} files of ${formatBytes(bytesMax)} each`;
   const types = accept.length === 0 ? "" : `, of these types: ${accept.join(", ")}`;
   return page(
     countMax === 1 ? "A file is required" : "Files are required",
-    markup`${said(message, call.name)}
+    markup`${toolAsks(message, call.name)}
 <form method="post" enctype="multipart/form-data" id="upload">
-${hidden(ask.digest, token)}
+${hiddenFields(ask.digest, token)}
 ${fault}
 <label for="file">${countMax === 1 ? "File" : "Files"}</label>
 <input id="file" name="file" type="file" required autofocus${countMax === 1 ? undefined : markup` multiple`} accept="${accept.join(",")}" aria-describedby="${described}">
 <p class="quiet" id="note">${what}${types}. It goes to the tool; your client and its model do not see it.</p>
 </form>
-<form method="post" id="no">${hidden(ask.digest, token)}</form>
+<form method="post" id="no">${hiddenFields(ask.digest, token)}</form>
 <div class="actions"><button class="main" form="upload" name="action" value="accept">Upload</button><button form="no" name="action" value="decline">Decline</button></div>
-${openedBy(caller)}`,
+${loggedInAs(caller)}`,
   );
 }
 
 export interface GrantView {
   readonly shown: Shown;
-  /** Of the provider, as people know it. */
+  /** The name of the provider, as people know it. */
   readonly title: string;
   readonly scopes: readonly string[];
-  /** Where the form goes: the page may be shown at another address. */
+  /** The address to which the form is sent. The page may be shown at another address. */
   readonly action: string;
 }
 
@@ -75,16 +76,16 @@ export function grantPage({ shown: { page: asked, caller, token, problem }, titl
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     `Access to ${title}`,
-    markup`${said(asked.message, asked.call.name)}
+    markup`${toolAsks(asked.message, asked.call.name)}
 <p>It wants to use your account at <strong>${title}</strong> for:</p>
 <ul>${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
 <form method="post" action="${action}">
-${hidden(asked.ask.digest, token)}
+${hiddenFields(asked.ask.digest, token)}
 ${fault}
 <p class="quiet">You log in there and decide whether to allow it. The tool can use the access until it ends. Neither your client nor its model sees it.</p>
-${actions(`Continue to ${title}`)}
+${buttons(`Continue to ${title}`)}
 </form>
-${openedBy(caller)}`,
+${loggedInAs(caller)}`,
   );
 }
 
@@ -95,21 +96,21 @@ export function visitPage(
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     `A visit to ${host}`,
-    markup`${said(asked.message, asked.call.name)}
+    markup`${toolAsks(asked.message, asked.call.name)}
 <p>It sends you to <strong>${host}</strong>, and continues when you come back from there.</p>
 <form method="post" action="${action}">
-${hidden(asked.ask.digest, token)}
+${hiddenFields(asked.ask.digest, token)}
 ${fault}
 <p class="quiet">What you do there is between you and ${host}. Check that this is the site you expect.</p>
-${actions(`Continue to ${host}`)}
+${buttons(`Continue to ${host}`)}
 </form>
-${openedBy(caller)}`,
+${loggedInAs(caller)}`,
   );
 }
 
 /**
- * A page of its own: policies hold for where a form leads to by redirection as well, and a provider may lead on to anywhere. Without script the browser
- * is led there by `refresh`.
+ * Leads to another site by `refresh` instead of a redirect, because browsers apply the page's form-action policy to redirects of its form
+ * too, and a provider may redirect to anywhere.
  */
 export function awayPage(title: string, url: string): string {
   return page(
@@ -119,20 +120,20 @@ export function awayPage(title: string, url: string): string {
   );
 }
 
-function said(message: string, tool: string): Html {
+function toolAsks(message: string, tool: string): Html {
   return markup`<p>The tool <strong>${tool}</strong> asks you:</p>
 <p class="said">${message}</p>`;
 }
 
-function hidden(digest: string, token: string): Html {
+function hiddenFields(digest: string, token: string): Html {
   return markup`<input type="hidden" name="shown" value="${digest}"><input type="hidden" name="token" value="${token}">`;
 }
 
-function actions(send: string): Html {
+function buttons(send: string): Html {
   return markup`<div class="actions"><button class="main" name="action" value="accept">${send}</button><button name="action" value="decline" formnovalidate>Decline</button></div>`;
 }
 
-function openedBy({ authenticatedBy, names, principal }: Caller): Html | undefined {
+function loggedInAs({ authenticatedBy, names, principal }: Caller): Html | undefined {
   if (authenticatedBy === "nobody") return undefined;
   return markup`<p class="quiet">You are logged in as ${names[0] ?? principal}.</p>`;
 }
@@ -143,7 +144,7 @@ export interface Notice {
   readonly sentence: string;
 }
 
-/** One clear sentence each. */
+/** Pages that consist of one sentence. */
 export const NOTICES = {
   accepted: {
     status: 200,
@@ -160,13 +161,13 @@ export const NOTICES = {
     title: "Welcome back",
     sentence: "The tool has been notified that you are back, and continues. You can close this page.",
   },
-  astray: {
+  "not-started": {
     status: 400,
     title: "Not started here",
     sentence:
       "You did not start this in this browser, or you started it more than ten minutes ago, so nothing was sent: open the page again from your client.",
   },
-  borrowed: {
+  "started-by-another": {
     status: 403,
     title: "Not yours",
     sentence: "This was started by another person, so nothing was sent: open the page again from your client.",
@@ -200,12 +201,12 @@ export const NOTICES = {
     sentence: "The request does not come from the form of this page, so nothing was sent.",
   },
   large: { status: 413, title: "Too large", sentence: "Your answer is larger than this page accepts, so nothing was sent." },
-  strange: {
+  "logged-out": {
     status: 401,
     title: "Log in",
     sentence: "You are not logged in, or your login has expired, so nothing was sent: open the page again.",
   },
-  "not-begun": {
+  "login-refused": {
     status: 401,
     title: "Not logged in",
     sentence: "The login was refused, or was started elsewhere or too long ago: open the page again from your client.",

@@ -1,12 +1,11 @@
 /**
- * Pages of others, from which people come back:
+ * Pages of other sites, from which people return:
  *
- *   page: whose, what for ─▶ other site, told where to send this person back to ─▶ /returns/<state>: the question is settled
+ *   page: tool and site ─▶ other site, with the address to return to ─▶ /returns/<state>: the question is settled
  *
- * Parley sees who leaves and who comes back, and that it is the same person, in the same browser, once. What they did there the other site
- * knows.
+ * Parley checks that the person who returns is the one who left, in the same browser, and only once. It does not learn what they did there.
  */
-import { leavePage, type OpenPage, type Page, type Services, visitPage as lookAt } from "@parley/core";
+import { leavePage, type OpenPage, type Page, type Services, visitPage as visitAsk } from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -14,7 +13,7 @@ import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { DOOR, notice, sendPage, sendShown, shownBy, type ToShow } from "./every-page.ts";
+import { DOOR, notice, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { createJourneys } from "./journeys.ts";
 import { awayPage, visitPage } from "./views.ts";
 
@@ -31,9 +30,9 @@ export interface VisitsOptions {
   readonly signatures: Signatures;
 }
 
-/** Below the address at which people reach the server. */
+/** Path below the address at which people reach the server. */
 export const RETURNS_PATH = "/returns";
-/** Of what a person comes back with. */
+/** Limits of the query with which a person returns. */
 export const PARAMETERS_MAX = 20;
 export const QUERY_CHARS_MAX = 4_096;
 
@@ -43,7 +42,7 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
   function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
     const { taskId, page } = toShow;
     const action = addresses.urlOf(taskId, page.ask.key);
-    const text = visitPage(shownBy(signatures, toShow), { host: new URL(wantedOf(page).url).host, action });
+    const text = visitPage(withFormToken(signatures, toShow), { host: new URL(otherPage(page).url).host, action });
     return sendShown(reply, toShow, text);
   }
 
@@ -51,7 +50,7 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
     show,
 
     begin(request, reply, { taskId, page }) {
-      const { url, returnTo } = wantedOf(page);
+      const { url, returnTo } = otherPage(page);
       const { key, digest } = page.ask;
       const state = randomBytes(32).toString("base64url");
       journeys().begin(request, reply, { state, taskId, key, digest });
@@ -63,17 +62,17 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
     async finish(request, reply, state) {
       const search = queryOf(request);
       const query = [...new URLSearchParams(search)];
-      // The person may come back once more, with less.
+      // Checked before the state is used up: the person may return again with less.
       if (search.length > QUERY_CHARS_MAX || query.length > PARAMETERS_MAX) return notice(reply, "large");
       const arrival = await journeys().arrive(request, state);
-      if (!arrival.journey) return notice(reply, arrival.type === "borrowed" ? "borrowed" : "astray");
+      if (!arrival.journey) return notice(reply, arrival.type === "started-by-another" ? "started-by-another" : "not-started");
       const { taskId, key, digest } = arrival.journey;
       const { caller } = request;
       const ref = { taskId, key, caller, door: DOOR };
-      const visit = await lookAt(services, ref);
+      const visit = await visitAsk(services, ref);
       if (visit.type !== "open") return notice(reply, visit.type);
       const { page } = visit;
-      if (page.page.kind !== "visit" || page.ask.digest !== digest) return notice(reply, "astray");
+      if (page.page.kind !== "visit" || page.ask.digest !== digest) return notice(reply, "not-started");
       if (arrival.type === "repeated")
         return show(reply, { caller, taskId, page, problem: "You came back from there before. Continue once more, or decline." });
       const { type } = await leavePage(services, {
@@ -82,14 +81,14 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
         answer: { action: "accept", content: { query: Object.fromEntries(query) } },
       });
       if (type === "accepted" || type === "duplicate") return notice(reply, "returned");
-      // Somebody was faster, at this door or another one.
-      const after = await lookAt(services, ref);
+      // The ask was settled in the meantime, here or through another door.
+      const after = await visitAsk(services, ref);
       return notice(reply, after.type === "open" ? "stale" : after.type);
     },
   };
 }
 
-function wantedOf({ page }: OpenPage): Extract<Page, { kind: "visit" }> {
-  if (page.kind !== "visit") throw new TypeError(`the page is one for ${page.kind}`);
+function otherPage({ page }: OpenPage): Extract<Page, { kind: "visit" }> {
+  if (page.kind !== "visit") throw new TypeError(`the page is for ${page.kind}, not for visit`);
   return page;
 }

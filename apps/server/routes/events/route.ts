@@ -1,8 +1,8 @@
 /**
- * Where other systems tell of events that tools wait for (ctx.event): POST /events/<token>, with a body of JSON.
+ * POST /events/<token>, with a JSON body: other systems report the events that tools wait for (ctx.event).
  *
- * The token is the credential, so nobody logs in here and no cookie counts. It stands in the address, since most systems that call back can be given an
- * address and nothing else; this server logs no addresses.
+ * The token is the credential, so no login and no cookie counts here. It is part of the address, because most systems that call back can be
+ * given an address and nothing else. This server logs no addresses.
  */
 import { type Json, ParleyError, receiveEvent } from "@parley/core";
 import { EVENTS_PATH } from "@parley/node";
@@ -26,7 +26,7 @@ export function eventsRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
   scope.post<EventRequest>(ADDRESS, { bodyLimit: limits.bodyBytesMax }, async ({ params, body }, reply) => {
     const received = await receiveEvent(services, {
       token: params["*"],
-      // A callback without a body says that something has happened, and no more.
+      // A callback without a body reports that something happened, without details.
       body: (body ?? {}) as Json,
       door: DOOR,
       admit: (sender) => rates.take(sender, "answers", 1),
@@ -35,7 +35,7 @@ export function eventsRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
     return reply;
   });
 
-  // Some systems look whether an address is there before they use it; links are followed. Neither tells of anything.
+  // Some systems probe an address before they use it, and programs follow links. Neither reports an event.
   scope.route({
     method: ["GET", "PUT", "DELETE"],
     url: ADDRESS,
@@ -46,7 +46,7 @@ export function eventsRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
   });
 
   scope.setErrorHandler((error: Error & { readonly statusCode?: number; readonly code?: string }, request, reply) => {
-    const { httpStatus, body, retryAfterSeconds } = refused(frontEnd, error);
+    const { httpStatus, body, retryAfterSeconds } = refusalFor(frontEnd, error);
     const code = error instanceof ParleyError ? { code: error.code } : {};
     if (httpStatus < 500) log.info({ requestId: request.id, ...code }, "event refused");
     if (retryAfterSeconds !== undefined) void reply.header("retry-after", retryAfterSeconds);
@@ -54,16 +54,16 @@ export function eventsRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
   });
 }
 
-function refused(frontEnd: FrontEnd, error: Error & { readonly code?: string }): ReturnType<typeof refusalOf> {
+function refusalFor(frontEnd: FrontEnd, error: Error & { readonly code?: string }): ReturnType<typeof refusalOf> {
   const { bodyBytesMax } = frontEnd.limits;
-  const says = (httpStatus: number, message: string) => ({ httpStatus, body: { error: { message } } });
-  if (error instanceof InvalidJson) return says(400, "the body is not valid JSON");
-  if (error instanceof TooLarge) return says(400, `the body ${error.message}`);
+  const refusal = (httpStatus: number, message: string) => ({ httpStatus, body: { error: { message } } });
+  if (error instanceof InvalidJson) return refusal(400, "the body is not valid JSON");
+  if (error instanceof TooLarge) return refusal(400, `the body ${error.message}`);
   switch (error.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return says(413, `the body is larger than ${bodyBytesMax} bytes (PARLEY_BODY_BYTES_MAX)`);
+      return refusal(413, `the body is larger than ${bodyBytesMax} bytes (PARLEY_BODY_BYTES_MAX)`);
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return says(415, "the Content-Type must be application/json");
+      return refusal(415, "the Content-Type must be application/json");
     default:
       return refusalOf(frontEnd, error);
   }

@@ -1,11 +1,11 @@
-export interface Shown {
-  /** Of the MCP endpoint. */
+export interface HomePage {
+  /** URL of the MCP endpoint. */
   readonly endpoint: string;
   readonly playground: boolean;
   readonly needsToken: boolean;
 }
 
-export function homePage({ endpoint, playground, needsToken }: Shown): string {
+export function homePage({ endpoint, playground, needsToken }: HomePage): string {
   const address = escaped(endpoint);
   const play = playground
     ? `<p><a class="play" href="play/">Open the playground</a></p>
@@ -38,7 +38,7 @@ parley call <em>tool</em> --url ${address}</pre>
 `;
 }
 
-/** For text and for attributes in double quotes. */
+/** Escapes text for elements and for attributes in double quotes. */
 function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

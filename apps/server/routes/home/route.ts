@@ -1,10 +1,10 @@
-/** What is here, for somebody who opens the server's address: a page for browsers, the same as JSON for everybody else. */
+/** The start page at /, which describes the server: HTML for browsers, the same as JSON for other clients. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { sendJson } from "../../streams/outlet.ts";
 import { homePage, STYLE } from "./page.ts";
 
 export interface Home {
-  /** Of the MCP endpoint, for clients; undefined: as they found this page. */
+  /** URL of the MCP endpoint. If undefined, it is derived from the request's Host header. */
   readonly resourceUrl: string | undefined;
   readonly playground: boolean;
   readonly needsToken: boolean;
@@ -21,11 +21,13 @@ export function home(scope: FastifyInstance, { resourceUrl, playground, needsTok
     if (ACCEPTS_HTML.test(request.headers.accept ?? "")) {
       return reply.type("text/html; charset=utf-8").send(homePage({ endpoint, playground, needsToken }));
     }
+    // If every Host is served, the Host header may not be a valid host name. The playground then has no URL.
+    const play = playground ? URL.parse("play/", endpoint) : null;
     sendJson(reply, 200, {
       name: "Parley",
       description: "A task-elicitation server for the Model Context Protocol",
       mcp: endpoint,
-      ...(playground && { playground: new URL("play/", new URL("./", endpoint)).href }),
+      ...(play && { playground: play.href }),
     });
     return reply;
   });

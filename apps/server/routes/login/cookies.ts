@@ -1,8 +1,8 @@
 /**
- * What a browser keeps of a login, sealed with the deployment's secret, so that any front end reads it and none holds it:
+ * The cookies of a login, sealed with the deployment's secret so that any front end can read them and none has to keep anything:
  *
- *   parley-login-…  while its person is at the provider: the state and the verifier of one login, and the page to come back to
- *   parley-session  who is logged in, for as long as PARLEY_LOGIN_TTL says
+ *   parley-login-…  while the person is at the provider: state and verifier of one login, and the page to return to
+ *   parley-session  who is logged in, for PARLEY_LOGIN_TTL
  */
 import { type Caller, ParleyError } from "@parley/core";
 import type { LoginBegun } from "@parley/identity";
@@ -23,15 +23,15 @@ interface SessionCookie {
 
 export interface LoginCookies {
   begin(request: FastifyRequest, reply: FastifyReply, begun: BegunCookie, nowMs: number): void;
-  /** Of the login with that state; undefined when it was not begun in this browser, or too long ago. */
+  /** The login with that state. Undefined if it was not started in this browser, or too long ago. */
   begun(request: FastifyRequest, state: string, nowMs: number): BegunCookie | undefined;
   end(reply: FastifyReply, state: string): void;
-  /** Throws TOKEN_CLAIM_INVALID for a person of whom a cookie cannot hold all that is to be known. */
+  /** Throws TOKEN_CLAIM_INVALID if the claims about the person do not fit into a cookie. */
   logIn(reply: FastifyReply, session: SessionCookie, nowMs: number): void;
   caller(request: FastifyRequest, nowMs: number): Caller | undefined;
 }
 
-/** Logins that one browser may have begun: with some forty its requests, also those that end a login, would be larger than headers may be. */
+/** How many logins one browser may have open. About forty would make the headers of its requests too large, even to finish a login. */
 export const LOGINS_MAX = 8;
 
 export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies {
@@ -41,7 +41,7 @@ export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies
 
   return {
     begin(request, reply, begun, nowMs) {
-      const others = cookies.beginning(request, cookies.name("login-"));
+      const others = cookies.namesWith(request, cookies.name("login-"));
       for (const name of others.slice(0, Math.max(0, others.length + 1 - LOGINS_MAX))) cookies.remove(reply, name);
       cookies.set(reply, loginOf(begun.state), begun, nowMs);
     },

@@ -1,9 +1,9 @@
 /**
- * How people who open pages log in, by a browser:
+ * How people log in with a browser to open pages:
  *
- *   page, not logged in ─▶ cookie with state and verifier, off to the provider ─▶ /login/callback: code redeemed ─▶ session cookie ─▶ page
+ *   page, not logged in ─▶ cookie with state and verifier, to the provider ─▶ /login/callback: code redeemed ─▶ session cookie ─▶ page
  *
- * All that is kept is in the browser's cookies, sealed, so each step may be another front end's.
+ * Everything is kept in sealed cookies of the browser, so any front end serves any step.
  */
 import { ParleyError, type Services } from "@parley/core";
 import { type Login, LOGIN_CALLBACK_PATH } from "@parley/identity";
@@ -15,19 +15,19 @@ import type { Visitors } from "../../front-end/visitors.ts";
 import { NOTICES, noticePage } from "../asks/views.ts";
 import { loginCookies } from "./cookies.ts";
 
-/** How long somebody may be at the provider. */
+/** How long a person may take at the provider. */
 const LOGIN_MS = 10 * 60_000;
 
 export interface LoggedIn {
-  /** For those who bring credentials of their own: whom a proxy names, and scripts. */
+  /** Identifies requests without a login cookie: those that a proxy authenticates, and scripts with a token. */
   readonly authenticate: Authenticate;
-  /** Undefined: nobody can log in by a browser. */
+  /** Undefined if there is no login in the browser. */
   readonly login: Login | undefined;
   readonly seal: DepositSeal;
   readonly now: () => number;
 }
 
-/** Visitors are whom they have logged in as. */
+/** Visitors who log in. */
 export function loggedIn({ authenticate, login, seal, now }: LoggedIn): Visitors {
   const cookies = loginCookies(seal, login?.isSecure ?? true);
   return {
@@ -62,7 +62,7 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
     const nowMs = clock.now();
     cookies.end(reply, state);
     cookies.logIn(reply, { caller, untilMs: nowMs + login.ttlMs }, nowMs);
-    // The page was asked for below a path that a proxy may have taken away.
+    // `back` lacks any path prefix that a proxy has removed; `base` includes it.
     return await reply.redirect(`${login.base}${begun.back}`, 303);
   });
 
@@ -70,7 +70,7 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
     const code = error instanceof ParleyError ? error.code : undefined;
     const isAway = code === "PROVIDER_UNAVAILABLE" || code === "PROVIDER_INVALID" || code === "OVERLOADED";
     log.info({ requestId: request.id, ...(code === undefined ? { err: error } : { code, problem: error.message }) }, "login refused");
-    const notice = NOTICES[code === "LOGIN_REFUSED" ? "not-begun" : isAway ? "away" : code === undefined ? "broken" : "refused"];
+    const notice = NOTICES[code === "LOGIN_REFUSED" ? "login-refused" : isAway ? "away" : code === undefined ? "broken" : "refused"];
     return reply.code(notice.status).type("text/html; charset=utf-8").send(noticePage(notice));
   });
 }

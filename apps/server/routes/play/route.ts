@@ -1,6 +1,7 @@
 /**
- * The playground: a page that is an MCP client of this server's own endpoint, and one read-only route for what no client is told, the course of a
- * task. The page is the same for everybody and holds nothing of anybody, so it is served without credentials; its calls bring their own.
+ * The playground: a page that is an MCP client of this server's own endpoint, and a read-only route for what clients do not receive, the
+ * timeline of a task. The page is the same for everyone and contains no one's data, so it is served without credentials; its calls bring
+ * their own.
  */
 import fastifyStatic from "@fastify/static";
 import { isCounted, ParleyError } from "@parley/core";
@@ -12,15 +13,14 @@ import { sendJson } from "../../streams/outlet.ts";
 import { getTimeline } from "./timeline.ts";
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
-/** Looked at again each time, by its ETag: it names the files of its own build. */
-const CHECKED = "no-cache";
+/** For the page itself, which browsers revalidate by its ETag, because it names the files of its build. */
+const REVALIDATED = "no-cache";
 
-/** Where the page is. */
 const PLAY = "/play";
 
-/** The files of the page. */
+/** Serves the files of the page. */
 export async function playPages(scope: FastifyInstance): Promise<void> {
-  // Relative, so that a proxy may put the server below a path. A fragment, which names a task, survives it.
+  // Relative, so that a proxy may serve this server below a path. Browsers keep the fragment, which names a task.
   scope.get(PLAY, (_request, reply) => reply.header("location", "play/").code(308).send());
   if (!isBuilt()) {
     scope.get(`${PLAY}/`, (_request, reply) => reply.code(503).type("text/plain; charset=utf-8").send(NOT_BUILT));
@@ -29,12 +29,12 @@ export async function playPages(scope: FastifyInstance): Promise<void> {
   await scope.register(fastifyStatic, {
     root: PAGES_DIRECTORY,
     prefix: `${PLAY}/`,
-    // Exactly the files that are there when the server starts: no path of a request ever reaches the file system.
+    // Registers exactly the files that exist when the server starts, so that no requested path reaches the file system.
     wildcard: false,
     preCompressed: true,
     cacheControl: false,
     decorateReply: false,
-    setHeaders: (reply, path) => void reply.header("cache-control", path.includes("/assets/") ? IMMUTABLE : CHECKED),
+    setHeaders: (reply, path) => void reply.header("cache-control", path.includes("/assets/") ? IMMUTABLE : REVALIDATED),
   });
 }
 
@@ -45,7 +45,7 @@ interface TimelineRequest {
   readonly Querystring: { readonly after?: string | string[] };
 }
 
-/** The route beside them, in a scope that knows its callers. Served without the page too: the command line reads it. */
+/** Serves the timeline of a task, in an authenticated scope. Served even if the page is not, because the command line reads it. */
 export function playApi(scope: FastifyInstance, frontEnd: FrontEnd): void {
   scope.get<TimelineRequest>(`${PLAY}/api/tasks/:taskId/timeline`, async (request, reply) => {
     const { caller, params, query } = request;

@@ -1,4 +1,4 @@
-/** A task's course as the page shows it. docs/playground.md shows the answer. */
+/** The timeline of a task as the playground shows it. docs/playground.md describes the response. */
 import { type Ask, type AwaitedCall, callKey, type Caller, type FeedItem, type JournalLine, readTimeline, SCOPES } from "@parley/core";
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -10,7 +10,7 @@ export interface TimelineQuery {
   readonly after: string | undefined;
 }
 
-/** Throws what readTimeline throws, and SCOPE_INSUFFICIENT. */
+/** Throws the errors of `readTimeline`, and SCOPE_INSUFFICIENT. */
 export async function getTimeline({ services, resource }: FrontEnd, { caller, taskId, after }: TimelineQuery): Promise<TaskTimeline> {
   if (resource) requireScopes(caller, [SCOPES.read], "a task's timeline");
   const ref = { taskId, caller, door: "playground timeline" };
@@ -38,11 +38,11 @@ export async function getTimeline({ services, resource }: FrontEnd, { caller, ta
     asks: [...task.asks.map((ask) => openAsk(ask, false)), ...asksOfOthers.map((ask) => openAsk(ask, true))],
     ...(calls.length > 0 && { calls: calls.map(openCall) }),
     journal: { entries, settled, lines: lines.map(line) },
-    feed: { items: items.filter(isTold), ...(cursor !== undefined && { cursor }), more },
+    feed: { items: items.filter(isShown), ...(cursor !== undefined && { cursor }), more },
   };
 }
 
-/** What others are asked is theirs to read. */
+/** Leaves out the message of an ask to others, which only they may read. */
 function openAsk({ key, request, askedAtMs, deadlineMs, onTimeout, refused, audience, tally }: Ask, isPutToOthers: boolean): TimelineAsk {
   return {
     key,
@@ -61,17 +61,17 @@ function openCall({ key, digest, request, askedAtMs, deadlineMs }: AwaitedCall):
   return { key: key.slice(callKey("").length), tool: request.tool, child: digest, askedAtMs, deadlineMs };
 }
 
-/** Such lines are of kind "ask" in the journal. */
+/** The journal records a call of another tool as an ask with this prefix. */
 const CALL = "ask:call:";
 
-/** `step:hold-table` is two words for a reader. */
+/** Splits the key, such as `step:hold-table`, into kind and name. */
 function line({ key, ...rest }: JournalLine): TimelineLine {
   if (key.startsWith(CALL)) return { kind: "call", name: key.slice(CALL.length), ...rest };
   const at = key.indexOf(":");
   return { kind: key.slice(0, at), name: key.slice(at + 1), ...rest };
 }
 
-/** A release is between front ends and workers. */
-function isTold({ type }: FeedItem): boolean {
+/** Releases concern only front ends and workers. */
+function isShown({ type }: FeedItem): boolean {
   return type !== "release";
 }

@@ -1,10 +1,10 @@
 /**
- * What a task has reported, one page at a time. A stream holds the page that its reader has not taken yet, a feed may have a thousand items of
- * 8 kB, and a front end holds thousands of streams: read whole, the feed of one task would fill its memory.
+ * Reads the feed of a task one page at a time. A stream holds only the page that its client has not read yet: a feed may have a thousand
+ * items of 8 kB, and a front end holds thousands of streams, so whole feeds would fill its memory.
  */
 import { FEED_LENGTH_MAX, type TaskStore } from "@parley/core";
 
-/** Items of a page. Fewer would cost a busy feed more round trips. */
+/** Items per page. Fewer would cost a busy feed more round trips. */
 export const FEED_PAGE = 16;
 
 type FeedStore = Pick<TaskStore, "feed">;
@@ -15,8 +15,8 @@ export function readFeedPage(store: FeedStore, taskId: string, cursor: string | 
 }
 
 /**
- * `first` and the pages that follow it. They end when as many items have passed as a feed keeps: a tool that reports faster than the client reads
- * must not keep the stream from anything else.
+ * `first` and the pages that follow it, up to as many items as a feed keeps: a tool that reports faster than the client reads must not keep
+ * the stream from its other work.
  */
 export async function* feedPages(store: FeedStore, taskId: string, first: FeedPage): AsyncGenerator<FeedPage, void> {
   let page = first;

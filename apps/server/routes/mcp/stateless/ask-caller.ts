@@ -14,8 +14,8 @@ interface AskCaller {
 /**
  * Asks the caller the open asks of a task: an InputRequiredResult whose requestState leads the retried call back to the task.
  *
- * Throws CAPABILITY_REQUIRED if the client did not declare the capabilities that the asks need. A hidden task is then cancelled, because only this
- * client could answer it.
+ * Throws CAPABILITY_REQUIRED if the client did not declare the capabilities that the asks need. A hidden task is then cancelled, because
+ * only this client could answer it.
  */
 export async function askCaller(
   route: StatelessRoute,
@@ -53,8 +53,8 @@ export async function askCaller(
 }
 
 /**
- * Hands a waiting call over to another front end, or to a later time: an InputRequiredResult without questions, whose requestState finds the task
- * again. The specification provides this for a server that sheds load.
+ * Hands a waiting call over to another front end, or to a later time: an InputRequiredResult without questions, whose requestState finds
+ * the task again. The specification provides this for a server that sheds load.
  */
 export async function handOver(
   route: StatelessRoute,

@@ -1,7 +1,8 @@
 /**
  * Waits for a task on behalf of a client that keeps its call open, and sends the notifications that the client asked for.
  *
- * Ends when the task finishes or asks the caller, when the client disconnects, when the call takes too long, or when this front end shuts down.
+ * Ends when the task finishes or asks the caller, when the client disconnects, when the call takes too long, or when this front end shuts
+ * down.
  */
 import { cancelTask, findTask, isFinished, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
 import { resultOf } from "@parley/protocol";
@@ -46,8 +47,8 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     let seen = task;
     while (!needsCaller(seen)) {
       await watch.next();
-      // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers and may
-      // have been dropped by the network: its task continues, and the same retry gets the result.
+      // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers
+      // and may have been dropped by the network: its task continues, and the same retry gets the result.
       if (channel.closed.aborted) {
         if (task.call.hidden && !canComeBack)
           await cancelTask(services, { taskId: task.id, caller, door, reason: "The client closed the call." });

@@ -1,6 +1,6 @@
 /**
- * The MCP endpoint for revisions without sessions. Each request is parsed, decoded, dispatched and encoded once. `packages/protocol` and the
- * handlers know MCP; this file only moves messages between them and HTTP.
+ * The MCP endpoint for revisions without sessions. Each request is parsed, decoded, dispatched and encoded once. `packages/protocol` and
+ * the handlers know MCP; this file only moves messages between them and HTTP.
  *
  * Source: specification 2026-07-28, basic/transports/streamable-http.
  */

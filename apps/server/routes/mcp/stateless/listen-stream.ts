@@ -1,6 +1,6 @@
 /**
- * An open stream of subscriptions/listen: sends the state of the followed tasks whenever they change, and reports changed lists and resources.
- * It is an object with callbacks rather than a loop that waits, because a front end holds ten thousand of them.
+ * An open stream of subscriptions/listen: sends the state of the followed tasks whenever they change, and reports changed lists and
+ * resources. It is an object with callbacks rather than a loop that waits, because a front end holds ten thousand of them.
  */
 import { type Announcement, isFinished, type Task } from "@parley/core";
 import { resultMessage } from "@parley/protocol";

@@ -12,10 +12,10 @@ import type { Called, StatelessExchange, StatelessRoute } from "./stateless-rout
 /**
  * Continues a call that was answered with input_required: delivers the answers and waits again.
  *
- * If the same retry arrives twice, as after a network failure, its answers are already recorded and it gets the current state. Content that does
- * not fit the form gets the question again, with the violations in its message: clients that handle input_required show it to the person, whereas
- * an error would end their call. Throws REQUEST_STATE_INVALID for a state that cannot be opened or whose questions were answered differently
- * before, and INVALID_ANSWER for a reply that is not an answer at all.
+ * If the same retry arrives twice, as after a network failure, its answers are already recorded and it gets the current state. Content that
+ * does not fit the form gets the question again, with the violations in its message: clients that handle input_required show it to the
+ * person, whereas an error would end their call. Throws REQUEST_STATE_INVALID for a state that cannot be opened or whose questions were
+ * answered differently before, and INVALID_ANSWER for a reply that is not an answer at all.
  */
 export async function resumeCall(
   route: StatelessRoute,

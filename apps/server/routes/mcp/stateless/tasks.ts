@@ -12,8 +12,8 @@ export async function getTask({ services }: StatelessRoute, { taskId }: GetTask,
 }
 
 /**
- * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification requires; the receipts in `_meta` distinguish them.
- * Throws INVALID_ANSWER for answers that do not fit their ask, after the others were accepted; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
+ * tasks/update: acknowledges late, repeated and unknown answers alike, as the specification requires; the receipts in `_meta` distinguish
+ * them. Throws INVALID_ANSWER for answers that do not fit their ask, after the others were accepted; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
  */
 export async function updateTask(
   { services }: StatelessRoute,
