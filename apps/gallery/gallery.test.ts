@@ -458,7 +458,7 @@ describe("collect_payment", () => {
 
   test("ends without a payment within a day", async () => {
     const run = await runTool(collectPayment, bill, { answers: { pay: timeout }, events: { paid: timeout } });
-    expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
+    expect(run.text).toBe('The event "paid" was not reported in time. The tool stopped there.');
   });
 });
 

@@ -180,7 +180,7 @@ describe("what a tool throws", () => {
       return deployment.logged.some(({ message }) => message === "task finished with an error");
     });
     expect(textOf((await calling).result)).toMatch(MASKED);
-    expect(deployment.logged.find(({ message }) => message === "run failed, to be tried again")?.fields).toMatchObject({
+    expect(deployment.logged.find(({ message }) => message === "run failed, will be retried")?.fields).toMatchObject({
       tool: "retried",
       attempt: 1,
       detail: expect.stringContaining(SECRET),

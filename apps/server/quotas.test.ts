@@ -114,7 +114,7 @@ test("a caller with as many unfinished tasks as it may have is refused one more,
   const refused = await rpc(here, "tools/call", greet, as);
   expect(refused).toMatchObject({
     status: 429,
-    error: { message: "the caller has as many unfinished tasks as it may: 1 (PARLEY_QUOTA_TASKS)", data: { code: "QUOTA_EXCEEDED" } },
+    error: { message: "the caller has reached the maximum of 1 unfinished tasks (PARLEY_QUOTA_TASKS)", data: { code: "QUOTA_EXCEEDED" } },
   });
   expect((await rpc(here, "tools/call", greet, { ...as, tasks: false })).status).toBe(429);
   const client = await openSession(here, as);

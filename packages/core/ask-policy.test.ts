@@ -58,7 +58,7 @@ describe("a page", () => {
     expect(page("")).toEqual([{ path: "/url", message: "is not an absolute url" }]);
     for (const url of ["https://user@example.com", "https://:hunter2@example.com"]) {
       const [violation] = page(url);
-      expect(violation?.message).toMatch(/^carries credentials/);
+      expect(violation?.message).toMatch(/^contains credentials/);
       expect(violation?.message).not.toContain("hunter2");
     }
   });
@@ -212,21 +212,21 @@ describe("an audience", () => {
   });
 
   const shape = 'must be "caller", "tenant", or an object with people, groups, roles';
-  const nobody = "must name somebody in people, groups, roles: nobody could answer";
-  const name = "must be a text of 1 to 256 characters";
+  const nobody = "must name at least one of people, groups, roles: otherwise no one could answer";
+  const name = "must be a string of 1 to 256 characters";
 
   test.each([
     ["a word", "everybody", undefined, "/to", shape],
     ["nothing", null, undefined, "/to", shape],
     ["nobody", {}, undefined, "/to", nobody],
     ["empty lists", { people: [], groups: [] }, undefined, "/to", nobody],
-    ["a misspelt kind", { group: ["finance"], people: ["ada"] }, undefined, "/to/group", "is none of people, groups, roles"],
+    ["a misspelt kind", { group: ["finance"], people: ["ada"] }, undefined, "/to/group", "is not one of people, groups, roles"],
     [
       "a kind with a long name",
       { ["g".repeat(41)]: [], people: ["ada"] },
       undefined,
       `/to/${"g".repeat(40)}`,
-      "is none of people, groups, roles",
+      "is not one of people, groups, roles",
     ],
     ["a text in place of a list", { groups: "finance" }, undefined, "/to/groups", "must be a list of names"],
     ["an empty name", { groups: ["finance", ""] }, undefined, "/to/groups/1", name],

@@ -124,9 +124,9 @@ function audienceProblems({ to, not }: Audience): Violation[] {
   if (typeof to !== "object" || to === null)
     return [...problems, { path: "/to", message: `must be "caller", "tenant", or an object with ${KINDS.join(", ")}` }];
   const unknown = Object.keys(to).filter((kind) => !(KINDS as readonly string[]).includes(kind));
-  problems.push(...unknown.slice(0, 3).map((kind) => ({ path: `/to/${kind.slice(0, 40)}`, message: `is none of ${KINDS.join(", ")}` })));
+  problems.push(...unknown.slice(0, 3).map((kind) => ({ path: `/to/${kind.slice(0, 40)}`, message: `is not one of ${KINDS.join(", ")}` })));
   if (KINDS.every((kind) => (to[kind] ?? []).length === 0))
-    problems.push({ path: "/to", message: `must name somebody in ${KINDS.join(", ")}: nobody could answer` });
+    problems.push({ path: "/to", message: `must name at least one of ${KINDS.join(", ")}: otherwise no one could answer` });
   return [...problems, ...KINDS.flatMap((kind) => namesProblems(kind, to[kind] ?? []))];
 }
 
@@ -135,7 +135,7 @@ function namesProblems(kind: keyof Addressees, names: readonly string[]): Violat
   if (names.length > ADDRESSEES_MAX) return [{ path: `/to/${kind}`, message: `must have at most ${ADDRESSEES_MAX} names` }];
   return (names as readonly unknown[]).flatMap((name, index) => {
     if (typeof name === "string" && name !== "" && name.length <= ADDRESSEE_CHARS_MAX) return [];
-    return [{ path: `/to/${kind}/${index}`, message: `must be a text of 1 to ${ADDRESSEE_CHARS_MAX} characters` }];
+    return [{ path: `/to/${kind}/${index}`, message: `must be a string of 1 to ${ADDRESSEE_CHARS_MAX} characters` }];
   });
 }
 
@@ -159,7 +159,7 @@ function quorumProblems({ type }: AskRequest, { to, quorum }: Audience): Violati
 function urlProblem(text: string, schemes: readonly string[]): string | undefined {
   const url = URL.parse(text);
   if (!url) return "is not an absolute url";
-  if (url.username !== "" || url.password !== "") return "carries credentials, which everybody on the way can read";
+  if (url.username !== "" || url.password !== "") return "contains credentials, which others could read";
   const scheme = url.protocol.slice(0, -1);
   const isAllowed = schemes.includes(scheme) || (scheme === "http" && isLoopback(url.hostname));
   if (isAllowed && !FORBIDDEN_SCHEMES.includes(scheme)) return undefined;

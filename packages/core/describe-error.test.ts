@@ -88,7 +88,7 @@ describe("what the log says of an error", () => {
       { message: "not an Error", password: "x" },
       { error: "object", detail: "not an Error" },
     ],
-    [Object.create(null), { error: "object", detail: "(no text can be made of what was thrown)" }],
+    [Object.create(null), { error: "object", detail: "(the thrown value has no string form)" }],
   ])("exists for anything that can be thrown", (thrown, expected) => {
     expect(describeError(thrown)).toEqual(expected);
   });
@@ -103,7 +103,7 @@ describe("what the log says of an error", () => {
     expect(describeError(getters)).toEqual({ error: "object", detail: expect.any(String) });
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
-    expect(describeError(proxy)).toEqual({ error: "object", detail: "(no text can be made of what was thrown)" });
+    expect(describeError(proxy)).toEqual({ error: "object", detail: "(the thrown value has no string form)" });
     expect(describeError(Object.assign(new Error("x"), { name: 5, stack: { a: 1 }, code: {}, errors: "no" }))).toEqual({
       error: "object",
       detail: "x",

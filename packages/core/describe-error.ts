@@ -85,7 +85,7 @@ export function errorText(error: unknown): string {
   try {
     return cut(String(error), ERROR_TEXT_MAX);
   } catch {
-    return "(no text can be made of what was thrown)";
+    return "(the thrown value has no string form)";
   }
 }
 

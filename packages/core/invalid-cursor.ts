@@ -1,5 +1,5 @@
 import { ParleyError } from "./errors.ts";
 
 export function invalidCursor(): ParleyError {
-  return new ParleyError("INVALID_CURSOR", "cursor is not one that this list gave out");
+  return new ParleyError("INVALID_CURSOR", "cursor was not issued by this list");
 }

@@ -22,10 +22,10 @@ describe("a share in the order of new tasks", () => {
 });
 
 test.each<[Counted, keyof TaskQuota, string]>([
-  ["principal", "tasks", "the caller has as many unfinished tasks as it may: 3 (PARLEY_QUOTA_TASKS)"],
-  ["principal", "bytes", "the caller has as many characters in unfinished tasks as it may: 4000 (PARLEY_QUOTA_BYTES)"],
-  ["tenant", "tasks", "the caller's tenant has as many unfinished tasks as it may: 50 (PARLEY_QUOTA_TASKS)"],
-  ["tenant", "bytes", "the caller's tenant has as many characters in unfinished tasks as it may: 60000 (PARLEY_QUOTA_BYTES)"],
+  ["principal", "tasks", "the caller has reached the maximum of 3 unfinished tasks (PARLEY_QUOTA_TASKS)"],
+  ["principal", "bytes", "the caller has reached the maximum of 4000 characters in unfinished tasks (PARLEY_QUOTA_BYTES)"],
+  ["tenant", "tasks", "the caller's tenant has reached the maximum of 50 unfinished tasks (PARLEY_QUOTA_TASKS)"],
+  ["tenant", "bytes", "the caller's tenant has reached the maximum of 60000 characters in unfinished tasks (PARLEY_QUOTA_BYTES)"],
 ])("a caller over the quota of a %s in %s learns this, the setting, and when to retry", (of, over, message) => {
   const error = quotaExceeded({ over, of }, { principal: { tasks: 3, bytes: 4_000 }, tenant: { tasks: 50, bytes: 60_000 } });
   expect(error).toMatchObject({ name: "ParleyError", code: "QUOTA_EXCEEDED", message });

@@ -48,7 +48,7 @@ const SETTING: { readonly [kind in keyof TaskQuota]: string } = { tasks: "PARLEY
 
 export function quotaExceeded({ over, of }: Over, quotas: TaskQuotas): ParleyError {
   const whose = of === "tenant" ? "the caller's tenant has" : "the caller has";
-  return new ParleyError("QUOTA_EXCEEDED", `${whose} as many ${SAYS[over]} as it may: ${quotas[of][over]} (${SETTING[over]})`, {
+  return new ParleyError("QUOTA_EXCEEDED", `${whose} reached the maximum of ${quotas[of][over]} ${SAYS[over]} (${SETTING[over]})`, {
     data: { retryAfterMs: RETRY_AFTER_MS },
   });
 }

@@ -31,8 +31,8 @@ const SAYS: { readonly [why in StopReason]: string } = {
   cancelled: "the task was cancelled by its client",
   timeout: "the run took longer than the tool's runTimeout",
   failed: "another branch of the tool failed",
-  ended: "the tool has come to its end",
-  lost: "this worker does not hold the task any more",
+  ended: "the tool has ended",
+  lost: "this worker no longer holds the task",
   draining: "the worker is shutting down",
 };
 

@@ -38,7 +38,7 @@ describe("API keys in Redis", () => {
   test("are never replaced by another with the same id", async () => {
     const { add, find } = apiKeys();
     await add(aKey);
-    await expect(add({ ...aKey, name: "other" })).rejects.toThrow("there is an API key AAAAAAAAAAAA already");
+    await expect(add({ ...aKey, name: "other" })).rejects.toThrow("API key AAAAAAAAAAAA exists already");
     expect(await find(aKey.id)).toEqual(aKey);
   });
 

@@ -38,8 +38,7 @@ export function createApiKeys({ redis, keys: { apiKeys: hashKey }, acknowledge }
       if ((await reached(redis.hlen(hashKey))) >= API_KEYS_MAX) {
         throw new ParleyError("QUOTA_EXCEEDED", `there are ${API_KEYS_MAX} API keys: revoke some that are no longer used`);
       }
-      if ((await acknowledge(redis.hsetnx(hashKey, id, JSON.stringify(record)))) === 0)
-        throw new Error(`there is an API key ${id} already`);
+      if ((await acknowledge(redis.hsetnx(hashKey, id, JSON.stringify(record)))) === 0) throw new Error(`API key ${id} exists already`);
     },
     async list() {
       const found = Object.entries(await reached(redis.hgetall(hashKey))).map(([id, record]) => read(id, record));

@@ -289,7 +289,7 @@ async function settleWithLast(dataDir: string, { port, password, ownerPid, serve
       // A successful SHUTDOWN has no reply, and a server that is already stopping ignores it.
       await redis.shutdown("NOSAVE").catch(() => undefined);
       if (Date.now() > deadline)
-        throw new EmbeddedRedisError(`The Redis on port ${port} that used ${dataDir} does not stop. Stop it by hand.`);
+        throw new EmbeddedRedisError(`The Redis on port ${port} that used ${dataDir} does not stop. Stop it manually.`);
       await sleep(50);
     }
   } finally {
@@ -308,7 +308,7 @@ async function connectOnce(port: number, password: string): Promise<Redis | unde
   const timer = new AbortController();
   const silence = sleep(SILENCE_MS, undefined, { signal: timer.signal }).then(() => {
     throw new EmbeddedRedisError(
-      `Something on port ${port}, where the Redis of this directory ran last, takes connections and does not answer. Wait or stop it, and start again.`,
+      `The program on port ${port}, where the Redis of this directory last ran, accepts connections but does not respond. Wait or stop it, and start again.`,
     );
   });
   try {

@@ -151,7 +151,7 @@ describe("a lane", () => {
     await close();
     expect(happened).toStrictEqual([
       ["listen", CHANNEL],
-      ["warn", { channel: CHANNEL, error }, "lane is not heard"],
+      ["warn", { channel: CHANNEL, error }, "lane is not subscribed"],
       ["leave", CHANNEL],
     ]);
   });

@@ -72,7 +72,9 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
 
   const listening = wakeUps
     .listen(channel, heard)
-    .catch((error: unknown) => log.warn({ channel, error: error instanceof Error ? error.message : String(error) }, "lane is not heard"));
+    .catch((error: unknown) =>
+      log.warn({ channel, error: error instanceof Error ? error.message : String(error) }, "lane is not subscribed"),
+    );
 
   return {
     async close() {

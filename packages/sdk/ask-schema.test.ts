@@ -267,7 +267,7 @@ describe("a schema that cannot be asked is refused, naming the field and the alt
   const nested = "is a nested object: forms are flat, so give its fields names of their own (addressStreet, addressCity) or ask again";
   const list = "is a list of something else than choices: forms know lists of an enum only, so take one text and split it, or ask again";
   const nullable = "can be null: forms have no null, so make the field optional instead";
-  const numbers = "has choices that are not texts: forms choose among strings";
+  const numbers = "has choices that are not strings";
   const several = "has alternatives of several types: give each its own optional field, or use an enum of strings";
   const unknown = "has no type that forms know: use string, number, integer, boolean, an enum of strings or a list of those";
   const secret = "has the format password: a secret must not pass through the client, so use url mode";

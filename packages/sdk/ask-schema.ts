@@ -80,7 +80,7 @@ function describeUnknown(property: JsonObject): string {
   const nullable =
     Array.isArray(alternatives) && alternatives.some((item) => item === "null" || (isObject(item) && item["type"] === "null"));
   if (nullable) return "can be null: forms have no null, so make the field optional instead";
-  if (Array.isArray(property["enum"]) || "const" in property) return "has choices that are not texts: forms choose among strings";
+  if (Array.isArray(property["enum"]) || "const" in property) return "has choices that are not strings";
   if (Array.isArray(alternatives)) return "has alternatives of several types: give each its own optional field, or use an enum of strings";
   return "has no type that forms know: use string, number, integer, boolean, an enum of strings or a list of those";
 }

@@ -60,7 +60,7 @@ describe("the end of a child", () => {
     [
       "out of time",
       { type: "timeout" },
-      { name: "TimedOut", ask: "shop.hotel", message: "The tool shop/hotel did not come to its end in time, and was cancelled." },
+      { name: "TimedOut", ask: "shop.hotel", message: "The tool shop/hotel did not finish in time and was cancelled." },
     ],
     ["withdrawn", { type: "withdrawn" }, { name: "Withdrawn", ask: "shop.hotel", message: "The tool gave up calling shop/hotel." }],
   ])("is an error if it ended %s", async (_how, end, error) => {
@@ -169,7 +169,7 @@ describe("ctx.call", () => {
 
     expect((await runTool(nest, { depth: 5 })).text).toBe("bottom");
     expect((await runTool(nest, { depth: 6 })).text).toMatch(
-      /tools call each other 5 deep, and may no deeper: nest → nest → nest → nest → nest → nest$/,
+      /tools may call each other at most 5 levels deep: nest → nest → nest → nest → nest → nest$/,
     );
   });
 

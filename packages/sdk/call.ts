@@ -70,7 +70,7 @@ function resultOf({ name, key }: { readonly name: string; readonly key: string }
     case "cancelled":
       throw new ChildFailed(key, name, "cancelled", "it was cancelled");
     case "timeout":
-      throw new TimedOut(key, `The tool ${name} did not come to its end in time, and was cancelled.`);
+      throw new TimedOut(key, `The tool ${name} did not finish in time and was cancelled.`);
     case "withdrawn":
       throw new Withdrawn(key, `The tool gave up calling ${name}.`);
   }

@@ -82,7 +82,7 @@ describe("elicit", () => {
     while (running.task.status === "input_required") await running.answer({ [running.task.asks[0]!.key]: { count: 3 } });
     expect(running.task.run).toBe(11);
     expect(running.error).toMatchObject({
-      message: 'the ask "question" was answered 10 times, and never as its schema wants',
+      message: 'the ask "question" was answered 10 times, but never as its schema requires',
       data: { code: "INVALID_ANSWER", violations: [{ path: "/count", message: "must be even" }] },
     });
   });
@@ -143,7 +143,7 @@ describe("elicit", () => {
       "several people where only the caller is asked",
       { schema: COUNT, quorum: 2 },
       "/quorum",
-      /^the ask is invalid: \/quorum needs several people, and the question is put to the caller alone: say in `to` who may accept$/,
+      /^the ask is invalid: \/quorum needs several people, but only the caller is asked: say in `to` who may accept$/,
     ],
   ])("asks no question with %s", async (_what, ask, path, message) => {
     const run = await runTool(asking({ message: "?", ...ask } as FormAsk<Schema>));
@@ -156,7 +156,7 @@ describe("elicit", () => {
 
   test("asks no question that cannot be answered", async () => {
     const run = await runTool(asking({ message: "?", schema: COUNT, not: "caller" }));
-    expect(run.error).toMatchObject({ message: "nobody could answer: `not` leaves out the caller, and `to` names nobody else" });
+    expect(run.error).toMatchObject({ message: "no one could answer: `not` excludes the caller, and `to` names no one else" });
   });
 
   test("throws a schema's own unexpected error", async () => {

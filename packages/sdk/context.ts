@@ -344,7 +344,7 @@ export function createContext(effects: Effects): Context {
       const content = await checked(schema, answer);
       if (content.ok) return { action: "accept", content: content.value };
       if (round === ROUNDS_MAX) {
-        throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, and never as its schema wants`, {
+        throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, but never as its schema requires`, {
           violations: content.violations,
         });
       }
@@ -439,7 +439,7 @@ export function createContext(effects: Effects): Context {
       const atMs = new Date(time).getTime();
       if (Number.isNaN(atMs))
         throw new RangeError(
-          `the sleep "${name}" ends at ${JSON.stringify(time)}, which is no time: give a Date, or a text such as "2026-12-24T18:00:00Z"`,
+          `the sleep "${name}" ends at ${JSON.stringify(time)}, which is not a time: give a Date, or a string such as "2026-12-24T18:00:00Z"`,
         );
       return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
     },
@@ -551,11 +551,11 @@ function audienceOf({ to = "caller", not, quorum }: Pick<GivenOptions, "to" | "n
   const several = quorum === 1 ? undefined : quorum;
   if (to !== "caller") return { to, ...present({ not, quorum: several }) };
   if (several !== undefined) {
-    const message = "needs several people, and the question is put to the caller alone: say in `to` who may accept";
+    const message = "needs several people, but only the caller is asked: say in `to` who may accept";
     throw new ParleyError("INVALID_ASK", `the ask is invalid: /quorum ${message}`, { violations: [{ path: "/quorum", message }] });
   }
   if (not === undefined) return undefined;
-  throw new ParleyError("INVALID_ASK", "nobody could answer: `not` leaves out the caller, and `to` names nobody else");
+  throw new ParleyError("INVALID_ASK", "no one could answer: `not` excludes the caller, and `to` names no one else");
 }
 
 function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptions {

@@ -117,7 +117,7 @@ describe("a dry run", () => {
       async (ctx) => {
         for (;;) await ctx.text("q", { message: "?" });
       },
-      "it asks 100 times and more",
+      "it asks 100 times or more",
       100,
     ],
     [
@@ -125,7 +125,7 @@ describe("a dry run", () => {
       async (ctx) => {
         for (;;) await ctx.step("s", () => 1);
       },
-      "it does 10000 things and more",
+      "it has 10000 effects or more",
       0,
     ],
     [
@@ -133,7 +133,7 @@ describe("a dry run", () => {
       async (ctx) => {
         for (;;) await ctx.sleep("s", "1 day");
       },
-      "it does 10000 things and more",
+      "it has 10000 effects or more",
       0,
     ],
     [
@@ -141,7 +141,7 @@ describe("a dry run", () => {
       async (ctx) => {
         for (;;) await ctx.call("other", {});
       },
-      "it does 10000 things and more",
+      "it has 10000 effects or more",
       0,
     ],
     ["that begins again", (ctx) => ctx.restart({}), "it begins again", 0],
@@ -153,7 +153,7 @@ describe("a dry run", () => {
           .event("paid", { schema: { type: "number" } })
           .received()
           .then(String),
-      'nothing could be made up that is told of the event "paid": give it in answers',
+      'no body could be made up for the event "paid": give one in answers',
       0,
     ],
   ])("of a tool %s says so", async (_what, run, stopped, asked) => {

@@ -143,7 +143,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
     kept: undefined,
     openFile: async () => new Blob(["made up"]).stream(),
     async ask(name, request, { audience } = {}): Promise<Settled> {
-      if (isTooMuch()) return stop(`it asks ${ASKS_MAX} times and more`);
+      if (isTooMuch()) return stop(`it asks ${ASKS_MAX} times or more`);
       const key = keyOf("ask", name);
       const last = asks.at(-1);
       if (last && isAgain(last, request)) return stop(`it refuses the answer that was made up for "${last.name}": give one in answers`);
@@ -159,24 +159,24 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       const fits = validateJson(schema, body).length === 0;
       const answer: Promise<Answer> = fits
         ? Promise.resolve({ action: "accept", content: { body } })
-        : stop(`nothing could be made up that is told of the event "${key}": give it in answers`);
+        : stop(`no body could be made up for the event "${key}": give one in answers`);
       return { token: "dry-run", url: "https://parley.invalid/events/dry-run", answer };
     },
     async callTool(name) {
-      if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
+      if (isTooMuch()) return stop(`it has ${EFFECTS_MAX} effects or more`);
       const key = keyOf("call", name);
       const given = results[key] ?? results[name];
       const text = typeof given === "string" ? given : "";
       return { type: "result", result: { content: [{ type: "text", text }], ...(isData(given) && { structuredContent: given }) } };
     },
     async step(name) {
-      if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
+      if (isTooMuch()) return stop(`it has ${EFFECTS_MAX} effects or more`);
       const key = keyOf("step", name);
       steps.push(key);
       return results[key] ?? results[name];
     },
     async sleep(_name, ms) {
-      if (isTooMuch()) return stop(`it does ${EFFECTS_MAX} things and more`);
+      if (isTooMuch()) return stop(`it has ${EFFECTS_MAX} effects or more`);
       nowMs += ms;
     },
     // As for a call that is made now.

@@ -91,7 +91,7 @@ describe("an event", () => {
 
   test("that is not reported in time throws TimedOut, or takes the tool's default", async () => {
     expect((await runTool(checkout(), {}, { events: { paid: timeout } })).text).toBe(
-      'Nothing was heard of "paid" in time. The tool stopped there.',
+      'The event "paid" was not reported in time. The tool stopped there.',
     );
     const withDefault = tool(async (ctx) => {
       const paid = ctx.event("paid", { schema: PAID, timeout: "1 hour", onTimeout: { default: { amount: 7 } } });
@@ -155,7 +155,7 @@ describe("an event", () => {
     const run = await startTool(tool(async (ctx) => String((await ctx.event("paid", { schema: even }).received()).amount)));
     await run.tell("paid", { amount: 3 });
     expect(run.error).toMatchObject({
-      message: 'what was told of the event "paid" does not fit: /amount must be even',
+      message: 'the body of the event "paid" is invalid: /amount must be even',
       data: { code: "INVALID_EVENT", violations: [{ path: "/amount", message: "must be even" }] },
     });
   });
@@ -173,7 +173,7 @@ describe("an event", () => {
     expect(run.text).toBe("1");
   });
 
-  const broken = "this is no JSON Schema that can be checked: ";
+  const broken = "this is not a valid JSON Schema: ";
 
   test.each<[string, object, string, object]>([
     ["no JSON Schema", { type: "nothing" }, broken, { path: "", message: expect.stringContaining(broken) }],
@@ -314,7 +314,7 @@ describe("a page that an event completes", () => {
       const paid = { ...ctx.event("paid") };
       return await ctx.url("pay", { message: "Pay.", url: "https://pay.example/1", completedBy: paid }).then(String);
     });
-    expect((await runTool(mistaken)).text).toBe("completedBy takes what ctx.event gave");
+    expect((await runTool(mistaken)).text).toBe("completedBy must be an event that ctx.event returned");
   });
 
   test("withdraws the event if the person declines", async () => {
@@ -355,7 +355,7 @@ describe("a page that an event completes", () => {
 
   test("ends with the event's timeout", async () => {
     const run = await runTool(visiting, {}, { answers: { pay: timeout }, events: { paid: timeout } });
-    expect(run.text).toBe('Nothing was heard of "paid" in time. The tool stopped there.');
+    expect(run.text).toBe('The event "paid" was not reported in time. The tool stopped there.');
   });
 
   test("has the same result wherever the worker dies", async () => {

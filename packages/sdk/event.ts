@@ -69,7 +69,7 @@ export function createEvent(effects: Pick<Effects, "event">) {
  */
 export async function visitUntil<T>(event: TaskEvent<T>, visit: (signal: AbortSignal) => Promise<never>): Promise<T> {
   const known = given.get(event);
-  if (!known) throw new TypeError("completedBy takes what ctx.event gave");
+  if (!known) throw new TypeError("completedBy must be an event that ctx.event returned");
   const done = new AbortController();
   const visited = visit(done.signal);
   try {
@@ -109,7 +109,7 @@ async function bodyOf(name: string, schema: Schema, answer: Answer): Promise<unk
   const read = await check(schema, answer.content?.["body"]);
   if (read.ok) return read.value;
   const { violations } = read;
-  throw new ParleyError("INVALID_EVENT", `what was told of the event "${name}" does not fit: ${describeViolations(violations)}`, {
+  throw new ParleyError("INVALID_EVENT", `the body of the event "${name}" is invalid: ${describeViolations(violations)}`, {
     violations,
   });
 }

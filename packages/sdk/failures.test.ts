@@ -42,8 +42,8 @@ describe("an unanswered question", () => {
   test.each([
     ["decline", { name: "Declined", message: 'The user declined to answer "q". The tool stopped there.' }],
     ["cancel", { name: "Cancelled", message: 'The user dismissed the question "q" without answering. The tool stopped there.' }],
-    ["timeout", { name: "TimedOut", message: 'Nobody answered the question "q" in time. The tool stopped there.' }],
-    ["withdrawn", { name: "Withdrawn", message: 'The tool withdrew the question "q" before anybody answered it.' }],
+    ["timeout", { name: "TimedOut", message: 'The question "q" was not answered in time. The tool stopped there.' }],
+    ["withdrawn", { name: "Withdrawn", message: 'The tool withdrew the question "q" before it was answered.' }],
   ] as const)("throws what became of it: %s", (action, error) => {
     expect(thrownBy(() => throwUnanswered("q", action))).toStrictEqual({ ...error, ask: "q" });
   });
@@ -62,7 +62,7 @@ describe("an unanswered question", () => {
 test("an unreported event throws its outcome", () => {
   expect(thrownBy(() => throwUnheard("paid", "timeout"))).toStrictEqual({
     name: "TimedOut",
-    message: 'Nothing was heard of "paid" in time. The tool stopped there.',
+    message: 'The event "paid" was not reported in time. The tool stopped there.',
     ask: "paid",
   });
   expect(thrownBy(() => throwUnheard("paid", "withdrawn"))).toStrictEqual({

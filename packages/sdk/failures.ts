@@ -46,7 +46,7 @@ export class TimedOut extends Unanswered {
   declare readonly quorum?: number;
   constructor(
     ask: string,
-    message = `Nobody answered the question "${ask}" in time. The tool stopped there.`,
+    message = `The question "${ask}" was not answered in time. The tool stopped there.`,
     { accepted, quorum }: { readonly accepted?: number; readonly quorum?: number } = {},
   ) {
     super(ask, message);
@@ -58,7 +58,7 @@ export class TimedOut extends Unanswered {
 /** The tool itself withdrew the question or the event. */
 export class Withdrawn extends Unanswered {
   override readonly name = "Withdrawn";
-  constructor(ask: string, message = `The tool withdrew the question "${ask}" before anybody answered it.`) {
+  constructor(ask: string, message = `The tool withdrew the question "${ask}" before it was answered.`) {
     super(ask, message);
   }
 }
@@ -116,7 +116,7 @@ export function isForModel(error: unknown): error is Error {
 
 /** Throws the error for an event that was not reported. */
 export function throwUnheard(name: string, action: "timeout" | "withdrawn"): never {
-  if (action === "timeout") throw new TimedOut(name, `Nothing was heard of "${name}" in time. The tool stopped there.`);
+  if (action === "timeout") throw new TimedOut(name, `The event "${name}" was not reported in time. The tool stopped there.`);
   throw new Withdrawn(name, `The tool gave up waiting for "${name}".`);
 }
 

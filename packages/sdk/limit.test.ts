@@ -52,7 +52,7 @@ describe("a limit", () => {
   const rate = 'and must be a number from 1 to 999999 and s, m, h or d, such as "100/m"';
 
   test.each([
-    [{}, "limit says neither concurrency nor rate: give one of them, such as { concurrency: 5 }"],
+    [{}, "limit has neither concurrency nor rate: give one of them, such as { concurrency: 5 }"],
     [{ concurrency: 0 }, `limit.concurrency is 0 ${whole}`],
     [{ concurrency: 10_001 }, `limit.concurrency is 10001 ${whole}`],
     [{ concurrency: 1.5 }, `limit.concurrency is 1.5 ${whole}`],

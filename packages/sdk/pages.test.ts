@@ -79,7 +79,7 @@ describe("a secret", () => {
     expect((await runTool(connect, {}, { answers: { key: decline } })).text).toContain("declined");
     const run = await startTool(connect);
     await run.advance("1 hour");
-    expect(run.text).toContain("Nobody answered");
+    expect(run.text).toContain("was not answered in time");
   });
 
   test("is entered on its page: the kit says so to a script that does otherwise", async () => {
@@ -267,10 +267,10 @@ describe("a deployment without a service for a page", () => {
 
   test("reports it when files or a provider are requested", async () => {
     const { pages } = over({});
-    const noProviders = ["OAUTH_UNAVAILABLE", 'the ask "q" is for access at a provider, and none are set up here (PARLEY_OAUTH)'];
+    const noProviders = ["OAUTH_UNAVAILABLE", 'the ask "q" is for access at a provider, but none is set up here (PARLEY_OAUTH)'];
     expect(await pages.files("q", ask, 1).catch(refusal)).toStrictEqual([
       "FILES_UNAVAILABLE",
-      'the ask "q" is for files, and none are kept here (PARLEY_FILES)',
+      'the ask "q" is for files, but this deployment stores none (PARLEY_FILES)',
     ]);
     expect(await pages.openFile({ id: "x" }).catch(refusal)).toStrictEqual([
       "FILES_UNAVAILABLE",

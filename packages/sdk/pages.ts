@@ -74,7 +74,7 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
   return {
     async files(name, { accept = [], maxBytes = FILE_BYTES, ...ask }, countMax) {
       if (!effects.openFile)
-        throw new ParleyError("FILES_UNAVAILABLE", `the ask "${name}" is for files, and none are kept here (PARLEY_FILES)`);
+        throw new ParleyError("FILES_UNAVAILABLE", `the ask "${name}" is for files, but this deployment stores none (PARLEY_FILES)`);
       const { files } = await put(name, ask, { kind: "files", accept, bytesMax: maxBytes, countMax });
       return files as unknown as readonly FileRef[];
     },
@@ -106,5 +106,5 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
 }
 
 function noProviders(name: string): ParleyError {
-  return new ParleyError("OAUTH_UNAVAILABLE", `the ask "${name}" is for access at a provider, and none are set up here (PARLEY_OAUTH)`);
+  return new ParleyError("OAUTH_UNAVAILABLE", `the ask "${name}" is for access at a provider, but none is set up here (PARLEY_OAUTH)`);
 }

@@ -116,7 +116,7 @@ describe("definePrompt", () => {
     [
       "what is no plain data",
       { messages: [], at: 1n },
-      { error: { message: "what prompt tell returned is not plain data: /at is a bigint" } },
+      { error: { message: "the return value of prompt tell is not plain data: /at is a bigint" } },
     ],
   ])("returns %s", async (_what, returned, end) => {
     const { result, error } = await runTool(definePrompt({ name: "tell", description: "D", run: () => returned as string }));

@@ -100,7 +100,7 @@ function violations(args: readonly PromptArgument[], values: JsonObject): readon
 }
 
 function promptResult(name: string, description: string | undefined, returned: PromptReturn): JsonObject {
-  return plainJson(`what prompt ${name} returned`, { ...present({ description }), ...resultOf(name, returned) }) as JsonObject;
+  return plainJson(`the return value of prompt ${name}`, { ...present({ description }), ...resultOf(name, returned) }) as JsonObject;
 }
 
 function resultOf(name: string, returned: unknown): object {

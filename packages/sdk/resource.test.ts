@@ -98,6 +98,6 @@ describe("defineResourceTemplate", () => {
     expect(() => defineResourceTemplate({ uriTemplate: "shop://{+path}", name: "x", read: () => "" })).toThrow(
       /not supported: use \{name\}/,
     );
-    expect(() => defineResourceTemplate({ uriTemplate: "shop://{a}/{a}", name: "x", read: () => "" })).toThrow(/stands twice/);
+    expect(() => defineResourceTemplate({ uriTemplate: "shop://{a}/{a}", name: "x", read: () => "" })).toThrow(/appears twice/);
   });
 });

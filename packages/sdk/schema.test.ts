@@ -47,7 +47,7 @@ describe("jsonSchema", () => {
   test("refuses what is not JSON Schema, and keeps the cause", () => {
     expect(() => jsonSchema({ type: "nothing" })).toThrow(DefinitionError);
     const refused = caught(() => jsonSchema({ $ref: "#/$defs/missing" }));
-    expect(refused.message).toMatch(/^this is no JSON Schema that can be checked: can't resolve reference #\/\$defs\/missing/);
+    expect(refused.message).toMatch(/^this is not a valid JSON Schema: can't resolve reference #\/\$defs\/missing/);
     expect(refused.cause).toBeInstanceOf(Error);
   });
 
@@ -156,7 +156,7 @@ describe("jsonOf", () => {
     const mute = { "~standard": { version: 1, vendor: "valibot", validate: (value: unknown) => ({ value }) } } as unknown as Schema;
     expect(caught(() => jsonOf("the input of tool x", mute, "input"))).toStrictEqual(
       new DefinitionError(
-        "the input of tool x: valibot schemas cannot say their JSON Schema; convert it and give jsonSchema(converted, schema)",
+        "the input of tool x: valibot schemas cannot be converted to JSON Schema automatically; convert it and pass jsonSchema(converted, schema)",
       ),
     );
   });

@@ -36,7 +36,7 @@ export function jsonSchema<T = JsonObject>(schema: JsonObject, judge?: StandardS
   try {
     compiled(schema);
   } catch (cause) {
-    throw new DefinitionError(`this is no JSON Schema that can be checked: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    throw new DefinitionError(`this is not a valid JSON Schema: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,
     });
   }
@@ -59,7 +59,7 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
   const converter: StandardJSONSchemaV1.Converter | undefined = schema["~standard"].jsonSchema;
   if (!converter) {
     throw new DefinitionError(
-      `${what}: ${schema["~standard"].vendor} schemas cannot say their JSON Schema; convert it and give jsonSchema(converted, schema)`,
+      `${what}: ${schema["~standard"].vendor} schemas cannot be converted to JSON Schema automatically; convert it and pass jsonSchema(converted, schema)`,
     );
   }
   let json: JsonObject;

@@ -147,12 +147,12 @@ describe("startTool", () => {
       timeout,
       '"q" cannot be answered with timeout: advance the clock',
     ],
-    ["one value of two", (ctx) => ctx.elicit("q", { message: "?", schema: two }), "x", '"x" is no answer to a form of 2 fields'],
+    ["one value of two", (ctx) => ctx.elicit("q", { message: "?", schema: two }), "x", '"x" is not an answer to a form with 2 fields'],
     [
       "a value of none",
       (ctx) => ctx.elicit("q", { message: "?", schema: { type: "object" } }),
       ["x"],
-      '["x"] is no answer to a form of 1 fields',
+      '["x"] is not an answer to a form with 1 fields',
     ],
     [
       "agreement to a page of Parley's",

@@ -588,7 +588,7 @@ function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailabl
 function contentOf(request: AskRequest, reply: JsonObject | string | number | boolean | readonly string[]): JsonObject {
   if (typeof reply === "object" && !Array.isArray(reply)) return reply as JsonObject;
   const [field, ...others] = request.type === "form" ? fieldsOf(request.schema) : [];
-  if (!field || others.length > 0) throw new Error(`${JSON.stringify(reply)} is no answer to a form of ${others.length + 1} fields`);
+  if (!field || others.length > 0) throw new Error(`${JSON.stringify(reply)} is not an answer to a form with ${others.length + 1} fields`);
   return { [field.name]: reply as Json };
 }
 

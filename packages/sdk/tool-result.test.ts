@@ -42,7 +42,7 @@ describe("a return value becomes a result", () => {
 
   test("but not if it is not plain data", () => {
     expect(() => toolResult("draw", { content: [], _meta: { at: 1n } })).toThrow(
-      new ParleyError("NOT_SERIALIZABLE", "what tool draw returned is not plain data: /_meta/at is a bigint"),
+      new ParleyError("NOT_SERIALIZABLE", "the return value of tool draw is not plain data: /_meta/at is a bigint"),
     );
   });
 });
@@ -80,7 +80,7 @@ describe("data with an output schema", () => {
     const violations = [{ path: "/n", message: "Too big: expected number to be <=9" }];
     const refused = {
       code: "INVALID_OUTPUT",
-      message: "tool draw returned what its output schema refuses: /n Too big: expected number to be <=9",
+      message: "tool draw returned a value that its output schema refuses: /n Too big: expected number to be <=9",
       violations,
     };
     expect(await structuredResult("draw", output, { n: 10 }).catch(refusal)).toStrictEqual(refused);
@@ -88,7 +88,7 @@ describe("data with an output schema", () => {
   });
 
   test("is plain data, before and after validation", async () => {
-    const message = (at: string) => `what tool draw returned is not plain data: ${at}`;
+    const message = (at: string) => `the return value of tool draw is not plain data: ${at}`;
     const anything = jsonSchema<unknown>({});
     expect(await structuredResult("draw", anything, { list: [1n] }).catch(refusal)).toMatchObject({
       message: message("/list/0 is a bigint"),

@@ -45,20 +45,24 @@ export function errorResult(message: string): JsonObject {
 }
 
 async function judged(tool: string, output: Schema, value: unknown): Promise<unknown> {
-  assertPlain(`what tool ${tool} returned`, value);
+  assertPlain(`the return value of tool ${tool}`, value);
   const read = await check(output, value);
   if (!read.ok) {
     const { violations } = read;
-    throw new ParleyError("INVALID_OUTPUT", `tool ${tool} returned what its output schema refuses: ${describeViolations(violations)}`, {
-      violations,
-    });
+    throw new ParleyError(
+      "INVALID_OUTPUT",
+      `tool ${tool} returned a value that its output schema refuses: ${describeViolations(violations)}`,
+      {
+        violations,
+      },
+    );
   }
-  assertPlain(`what tool ${tool} returned`, read.value);
+  assertPlain(`the return value of tool ${tool}`, read.value);
   return read.value;
 }
 
 function plain(tool: string, result: object): JsonObject {
-  return plainJson(`what tool ${tool} returned`, result) as JsonObject;
+  return plainJson(`the return value of tool ${tool}`, result) as JsonObject;
 }
 
 const CONTENT_TYPES = new Set<unknown>(["text", "image", "audio", "resource", "resource_link"]);

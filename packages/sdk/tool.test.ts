@@ -278,7 +278,7 @@ describe("results", () => {
     const run = await runTool(defineTool({ name: "tool", output, run: () => ({ total: 11 }) }));
     expect(run.task.status).toBe("failed");
     expect(run.error).toMatchObject({
-      message: expect.stringMatching(/^tool tool returned what its output schema refuses: \/total /),
+      message: expect.stringMatching(/^tool tool returned a value that its output schema refuses: \/total /),
       data: { code: "INVALID_OUTPUT" },
     });
   });
@@ -292,7 +292,7 @@ describe("results", () => {
     const anything = jsonSchema<unknown>({});
     const run = await runTool(defineTool({ name: "tool", output: anything, run: () => ({ list: [1n] }) }));
     expect(run.error).toMatchObject({
-      message: "what tool tool returned is not plain data: /list/0 is a bigint",
+      message: "the return value of tool tool is not plain data: /list/0 is a bigint",
       data: { code: "NOT_SERIALIZABLE" },
     });
   });
@@ -355,7 +355,7 @@ describe("a tool's errors", () => {
   test.each<[Reply, string]>([
     [decline, 'The user declined to answer "confirm". The tool stopped there.'],
     [cancel, 'The user dismissed the question "confirm" without answering. The tool stopped there.'],
-    [timeout, 'Nobody answered the question "confirm" in time. The tool stopped there.'],
+    [timeout, 'The question "confirm" was not answered in time. The tool stopped there.'],
   ])("an unanswered question that is not caught ends with a clear sentence: %s", async (reply, sentence) => {
     starts = 0;
     const run = await runTool(asking, {}, { answers: { confirm: reply } });

@@ -246,7 +246,7 @@ const CONCURRENCY_MAX = 10_000;
 
 function limitOf(name: string, { concurrency, rate, per }: ToolLimit<Schema>, given: (args: JsonObject) => Promise<unknown>): Limit {
   if (concurrency === undefined && rate === undefined)
-    throw new DefinitionError(`tool ${name}: limit says neither concurrency nor rate: give one of them, such as { concurrency: 5 }`);
+    throw new DefinitionError(`tool ${name}: limit has neither concurrency nor rate: give one of them, such as { concurrency: 5 }`);
   if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= CONCURRENCY_MAX))
     throw new DefinitionError(`tool ${name}: limit.concurrency is ${concurrency} and must be a whole number from 1 to ${CONCURRENCY_MAX}`);
   const [, count, unit] = RATE.exec(rate ?? "") ?? [];

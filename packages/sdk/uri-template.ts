@@ -33,7 +33,7 @@ function partsOf(template: string): readonly Part[] {
     if (!part.startsWith("{")) return { literal: part };
     const name = part.slice(1, -1);
     if (!/^[A-Za-z0-9_]+$/.test(name)) throw new DefinitionError(`${part} in ${template} is not supported: use {name}`);
-    if (names.includes(name)) throw new DefinitionError(`${part} stands twice in ${template}`);
+    if (names.includes(name)) throw new DefinitionError(`${part} appears twice in ${template}`);
     names.push(name);
     return { name };
   });

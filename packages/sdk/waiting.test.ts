@@ -250,6 +250,6 @@ describe("a sleep until a time", () => {
 
   test("that has passed ends at once, and an invalid one is refused", async () => {
     expect((await runTool(sleeping("2025-01-01"))).text).toBe("2026-01-01T00:00:00.000Z");
-    expect((await runTool(sleeping("noon"))).text).toContain('ends at "noon", which is no time');
+    expect((await runTool(sleeping("noon"))).text).toContain('ends at "noon", which is not a time');
   });
 });

@@ -81,7 +81,7 @@ export const SCENARIOS = {
     meanwhile: "late",
     replies: { "Who is quick?": [ann] },
     end: {
-      ...completed('Nobody answered the question "quick" in time. The tool stopped there.', true),
+      ...completed('The question "quick" was not answered in time. The tool stopped there.', true),
       answers: { quick: answered({ action: "timeout" }) },
     },
   },

@@ -245,7 +245,7 @@ describe("calling another tool", () => {
 
   test("does not outlive its timeout", async () => {
     const run = await runTool(trip, { city: "Graz" }, { tools: [bookHotel], answers: { "hotel:nights": timeout } });
-    expect(run.text).toBe("The tool book_hotel did not come to its end in time, and was cancelled.");
+    expect(run.text).toBe("The tool book_hotel did not finish in time and was cancelled.");
   });
 });
 

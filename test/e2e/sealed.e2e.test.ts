@@ -119,13 +119,13 @@ describe("a deployment that seals content", () => {
     await expect(ask(lacking, taskId)).resolves.toMatchObject({
       status: 503,
       body: {
-        error: { code: -32603, message: `what was said in the task ${taskId} cannot be read now`, data: { code: "CONTENT_KEY_MISSING" } },
+        error: { code: -32603, message: `the content of the task ${taskId} cannot be read now`, data: { code: "CONTENT_KEY_MISSING" } },
       },
     });
     expect(await ask(lacking, `0-${"A".repeat(22)}`)).toMatchObject({ status: 200, body: { error: { data: { code: "TASK_NOT_FOUND" } } } });
     await answer(0, taskId);
     await until(() =>
-      workers[0]?.logs.some(({ msg, taskId: of }) => msg === "no key for what the task was told, run put off" && of === taskId),
+      workers[0]?.logs.some(({ msg, taskId: of }) => msg === "no key for the task's content, run delayed" && of === taskId),
     );
     expect(await at(0, (client) => client.get(taskId))).toMatchObject({ status: "working" });
 

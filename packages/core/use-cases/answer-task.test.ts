@@ -70,13 +70,13 @@ describe("a request with answers", () => {
     ["key_missing", "CONTENT_KEY_MISSING", "cannot be read now"],
     ["erased", "CONTENT_ERASED", "was erased"],
     ["damaged", "CONTENT_DAMAGED", "is damaged"],
-  ] as const)("is refused where what was said in the task is %s", async (unreadable, code, what) => {
+  ] as const)("is refused if the content of the task is %s", async (unreadable, code, what) => {
     const load = async (): Promise<Task> => ({ ...(await task(taskId)), unreadable });
     const { services, put, task } = inMemory({ replace: () => ({ load }) });
     const taskId = await put([anAsk("size")]);
     await expect(answerTask(services, { taskId, caller: alice, replies: { size: yes } })).rejects.toMatchObject({
       code,
-      message: `what was said in the task ${taskId} ${what}`,
+      message: `the content of the task ${taskId} ${what}`,
     });
   });
 
@@ -190,7 +190,7 @@ describe("an invalid answer", () => {
       { taskId, key: "size", digest: "digest of size", violations, nowMs: NOW_MS, audit: { ...fact, action: "refuse" } },
     ]);
     expect(facts).toStrictEqual([]);
-    expect(logged).toStrictEqual([["info", "answer refused, to be asked again", { taskId, key: "size", count: 1 }]]);
+    expect(logged).toStrictEqual([["info", "answer refused, question will be asked again", { taskId, key: "size", count: 1 }]]);
 
     expect(await wrong()).toStrictEqual({ size: { type: "accepted" } });
     expect(requestsOf("answer")).toMatchObject([

@@ -209,7 +209,7 @@ async function refuse(
   });
   if (count === undefined) return { type: "late" };
   if (count < settings.refusalsMax) {
-    log.info({ taskId: task.id, key, count }, "answer refused, to be asked again");
+    log.info({ taskId: task.id, key, count }, "answer refused, question will be asked again");
     return { type: "invalid", violations };
   }
   log.warn({ taskId: task.id, key, count }, "answers refused too often, question cancelled");

@@ -405,7 +405,7 @@ describe("a compensation", () => {
     const error = { error: "TypeError", detail: "no again", stack };
     expect(logged[0]).toStrictEqual({
       level: "warn",
-      message: "compensation failed, to be tried again",
+      message: "compensation failed, will be retried",
       fields: { ...fields, run: 2, attempt: 1, ...error },
     });
     expect(await work(15)).toStrictEqual({ type: "given-up" });
@@ -476,8 +476,8 @@ describe("a compensation", () => {
   });
 
   test.each<[string, (effects: Effects) => Promise<void>, string]>([
-    ["waits", ({ sleep }) => sleep("long", HOUR), "a compensation asks nobody, and does not begin again"],
-    ["begins again", ({ restart }) => restart({}), "a compensation asks nobody, and does not begin again"],
+    ["waits", ({ sleep }) => sleep("long", HOUR), "a compensation cannot ask questions or restart"],
+    ["begins again", ({ restart }) => restart({}), "a compensation cannot ask questions or restart"],
   ])("that %s is given up, and says why", async (_, compensate, detail) => {
     const { work, logged } = await started({ run: failing, compensate: (_ended, effects) => compensate(effects) });
     await work(1);

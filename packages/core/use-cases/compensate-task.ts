@@ -89,12 +89,7 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
       return await giveUp(run, services, fields, end.error);
     case "parked":
     case "restarted":
-      return await giveUp(
-        run,
-        services,
-        fields,
-        new ParleyError("MISPLACED_EFFECT", "a compensation asks nobody, and does not begin again"),
-      );
+      return await giveUp(run, services, fields, new ParleyError("MISPLACED_EFFECT", "a compensation cannot ask questions or restart"));
   }
 }
 
@@ -112,7 +107,7 @@ async function failed(services: Services, run: LastRun, { fields, error, entries
   if (isLastTry || isFinal) return await giveUp(run, services, fields, error);
   const { clock, log } = services;
   const { attempt } = run.begun;
-  log.warn({ ...fields, attempt: attempt + 1, ...run.describe(error) }, "compensation failed, to be tried again");
+  log.warn({ ...fields, attempt: attempt + 1, ...run.describe(error) }, "compensation failed, will be retried");
   const dueAtMs = Math.ceil(clock.now() + Math.min(1_000 * 2 ** attempt, HOUR));
   const parked = await run.lease.park({ entries, asks: [], attempt: attempt + 1, dueAtMs });
   return { type: parked.type === "refused" ? "fenced" : "retrying" };

@@ -144,7 +144,7 @@ describe("a call", () => {
     for (const list of [told, logged]) list.length = 0;
     await expect(createTask(services, plain, request)).rejects.toMatchObject({
       code: "QUOTA_EXCEEDED",
-      message: "the caller has as many unfinished tasks as it may: 1 (PARLEY_QUOTA_TASKS)",
+      message: "the caller has reached the maximum of 1 unfinished tasks (PARLEY_QUOTA_TASKS)",
     });
     expect([told, logged]).toStrictEqual([[], []]);
   });
@@ -218,7 +218,7 @@ describe("a call with an idempotency key", () => {
     await createTask(services, plain, once);
     await expect(createTask(services, plain, { ...once, arguments: { n: 2 } })).rejects.toMatchObject({
       code: "IDEMPOTENCY_KEY_REUSED",
-      message: "the idempotency key belongs to another call than tool subject with these arguments",
+      message: "the idempotency key belongs to a call other than tool subject with these arguments",
     });
     expect(facts).toStrictEqual([]);
   });
@@ -257,7 +257,7 @@ test("a call is described without a binding if there is no audit", () => {
 test("only a task with an idempotency key is known", () => {
   expect(quotaOf({ over: "bytes", of: "tenant" }, DEFAULT_SETTINGS)).toMatchObject({
     code: "QUOTA_EXCEEDED",
-    message: "the caller's tenant has as many characters in unfinished tasks as it may: 671088640 (PARLEY_QUOTA_BYTES)",
+    message: "the caller's tenant has reached the maximum of 671088640 characters in unfinished tasks (PARLEY_QUOTA_BYTES)",
   });
   expect(() => quotaOf({ known: "0-1", fingerprint: "f" }, DEFAULT_SETTINGS)).toThrow(
     new Error("only a task with an idempotency key is known"),

@@ -84,7 +84,7 @@ export async function createTask(services: Services, runnable: Runnable, request
     if (created.fingerprint === fingerprint(created.known)) return await repeated(services, request, created.known);
     throw new ParleyError(
       "IDEMPOTENCY_KEY_REUSED",
-      `the idempotency key belongs to another call than ${call.kind} ${call.name} with these arguments`,
+      `the idempotency key belongs to a call other than ${call.kind} ${call.name} with these arguments`,
     );
   }
   if (typeof created === "object") throw quotaOf(created, settings);

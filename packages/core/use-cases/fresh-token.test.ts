@@ -184,7 +184,7 @@ describe("a token", () => {
     const { deposits: _, ...without } = worker();
     await expect(freshToken(without, wanted)).rejects.toMatchObject({
       code: "DEPOSIT_UNREADABLE",
-      message: "this worker reads nothing that was left on pages",
+      message: "this worker cannot read the deposits of pages",
     });
   });
 

@@ -79,7 +79,7 @@ function depositOf({ deposits }: Services, taskId: string, key: string): Home {
     name: `${taskId} ${key}`,
     facts: { taskId, key },
     async read() {
-      if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker reads nothing that was left on pages");
+      if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker cannot read the deposits of pages");
       const text = await deposits.open(taskId, key);
       return { tokens: readTokens(key, text), replace: (renewed) => deposits.replace(taskId, key, text, renewed) };
     },

@@ -91,11 +91,11 @@ export function readable(task: Task): Task {
 }
 
 export function unreadableError(taskId: string, why: Unreadable): ParleyError {
-  return new ParleyError(UNREADABLE[why], `what was said in the task ${taskId} ${SAID_OF[why]}`);
+  return new ParleyError(UNREADABLE[why], `the content of the task ${taskId} ${UNREADABLE_BECAUSE[why]}`);
 }
 
 const UNREADABLE = { key_missing: "CONTENT_KEY_MISSING", erased: "CONTENT_ERASED", damaged: "CONTENT_DAMAGED" } as const;
-const SAID_OF = { key_missing: "cannot be read now", erased: "was erased", damaged: "is damaged" } as const;
+const UNREADABLE_BECAUSE = { key_missing: "cannot be read now", erased: "was erased", damaged: "is damaged" } as const;
 
 /** Finished, or waiting for a person. */
 export function isSettled(task: Task): boolean {

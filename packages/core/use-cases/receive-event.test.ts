@@ -32,7 +32,7 @@ const sender = (taskId: string, tenant = "default") => ({
   roles: [],
 });
 const unknown = { code: "EVENT_NOT_FOUND", message: "no such event" };
-const late = { code: "EVENT_LATE", message: "the event is not waited for any more" };
+const late = { code: "EVENT_LATE", message: "the event is no longer expected" };
 
 describe("an open event", () => {
   test("is recorded in its sender's name, once, and the tool runs", async () => {
@@ -112,7 +112,7 @@ describe("an open event", () => {
     const { taskId, tell, facts } = await awaiting();
     await expect(tell({}, { door: "a door" })).rejects.toMatchObject({
       code: "INVALID_EVENT",
-      message: "the body does not fit: /amount is required",
+      message: "the body is invalid: /amount is required",
       violations: [{ path: "/amount", message: "is required" }],
     });
     expect(facts).toStrictEqual([

@@ -47,7 +47,7 @@ export async function receiveEvent(services: Services, { token, body, door, admi
   const violations = services.validate(event.request.schema, body);
   if (violations.length > 0) {
     refused(services, { actor, task, event });
-    throw new ParleyError("INVALID_EVENT", `the body does not fit: ${describeViolations(violations)}`, { violations });
+    throw new ParleyError("INVALID_EVENT", `the body is invalid: ${describeViolations(violations)}`, { violations });
   }
   const { type } = await recordAnswer(services, { actor, task, ask: event, answer });
   if (type === "accepted" || type === "duplicate") return type;
@@ -87,5 +87,5 @@ function unknownEvent(): ParleyError {
 }
 
 function late(): ParleyError {
-  return new ParleyError("EVENT_LATE", "the event is not waited for any more");
+  return new ParleyError("EVENT_LATE", "the event is no longer expected");
 }

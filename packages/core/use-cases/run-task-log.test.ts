@@ -95,7 +95,7 @@ describe("the log of a run", () => {
     const of = { taskId, tool: "subject" };
     const error = { error: "TypeError", detail: "network", stack };
     expect(lines(subject)).toStrictEqual([
-      ["warn", "run failed, to be tried again", { ...of, run: 1, attempt: 1, ...error }],
+      ["warn", "run failed, will be retried", { ...of, run: 1, attempt: 1, ...error }],
       ["info", "task parked", { taskId, run: 1, asks: 0 }],
       ["warn", "task finished with an error", { ...of, run: 2, status: "completed", defectId: "uuid", ...error }],
     ]);
@@ -112,7 +112,7 @@ describe("the log of a run", () => {
     await subject.work();
     const of = { taskId, run: 1, tool: "subject", attempt: 1, defectId: expect.stringMatching(/^[0-9a-f-]{36}$/), stack };
     expect(lines(subject).filter(([, message]) => message.startsWith("step"))).toStrictEqual([
-      ["info", "step failed, to be tried again", { ...of, step: "flaky", error: "Error", detail: "network" }],
+      ["info", "step failed, will be retried", { ...of, step: "flaky", error: "Error", detail: "network" }],
       ["info", "step failed", { ...of, step: "closed", error: "ToolError" }],
       ["warn", "step failed", { ...of, step: "broken", error: "Error", detail: "no such host" }],
     ]);
@@ -162,7 +162,7 @@ describe("the log of a run", () => {
     expect(await subject.run(taskId, 1)).toStrictEqual({ type: "retrying" });
     expect(await subject.run(taskId, 2)).toStrictEqual({ type: "finished", status: "completed" });
     const message = "POST https://parley.test/[event token] failed";
-    for (const line of ["step failed", "run failed, to be tried again", "task finished with an error"]) {
+    for (const line of ["step failed", "run failed, will be retried", "task finished with an error"]) {
       expect(subject.saying(line)).toMatchObject([{ level: "warn", fields: { detail: message } }]);
     }
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: message }] } } });

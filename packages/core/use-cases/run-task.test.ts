@@ -314,7 +314,7 @@ describe("a restart", () => {
       status: "failed",
       outcome: {
         error: {
-          message: "the arguments of the restart do not fit tool subject: /wrong is not a known field",
+          message: "the arguments of the restart are invalid for tool subject: /wrong is not a known field",
           data: { code: "INVALID_ARGUMENTS", violations: [{ path: "/wrong", message: "is not a known field" }] },
         },
       },
@@ -387,8 +387,8 @@ test.each<[string, unknown, RunReport["type"]]>([
 });
 
 test.each([
-  ["event", "EVENTS_UNAVAILABLE", "this worker gives out no tokens for events"],
-  ["deposit", "DEPOSIT_UNREADABLE", "this worker reads nothing that was left on pages"],
+  ["event", "EVENTS_UNAVAILABLE", "this worker issues no event tokens"],
+  ["deposit", "DEPOSIT_UNREADABLE", "this worker cannot read the deposits of pages"],
 ] as const)("a worker that was not given what it takes says so: %s", async (what, code, message) => {
   const subject = deployment(async ({ event, deposit, step }) => {
     if (what === "deposit") await step("read", () => deposit("page"));

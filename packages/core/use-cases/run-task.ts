@@ -78,7 +78,7 @@ async function endUnreadable(
 /** The content that compensation needs can no longer be read. */
 async function forget({ log }: Services, task: Task, lease: RunLease): Promise<RunReport> {
   if ((await lease.settle([])) === "refused") return { type: "fenced" };
-  log.error({ ...about(task), problem: "what was said in the task cannot be read" }, "compensation given up");
+  log.error({ ...about(task), problem: "the content of the task cannot be read" }, "compensation given up");
   return { type: "given-up" };
 }
 
@@ -164,7 +164,7 @@ const KEY_RETRY_MS = 15_000;
 /** With jitter, because all tasks that need the missing key become due together. */
 async function putOff({ store, clock, ids, log }: Services, { taskId, run }: RunRef): Promise<void> {
   const nowMs = clock.now();
-  log.warn({ taskId, run }, "no key for what the task was told, run put off");
+  log.warn({ taskId, run }, "no key for the task's content, run delayed");
   await store.postpone({ taskId, nowMs, dueAtMs: Math.ceil(nowMs + KEY_RETRY_MS * (0.75 + ids.random() / 2)) });
 }
 
@@ -222,19 +222,19 @@ async function work(
 }
 
 function tokenOf({ eventTokens }: Services, { id }: Task, key: string): { readonly token: string; readonly url: string } {
-  if (!eventTokens) throw new ParleyError("EVENTS_UNAVAILABLE", "this worker gives out no tokens for events");
+  if (!eventTokens) throw new ParleyError("EVENTS_UNAVAILABLE", "this worker issues no event tokens");
   return eventTokens.tokenOf(id, key);
 }
 
 async function openDeposit({ deposits }: Services, { id }: Task, key: string): Promise<string> {
-  if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker reads nothing that was left on pages");
+  if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker cannot read the deposits of pages");
   return await deposits.open(id, key);
 }
 
 /** A ToolError is the tool's answer; anything else may be something to fix. */
 function logFailedStep({ log }: Services, task: Task, { error, isLast, ...failure }: FailedStep): void {
   const fields = { ...about(task), ...failure, ...described(task, error) };
-  if (!isLast) log.info(fields, "step failed, to be tried again");
+  if (!isLast) log.info(fields, "step failed, will be retried");
   else if (kindOf(error) === "tool") log.info(fields, "step failed");
   else log.warn(fields, "step failed");
 }

@@ -209,7 +209,7 @@ describe("a call that creates no child", () => {
 
   test("names the tool that is not there", async () => {
     const { task } = await deployment([caller("parent", "nobody")]).call();
-    expect(resultOf(task)).toStrictEqual({ code: "TOOL_NOT_FOUND", message: 'there is no tool "nobody" on this worker to call' });
+    expect(resultOf(task)).toStrictEqual({ code: "TOOL_NOT_FOUND", message: 'this worker has no tool "nobody" to call' });
   });
 
   test("lists the invalid arguments", async () => {
@@ -231,15 +231,15 @@ describe("a call that creates no child", () => {
     for (let depth = 0; depth < 5; depth += 1) told = (told as { readonly result: unknown }).result;
     expect(told).toStrictEqual({
       code: "CHILD_REFUSED",
-      message: "tools call each other 5 deep, and may no deeper: n0 → n1 → n2 → n3 → n4 → n5",
+      message: "tools may call each other at most 5 levels deep: n0 → n1 → n2 → n3 → n4 → n5",
     });
   });
 
   test.each<[Awaited<ReturnType<TaskStore["create"]>>, JsonObject]>([
-    ["crowded", { code: "CHILD_REFUSED", message: "1000 tasks are unfinished below one call, and there may be no more" }],
+    ["crowded", { code: "CHILD_REFUSED", message: "one call may have at most 1000 unfinished tasks below it" }],
     [
       { over: "tasks", of: "principal" },
-      { code: "QUOTA_EXCEEDED", message: "the caller has as many unfinished tasks as it may: 10 (PARLEY_QUOTA_TASKS)" },
+      { code: "QUOTA_EXCEEDED", message: "the caller has reached the maximum of 10 unfinished tasks (PARLEY_QUOTA_TASKS)" },
     ],
   ])("says that the store refused it: %j", async (answer, told) => {
     const subject = deployment([caller("parent", "child"), toolNamed("child", async () => ({}))], {

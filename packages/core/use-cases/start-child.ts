@@ -29,7 +29,7 @@ export interface StartChild {
 export async function startChild(services: Services, catalogue: Catalogue, { task, lease, open, request }: StartChild): Promise<void> {
   const { store, queue, settings, log, observer } = services;
   const tool = catalogue.tools.get(request.tool);
-  if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `there is no tool ${JSON.stringify(request.tool)} on this worker to call`);
+  if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `this worker has no tool ${JSON.stringify(request.tool)} to call`);
   const parent = linkTo(task, open.key);
   const kept = await keptArguments(settings, tool, request.arguments);
   const taskId = open.digest;
@@ -57,7 +57,7 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
   });
   if (typeof created === "object") throw quotaOf(created, settings);
   if (created === "crowded") {
-    throw new ParleyError("CHILD_REFUSED", `${CHILDREN_MAX} tasks are unfinished below one call, and there may be no more`);
+    throw new ParleyError("CHILD_REFUSED", `one call may have at most ${CHILDREN_MAX} unfinished tasks below it`);
   }
   if (created !== "created" && created !== "exists") return;
   // Sent again, for instance after a lost reply. Adding it twice adds it once.
@@ -74,7 +74,7 @@ function linkTo({ id, call }: TaskAtWork, openKey: string): ParentLink {
   if (depth > CALL_DEPTH_MAX) {
     throw new ParleyError(
       "CHILD_REFUSED",
-      `tools call each other ${CALL_DEPTH_MAX} deep, and may no deeper: ${above?.path.replaceAll(":", " → ")} → ${key}`,
+      `tools may call each other at most ${CALL_DEPTH_MAX} levels deep: ${above?.path.replaceAll(":", " → ")} → ${key}`,
     );
   }
   return { taskId: id, key, rootId: above?.rootId ?? id, depth, path: above ? `${above.path}:${key}` : key };

@@ -371,7 +371,7 @@ test("a worker without slots runs a tool with a limit", async () => {
 });
 
 test.each([
-  ["x".repeat(257), "a text of 257 characters"],
+  ["x".repeat(257), "a string of 257 characters"],
   [7, "number"],
   [null, "object"],
 ])("a key of %j ends the task, and says what it is", async (key, what) => {
@@ -379,7 +379,7 @@ test.each([
   expect((await get(await call({ key }))).outcome).toMatchObject({
     type: "error",
     error: {
-      message: `limit.per of tool limited gave ${what}; it must give a text of at most 256 characters`,
+      message: `limit.per of tool limited returned ${what}; it must return a string of at most 256 characters`,
       data: { code: "INVALID_LIMIT" },
     },
   });

@@ -74,10 +74,10 @@ async function keptLimit(
 ): Promise<KeptLimit> {
   const key: unknown = await keyOf(call.arguments, call);
   if (typeof key !== "string" || key.length > KEY_CHARS_MAX) {
-    const what = typeof key === "string" ? `a text of ${key.length} characters` : typeof key;
+    const what = typeof key === "string" ? `a string of ${key.length} characters` : typeof key;
     throw new ParleyError(
       "INVALID_LIMIT",
-      `limit.per of tool ${name} gave ${what}; it must give a text of at most ${KEY_CHARS_MAX} characters`,
+      `limit.per of tool ${name} returned ${what}; it must return a string of at most ${KEY_CHARS_MAX} characters`,
     );
   }
   return { id: JSON.stringify([name, key]), ...(concurrency !== undefined && { concurrency }), ...(rate && { rate }) };

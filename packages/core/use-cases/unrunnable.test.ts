@@ -37,8 +37,8 @@ describe("a task whose content cannot be read", () => {
     subject.skip(10_000);
     expect(await subject.sweep()).toBe(0);
     expect(await subject.task(taskId)).toEqual(before);
-    expect(subject.saying("no key for what the task was told, run put off")).toStrictEqual(
-      [1, 2].map(() => ({ level: "warn", message: "no key for what the task was told, run put off", fields: { taskId, run: 2 } })),
+    expect(subject.saying("no key for the task's content, run delayed")).toStrictEqual(
+      [1, 2].map(() => ({ level: "warn", message: "no key for the task's content, run delayed", fields: { taskId, run: 2 } })),
     );
 
     isMissing = false;
@@ -92,7 +92,7 @@ describe("a task whose content cannot be read", () => {
       const line = {
         level: "error",
         message: "compensation given up",
-        fields: { taskId, run: 2, tool: "subject", problem: "what was said in the task cannot be read" },
+        fields: { taskId, run: 2, tool: "subject", problem: "the content of the task cannot be read" },
       };
       expect(subject.saying("compensation given up")).toStrictEqual(settled === "settled" ? [line] : []);
       // No run was attempted, and the task's end is untouched.

@@ -64,7 +64,7 @@ export async function writeEnd(services: Services, { runnable, newest, begun, as
       const read = await runnable.readArguments(end.arguments);
       if (!read.ok) {
         const { violations } = read;
-        const message = `the arguments of the restart do not fit ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
+        const message = `the arguments of the restart are invalid for ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
         return await finish(services, task, lease, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
       }
       const nowMs = clock.now();
@@ -102,7 +102,7 @@ async function retry(services: Services, { runnable, begun, asks, lease, error, 
   const { attempts, backoffMs } = runnable.settings;
   if (!isRetryable(error) || attempt + 1 >= attempts) return undefined;
   const dueAtMs = earliest(clock.now() + backoff(backoffMs, attempt), asks);
-  log.warn({ ...about(task), attempt: attempt + 1, ...described(task, error) }, "run failed, to be tried again");
+  log.warn({ ...about(task), attempt: attempt + 1, ...described(task, error) }, "run failed, will be retried");
   // Open asks stay open: the store keeps those that are not named here.
   const report = await park(services, { task, lease, entries, asks: [], dueAtMs, attempt: attempt + 1 });
   return report.type === "parked" ? { type: "retrying" } : report;

@@ -220,7 +220,7 @@ describe("the other lists", () => {
   test.each(ALL)("of $version are some by the official schemas, and know their pages", ({ say }) => {
     const first = ListToolsResultSchema.parse(say.toolList(served));
     expect(ListToolsResultSchema.parse(say.toolList(served, first.nextCursor)).nextCursor).toBeUndefined();
-    expect(() => say.toolList(served, "nonsense")).toThrow("cursor is not one");
+    expect(() => say.toolList(served, "nonsense")).toThrow("cursor was not issued");
     ListPromptsResultSchema.parse(say.promptList(served));
     ListResourcesResultSchema.parse(say.resourceList(served));
     ListResourceTemplatesResultSchema.parse(say.templateList(served));

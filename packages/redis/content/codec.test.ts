@@ -24,7 +24,7 @@ describe("plain content", () => {
 
 test("content that does not open is reported with its place and without its text", () => {
   const error = new DamagedContent(PLAIN, "message");
-  expect(`${error}`).toBe(`DamagedContent: what the task ${PLAIN} holds as "message" does not open`);
+  expect(`${error}`).toBe(`DamagedContent: the content "message" of the task ${PLAIN} does not open`);
 });
 
 test.each([

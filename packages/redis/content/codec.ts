@@ -49,7 +49,7 @@ export type Encoding = "utf8" | "latin1";
 export class DamagedContent extends Error {
   override readonly name = "DamagedContent";
   constructor(taskId: string, part: string) {
-    super(`what the task ${taskId} holds as "${part}" does not open`);
+    super(`the content "${part}" of the task ${taskId} does not open`);
   }
 }
 

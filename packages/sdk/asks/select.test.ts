@@ -78,7 +78,7 @@ describe("a choice", () => {
     expect(made).toStrictEqual(typeof (property as { type?: unknown }).type === "string" ? { title: "Q", ...property } : property);
   });
 
-  const some = "must be a text, or an object with a value that is a text";
+  const some = "must be a string, or an object with a value that is a string";
   const listed = "must be a list of at least one option";
   const whole = "must be a whole number from 0";
   test.each<[string, readonly unknown[], object, string, string]>([

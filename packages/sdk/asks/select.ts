@@ -52,7 +52,7 @@ function checkedOptions(given: readonly SelectOption[]): readonly Option[] {
   return given.map((each: unknown, index) => {
     const option = (typeof each === "string" ? { value: each } : each) as Option;
     if (typeof (option as Partial<Option> | null | undefined)?.value !== "string")
-      throw new WrongOption(`options/${index}`, "must be a text, or an object with a value that is a text");
+      throw new WrongOption(`options/${index}`, "must be a string, or an object with a value that is a string");
     if (seen.has(option.value))
       throw new WrongOption(`options/${index}`, `has the value ${JSON.stringify(option.value.slice(0, 40))} of another option`);
     seen.add(option.value);

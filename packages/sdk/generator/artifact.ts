@@ -38,7 +38,7 @@ export function artifactBlock(artifact: ArtifactYield, position: number): Conten
     const text = typeof content === "string" ? content : JSON.stringify(content, null, 2);
     return resource(artifact, { position, mimeType, text });
   }
-  if (typeof content !== "string") throw wrong(`has content that is no text, which only json may have`);
+  if (typeof content !== "string") throw wrong(`has content that is not a string, which only json may have`);
   if (type === "image") return { type: "image", data: content, mimeType };
   if (type !== "code") return resource(artifact, { position, mimeType, text: content });
   const fence = "`".repeat(Math.max(3, ...[...content.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)));

@@ -562,11 +562,11 @@ describe("the result", () => {
 });
 
 describe("an invalid yield throws at the yield", () => {
-  const none = "is none of text, number, confirm, select, date, form, url, secret, password, oauth, file";
-  const listed = "all or race with something that is no ask, step, emit or generator";
+  const none = "is not one of text, number, confirm, select, date, form, url, secret, password, oauth, file";
+  const listed = "all or race with something that is not an ask, step, emit or generator";
   const untold = "with neither a list nor an object of asks, steps and generators";
   const slept = 'a sleep that is not { sleep: name, for: "2 days" } or { sleep: name, until: date }';
-  const called = "a call of what is neither a tool nor its name: { call: bookHotel, args: { … } }";
+  const called = "a call of something that is neither a tool nor the name of one: { call: bookHotel, args: { … } }";
   const sampled = "a sample that is not { sample: name, request: { messages, maxTokens } }";
 
   test.each<[string, unknown, string]>([
@@ -580,8 +580,8 @@ describe("an invalid yield throws at the yield", () => {
     ["all with null within", { all: [null] }, listed],
     ["all with something else by name", { all: { a: 1 } }, listed],
     ["a race of a text", { race: "x" }, `race ${untold}`],
-    ["a race of nothing", { race: [] }, "a race of nothing, which nobody wins"],
-    ["a race of no names", { race: {} }, "a race of nothing, which nobody wins"],
+    ["a race of nothing", { race: [] }, "an empty race"],
+    ["a race of no names", { race: {} }, "an empty race"],
     ["a change without a name", { patched: true }, "patched without the name of a change"],
     ["an event without a name", { event: 5 }, "an event without a name"],
     ["a call of a number", { call: 5 }, called],
@@ -652,7 +652,7 @@ describe("an invalid yield throws at the yield", () => {
     [
       "an artifact of no text",
       { emit: "artifact", type: "code", content: 1 },
-      "an artifact has content that is no text, which only json may have",
+      "an artifact has content that is not a string, which only json may have",
     ],
     ["an artifact nowhere", { emit: "artifact", type: "embed", url: "here" }, "an artifact has a url that is not absolute"],
   ])("%s", async (_what, yielded, message) => {
@@ -671,7 +671,7 @@ describe("an invalid yield throws at the yield", () => {
     expect(await thrownAt({ ask: "text", id: "a b", message: "?" })).toMatchObject({ code: "INVALID_NAME" });
     expect(await thrownAt({ step: "x", *run() {} })).toStrictEqual({
       name: "StepFailed",
-      message: "what step x runs is a generator, and a step cannot ask: use yield* in the tool itself",
+      message: "the work of step x is a generator, and a step cannot ask: use yield* in the tool itself",
     });
   });
 });

@@ -240,7 +240,7 @@ function nameOf(yielded: AskYield, { unnamed }: Stage): string {
 }
 
 function unknownAsk(name: string, kind: unknown): ParleyError {
-  const message = `${JSON.stringify(kind) ?? String(kind)} is none of ${Object.keys(ASKERS).join(", ")}`;
+  const message = `${JSON.stringify(kind) ?? String(kind)} is not one of ${Object.keys(ASKERS).join(", ")}`;
   const violations = [{ path: "/ask", message }];
   return new ParleyError("INVALID_ASK", `the ask "${name}" is invalid: ${message}`, { violations });
 }
@@ -256,7 +256,7 @@ function step({ step: name, run, ...options }: StepYield, stage: Stage): Promise
       if (!isGenerator(value)) return value;
       throw new ParleyError(
         "MISPLACED_EFFECT",
-        `what step ${name} runs is a generator, and a step cannot ask: use yield* in the tool itself`,
+        `the work of step ${name} is a generator, and a step cannot ask: use yield* in the tool itself`,
       );
     },
     options satisfies StepOptions,
@@ -277,7 +277,7 @@ function event({ event: name, ...options }: EventYield, stage: Stage): unknown {
 
 function call({ call: tool, args = {}, ...options }: CallYield, stage: Stage): Promise<unknown> {
   if (typeof tool !== "string" && (tool as Partial<Tool> | undefined)?.kind !== "tool")
-    throw wrong(stage, "a call of what is neither a tool nor its name: { call: bookHotel, args: { … } }");
+    throw wrong(stage, "a call of something that is neither a tool nor the name of one: { call: bookHotel, args: { … } }");
   return stage.ctx.call<Tool | string>(tool, args as JsonObject, unlessGivenUp(options, stage));
 }
 
@@ -317,7 +317,7 @@ async function all(items: unknown, stage: Stage): Promise<unknown> {
 
 async function race(items: unknown, stage: Stage): Promise<unknown> {
   const { names, starts } = startsOf("race", items, stage);
-  if (starts.length === 0) throw wrong(stage, "a race of nothing, which nobody wins");
+  if (starts.length === 0) throw wrong(stage, "an empty race");
   const { index, value } = await firstOf(starts, stage);
   return names ? { name: names[index], value } : value;
 }
@@ -381,7 +381,7 @@ function startAll(starts: readonly Start[], stage: Stage) {
 
 async function one(item: unknown, stage: Stage): Promise<unknown> {
   if (isGenerator(item)) return drive(item, stage);
-  if (!isEffect(item)) throw wrong(stage, "all or race with something that is no ask, step, emit or generator");
+  if (!isEffect(item)) throw wrong(stage, "all or race with something that is not an ask, step, emit or generator");
   return perform(item, stage);
 }
 

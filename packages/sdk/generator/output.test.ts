@@ -116,7 +116,7 @@ describe("the result of a generator", () => {
   test("that is not plain data is refused by name", () => {
     expect(thrownBy(() => generatorResult("draw", { at: new Map() }, createOutput("draw")))).toStrictEqual({
       code: "NOT_SERIALIZABLE",
-      message: "what tool draw returned is not plain data: /at is a Map",
+      message: "the return value of tool draw is not plain data: /at is a Map",
     });
   });
 });

@@ -65,7 +65,7 @@ function tooLarge(tool: string, how: string): ParleyError {
 export function generatorResult(tool: string, returned: unknown, output: Output): JsonObject {
   if (returned === undefined) return toolResult(tool, output.streamed());
   if (typeof returned === "string" || isResult(returned)) return toolResult(tool, returned);
-  const data = plainJson(`what tool ${tool} returned`, returned);
+  const data = plainJson(`the return value of tool ${tool}`, returned);
   const isObject = typeof data === "object" && data !== null && !Array.isArray(data);
   return { content: [{ type: "text", text: JSON.stringify(data) }], ...(isObject && { structuredContent: data }) };
 }

@@ -65,7 +65,7 @@ describe("a call", () => {
         yield { call: 7 } as never;
       },
     });
-    expect((await runTool(tool)).error?.message).toMatch(/a call of what is neither a tool nor its name/);
+    expect((await runTool(tool)).error?.message).toMatch(/a call of something that is neither a tool nor the name of one/);
   });
 });
 
@@ -354,5 +354,5 @@ test.each<[string, unknown]>([
       }
     },
   });
-  expect((await runTool(tool)).text).toMatch(/"soon",? (which )?is (no time|not a duration): give/);
+  expect((await runTool(tool)).text).toMatch(/"soon",? (which )?is not a (time|duration): give/);
 });

@@ -59,7 +59,7 @@ interface Handler {
 export const noImpureHandler = {
   meta: {
     type: "problem",
-    docs: { description: "Handlers read time, chance and the world through ctx or in steps." },
+    docs: { description: "Handlers must read the time, random values and the outside world through ctx or in steps." },
     messages: { impure: "{{name}} outside of a step, in a handler that then waits: the next run reads something else. Use {{instead}}." },
     schema: [],
   },

@@ -26,12 +26,12 @@ describe("a line of an export", () => {
     expect(readRecordedTask(text)).toStrictEqual(JSON.parse(text));
   });
 
-  const missing = (what: string) => `is no exported task: ${what} is missing or has another form`;
+  const missing = (what: string) => `is not an exported task: ${what} is missing or malformed`;
 
   test.each<[string, unknown, string]>([
-    ["no object", [], "is no exported task: it lacks `taskId`"],
-    ["null", null, "is no exported task: it lacks `taskId`"],
-    ["an id that is no text", { ...line, taskId: 5 }, "is no exported task: it lacks `taskId`"],
+    ["no object", [], "is not an exported task: it lacks `taskId`"],
+    ["null", null, "is not an exported task: it lacks `taskId`"],
+    ["an id that is no text", { ...line, taskId: 5 }, "is not an exported task: it lacks `taskId`"],
     ["another format", { ...line, format: 2 }, "has the format 2, and this version reads 1"],
     ["no format", { ...line, format: undefined }, "has the format undefined, and this version reads 1"],
     ["no call", { ...line, call: undefined }, missing("`call`")],

@@ -70,7 +70,7 @@ export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
   } catch {
     throw new Error("is not JSON: the line was changed, or cut off");
   }
-  if (!isObject(value) || typeof value["taskId"] !== "string") throw new Error("is no exported task: it lacks `taskId`");
+  if (!isObject(value) || typeof value["taskId"] !== "string") throw new Error("is not an exported task: it lacks `taskId`");
   const { format } = value;
   if (format !== EXPORT_FORMAT) throw new Error(`has the format ${JSON.stringify(format)}, and this version reads ${EXPORT_FORMAT}`);
   if (typeof value["unreadable"] === "string") return value as unknown as UnreadableTask;
@@ -82,7 +82,7 @@ export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
     (Array.isArray(calls) && calls.every(isAsk) ? undefined : "`calls`") ??
     (isObject(journal) && Object.entries(journal).every(isEntry) ? undefined : "`journal`") ??
     (typeof value["atMs"] === "number" && typeof value["generation"] === "number" ? undefined : "`atMs` or `generation`");
-  if (problem !== undefined) throw new Error(`is no exported task: ${problem} is missing or has another form`);
+  if (problem !== undefined) throw new Error(`is not an exported task: ${problem} is missing or malformed`);
   return value as unknown as RecordedTask;
 }
 

@@ -43,8 +43,8 @@ export function watchLogs({ members }: System): Logs {
 /** What a tool throws is logged as it is, its message and where it was thrown: its author has to find it, and the log is the operator's. */
 const AUTHORS: ReadonlySet<string> = new Set([
   "step failed",
-  "step failed, to be tried again",
-  "run failed, to be tried again",
+  "step failed, will be retried",
+  "run failed, will be retried",
   "task finished with an error",
 ]);
 
