@@ -29,7 +29,7 @@ async function storedCall({ store, clock }: Services, taskId: string) {
 }
 
 describe("arguments that are null", () => {
-  test("are none in 2026-07-28, for tools and prompts", async () => {
+  test("count as no arguments in 2026-07-28, for tools and prompts", async () => {
     const { here } = await oneFront();
     expect(await rpc(here, "tools/call", { name: "touch", arguments: null })).toMatchObject({ result: { content: [{ text: "touched" }] } });
     const inputResponses = { from: { action: "accept", content: { name: "Alice" } } };
@@ -38,7 +38,7 @@ describe("arguments that are null", () => {
     });
   });
 
-  test.each(["2025-11-25", "2025-06-18", "2025-03-26"])("are none in %s", async (version) => {
+  test.each(["2025-11-25", "2025-06-18", "2025-03-26"])("count as no arguments in %s", async (version) => {
     const { here } = await oneFront();
     const client = await openSession(here, { version });
     const called = await client.request(here, "tools/call", { name: "touch", arguments: null });
@@ -49,7 +49,7 @@ describe("arguments that are null", () => {
 describe("arguments that a tool does not know", () => {
   const long = "x".repeat(500_000);
 
-  test("are not stored where its schema drops them, whichever door they come by", async () => {
+  test("are not stored if its schema drops them, through every door", async () => {
     const { here, services } = await oneFront({ worker: false });
     const args = { text: "hi", junk: long };
     const client = await openSession(here);
@@ -62,7 +62,7 @@ describe("arguments that a tool does not know", () => {
     }
   });
 
-  test("are kept where its schema does, up to the size of a stored value", async () => {
+  test("are kept if its schema keeps them, up to the size of a stored value", async () => {
     const { here, services, logged } = await oneFront({ worker: false, settings: { storedValueMax: 1_000 } });
     const filled = (length: number) => ({ name: "greet", arguments: { more: "x".repeat(length - '{"more":""}'.length) } });
     const taskId = (await rpc(here, "tools/call", filled(1_000))).result!["taskId"]!;
@@ -75,7 +75,7 @@ describe("arguments that a tool does not know", () => {
     expect(logged.filter(({ message }) => message === "task created")).toHaveLength(1);
   });
 
-  test("are bounded in answers that come with the call as well", async () => {
+  test("are bounded in early replies too", async () => {
     const { here, logged } = await oneFront({ worker: false, settings: { storedValueMax: 1_000 } });
     const inputResponses = { who: { action: "accept", content: { name: "Alice", junk: "x".repeat(1_000) } } };
     const refused = await rpc(here, "tools/call", { name: "introduce", arguments: {}, inputResponses });

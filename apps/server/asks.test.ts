@@ -52,7 +52,7 @@ describe("a client with tasks that cannot be asked", () => {
     `Waiting for an answer to "How many will come?". This client cannot ask it: answer from one that declares elicitation, or with: parley answer ${taskId}`;
   const answer = { size: { action: "accept", content: { n: 4 } } };
 
-  test("reads in its task's status what is asked and where it can be answered, and gets the result once it is", async () => {
+  test("reads in the status of its task what is asked and where to answer, and gets the result after the answer", async () => {
     const { here } = await oneFront();
     const silent = { capabilities: {} };
     const taskId = String((await rpc(here, "tools/call", { name: "dinner", arguments: {} }, silent)).result!["taskId"]);
@@ -73,7 +73,7 @@ describe("a client with tasks that cannot be asked", () => {
     expect(end["statusMessage"]).toBeUndefined();
   });
 
-  test("reads it in a session too: in the task and in the notification", async () => {
+  test("reads the same in a session, in the task and in the notification", async () => {
     const { here } = await oneFront();
     const client = await openSession(here, { capabilities: {} });
     const listening = await client.listen(here);
@@ -88,7 +88,7 @@ describe("a client with tasks that cannot be asked", () => {
     listening.close();
   });
 
-  test("is a matter of the client alone: one that can be asked reads nothing of it", async () => {
+  test("is treated by its own capabilities: a client that can be asked reads nothing of this", async () => {
     const { here } = await oneFront();
     const taskId = (await rpc(here, "tools/call", { name: "dinner", arguments: {} })).result!["taskId"];
     const task = await until(async () => {
@@ -99,7 +99,7 @@ describe("a client with tasks that cannot be asked", () => {
   });
 });
 
-test("a pattern that takes the square of its text's length blocks nobody: a megabyte is refused in a moment, as argument and as answer", async () => {
+test("a quadratic pattern blocks no other caller: a megabyte is refused at once, as argument and as answer", async () => {
   const { here } = await oneFront();
   const long = "@.".repeat(400_000);
   const took = async <T>(work: Promise<T>): Promise<T> => {
@@ -148,7 +148,7 @@ describe("a question that may not be asked", () => {
     expect(error!.message).toContain("use url mode");
   });
 
-  test("is asked where the deployment allows it", async () => {
+  test("is asked if the deployment allows it", async () => {
     const { here } = await oneFront({ askUrlSchemes: ["http"], secretNames: ["-kennwort"] });
     const asked = await rpc(here, "tools/call", { name: "visit", arguments: { url: "http://example.com/" } }, { tasks: false });
     expect(asked.result).toMatchObject({ inputRequests: { page: { params: { mode: "url", url: "http://example.com/" } } } });

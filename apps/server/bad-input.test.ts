@@ -31,14 +31,14 @@ function created({ logged }: Deployment): number {
 }
 
 describe("a body", () => {
-  test("that is no JSON is refused with -32700 and HTTP 400", async () => {
+  test("that is not JSON is refused with -32700 and HTTP 400", async () => {
     const here = await front();
     for (const body of ["{", "", "tools/call", "{'a':1}", '{"jsonrpc":"2.0",}']) {
       expect(await raw(here, body), body).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
     }
   });
 
-  test("that is JSON but no message is refused with -32600 and HTTP 400", async () => {
+  test("that is JSON but not a message is refused with -32600 and HTTP 400", async () => {
     const here = await front();
     for (const body of [
       "null",
@@ -62,7 +62,7 @@ describe("a body", () => {
     }
   });
 
-  test("of another type than JSON is refused with HTTP 415", async () => {
+  test("with a content type other than JSON is refused with HTTP 415", async () => {
     const here = await front();
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", "multipart/form-data; boundary=x"]) {
       expect(await raw(here, "{}", { ...MODERN, "content-type": type }), type).toMatchObject({
@@ -72,13 +72,13 @@ describe("a body", () => {
     }
   });
 
-  test("may say its character set", async () => {
+  test("may name its character set", async () => {
     const here = await front();
     const listed = await rpc(here, "tools/list", {}, { headers: { "content-type": "application/json; charset=utf-8" } });
     expect(listed.status).toBe(200);
   });
 
-  test("that is too large is refused with HTTP 413, by its announced and by its real size", async () => {
+  test("that is too large is refused with HTTP 413, by its declared and by its actual size", async () => {
     const here = await front({ bodyBytesMax: 1_000 });
     const large = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { filler: "x".repeat(2_000) } });
     const refused = { status: 413, body: { error: { code: -32600, message: expect.stringContaining("PARLEY_BODY_BYTES_MAX") } } };
@@ -93,7 +93,7 @@ describe("a body", () => {
     expect((await fetch(here.url, init)).status).toBe(413);
   });
 
-  test("that nests too deep is refused with -32600 and HTTP 400 and does not harm the process", async () => {
+  test("that nests too deeply is refused with -32600 and HTTP 400 and does not harm the process", async () => {
     const here = await front();
     const bombs = ["[".repeat(100_000) + "]".repeat(100_000), '{"a":'.repeat(100_000) + "1" + "}".repeat(100_000), "[".repeat(400_000)];
     const refused = { status: 400, body: { error: { code: -32600, message: expect.stringContaining("PARLEY_BODY_DEPTH_MAX") } } };
@@ -102,7 +102,7 @@ describe("a body", () => {
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
   });
 
-  test("that holds too many values is refused with -32600 and HTTP 400 before it is parsed", async () => {
+  test("that has too many values is refused with -32600 and HTTP 400 before it is parsed", async () => {
     const here = await front();
     const refused = { status: 400, body: { error: { code: -32600, message: expect.stringContaining("PARLEY_BODY_VALUES_MAX") } } };
     const list = (length: number) => `[${Array(length).fill(0).join(",")}]`;
@@ -112,7 +112,7 @@ describe("a body", () => {
     expect(await raw(here, list(25_000).slice(0, -1))).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
   });
 
-  test("with keys that mean something to JavaScript is data like any other", async () => {
+  test("with keys that have a meaning in JavaScript is treated as plain data", async () => {
     const here = await front();
     const text = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}';
     const body = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi","x":${text}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`;
@@ -124,7 +124,7 @@ describe("a body", () => {
 });
 
 describe("headers", () => {
-  test("that are missing or say another thing than the body are refused with -32020 and HTTP 400", async () => {
+  test("that are missing or contradict the body are refused with -32020 and HTTP 400", async () => {
     const here = await front();
     const call = { name: "echo", arguments: { text: "hi" } };
     const wrong: Record<string, string | undefined>[] = [
@@ -159,7 +159,7 @@ describe("an envelope", () => {
     expect(refused).toMatchObject({ status: 400, body: { id: 3, error: { code: -32602 } } });
   });
 
-  test("of a version that is not served is refused with -32022 and HTTP 400, with those that are", async () => {
+  test("of a version that is not served is refused with -32022, HTTP 400 and the versions that are served", async () => {
     const here = await front();
     const version = "1900-01-01";
     const options = { headers: { "mcp-protocol-version": version }, meta: { "io.modelcontextprotocol/protocolVersion": version } };
@@ -185,7 +185,7 @@ describe("a method", () => {
     }
   });
 
-  test("of HTTP other than POST is refused with 405 and says which is allowed", async () => {
+  test("of HTTP other than POST is refused with 405 and the allowed methods", async () => {
     const here = await front();
     for (const method of ["GET", "DELETE"]) {
       const response = await fetch(here.url, { method, headers: { "mcp-protocol-version": "2026-07-28" } });
@@ -209,7 +209,7 @@ describe("a call", () => {
     expect(await rpc(here, "prompts/get", { name: "nope" })).toMatchObject({ status: 200, error: { code: -32602 } });
   });
 
-  test("with arguments that break the schema shows the model what is wrong, and nothing is written", async () => {
+  test("with arguments that violate the schema shows the model the violations, and nothing is written", async () => {
     const here = await front();
     for (const tasks of [true, false]) {
       const refused = await rpc(here, "tools/call", { name: "echo", arguments: { text: 5 } }, { tasks });
@@ -236,7 +236,7 @@ describe("a call", () => {
     expect(created(here)).toBe(0);
   });
 
-  test("with more answers than the server takes is refused with -32602", async () => {
+  test("with more answers than the server accepts is refused with -32602", async () => {
     const here = await front();
     const inputResponses = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`k${index}`, { action: "decline" }]));
     const refused = await rpc(here, "tools/call", { name: "greet", arguments: {}, inputResponses }, { tasks: false });
@@ -246,7 +246,7 @@ describe("a call", () => {
 });
 
 describe("a task id", () => {
-  test("that is unknown, malformed or somebody else's is refused alike with -32602", async () => {
+  test("that is unknown, malformed or belongs to another caller is refused alike with -32602", async () => {
     const here = await front();
     const foreign = (await rpc(here, "tools/call", { name: "greet", arguments: {} }, { principal: "alice" })).result!["taskId"];
     const requests = [
@@ -271,7 +271,7 @@ describe("a task id", () => {
     expect(await rpc(here, "tasks/get", { taskId })).toMatchObject({ status: 200, error: { code: -32602 } });
   });
 
-  test("is not even looked up for a client without the extension: -32021 and HTTP 400", async () => {
+  test("is not looked up for a client without the extension: -32021 and HTTP 400", async () => {
     const here = await front();
     for (const method of ["tasks/get", "tasks/cancel"]) {
       expect(await rpc(here, method, { taskId: "0-unknown" }, { tasks: false })).toMatchObject({ status: 400, error: { code: -32021 } });
@@ -280,7 +280,7 @@ describe("a task id", () => {
 });
 
 describe("an answer", () => {
-  test("that breaks the form is refused with what is wrong, others in the same request are taken, and the question stays open", async () => {
+  test("that violates the form is refused with its violations, others in the same request are accepted, and the question stays open", async () => {
     const here = await front();
     const taskId = (await rpc(here, "tools/call", { name: "approve", arguments: {} })).result!["taskId"];
     await rpc(here, "tasks/get", { taskId });
@@ -293,7 +293,7 @@ describe("an answer", () => {
     expect((await rpc(here, "tasks/get", { taskId })).result).toMatchObject({ status: "completed" });
   });
 
-  test("of no valid shape is refused entry by entry", async () => {
+  test("that is malformed is refused entry by entry", async () => {
     const here = await front();
     const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"];
     await rpc(here, "tasks/get", { taskId });
@@ -305,7 +305,7 @@ describe("an answer", () => {
     expect((await rpc(here, "tasks/get", { taskId })).result).toMatchObject({ status: "input_required" });
   });
 
-  test("to a key that was never asked, was answered before, or to a task that has ended is acknowledged", async () => {
+  test("to a key that was never asked, to an answered ask, or to a task that has ended is acknowledged", async () => {
     const here = await front();
     const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"];
     await rpc(here, "tasks/get", { taskId });
@@ -321,7 +321,7 @@ describe("an answer", () => {
 });
 
 describe("a listen stream", () => {
-  test("of more tasks or resources than the server follows is refused with -32602 and the setting that says so", async () => {
+  test("of more tasks or resources than the server follows is refused with -32602 and the name of the setting", async () => {
     const here = await front({ listenTasksMax: 1, listenResourcesMax: 2 });
     for (const [notifications, setting] of [
       [{ taskIds: ["a", "b"] }, "PARLEY_LISTEN_TASKS_MAX"],
@@ -336,7 +336,7 @@ describe("a listen stream", () => {
     }
   });
 
-  test("beyond what the front end holds open is refused with HTTP 503, so that a load balancer looks elsewhere", async () => {
+  test("beyond the limit of the front end is refused with HTTP 503, so that a load balancer tries another one", async () => {
     const here = await front({ listensMax: 0 });
     const refused = await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } });
     expect(refused).toMatchObject({ status: 503, error: { code: -32603, data: { code: "OVERLOADED" } } });
@@ -344,7 +344,7 @@ describe("a listen stream", () => {
 });
 
 describe("a defect", () => {
-  test("is shown as an id alone, under which the log has the whole error", async () => {
+  test("is shown only as an id, under which the log has the whole error", async () => {
     const deployment = await deploy({ catalogue: offered, fronts: 1 });
     Object.assign(deployment.services.store, { load: () => Promise.reject(new TypeError("secret detail")) });
     const failed = await rpc(deployment.fronts[0]!, "tasks/get", { taskId: "0-a" });

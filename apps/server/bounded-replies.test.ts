@@ -120,7 +120,7 @@ describe("the reply to a request with something huge in it", { timeout: 60_000 }
   });
 });
 
-describe("what is wrong with a value", () => {
+describe("the violations of a value", () => {
   const listOf = jsonSchema({ type: "object", properties: { list: { type: "array", items: { type: "string" } } } });
   const byAuthor = z.object({ list: z.array(z.string().refine((text) => text !== "bad", "must not be bad")) });
   const inUnion = z.object({ list: z.array(z.union([z.object({ a: z.string() }), z.object({ b: z.string() })])) });
@@ -144,7 +144,7 @@ describe("what is wrong with a value", () => {
   const textOf = (told: Told) => told.result?.content?.[0]?.text ?? "";
   const times = (text: string, word: RegExp) => [...text.matchAll(word)].length;
 
-  test("is told eight times, and that there is more", async () => {
+  test("are reported up to eight, with a note that there are more", async () => {
     const here = await one({ catalogue: tools });
     for (const [name, wrong, word] of [
       ["by-json-schema", 0, /must be string/g],
@@ -159,14 +159,14 @@ describe("what is wrong with a value", () => {
     }
   });
 
-  test("is cut, path and message", async () => {
+  test("are cut, both path and message", async () => {
     const here = await one({ catalogue: tools });
     const message = textOf(await call(here, "nothing", { [`a${"x".repeat(198)}`]: 1 }));
     expect(message).toContain(`/a${"x".repeat(198)} is not known`);
     expect(textOf(await call(here, "nothing", { [`a${"x".repeat(199)}`]: 1 }))).toContain(`/a${"x".repeat(198)}… is not known`);
   });
 
-  test("of a large value is the first problem, found without looking at the rest", async () => {
+  test("end at the first one if the value is large", async () => {
     const here = await one({ catalogue: tools });
     const list = Array<unknown>(24_000).fill(0);
     for (const [name, args] of [
@@ -185,7 +185,7 @@ describe("what is wrong with a value", () => {
     }
   });
 
-  test("that all items of a list are distinct is seen in one pass", async () => {
+  test("are found in one pass if the items of a list must be distinct", async () => {
     const here = await one({ catalogue: tools });
     const list = Array.from({ length: 24_000 }, (_, index) => index);
     const before = process.threadCpuUsage();
@@ -207,7 +207,7 @@ describe("what is wrong with a value", () => {
     expect((await call(here, "distinct", { list: [1, "1", [1], { 1: 1 }, null, false, 0, ""] })).result).toHaveProperty("taskId");
   });
 
-  test("of an answer is small, in the reply, in the store and in the question that is asked again", async () => {
+  test("of an answer are small in the reply, in the store and in the question that is asked again", async () => {
     const here = await one({ catalogue: tools });
     const list = Array<unknown>(24_000).fill(0);
     const { result } = await call(here, "choose", {});

@@ -54,7 +54,7 @@ async function called(name: string, request: Partial<Deploy> = {}) {
 
 const accept = (content: object) => ({ action: "accept", content });
 
-describe("what a child asks", () => {
+describe("a question of a child", () => {
   test.each([
     ["trip", "stay:nights"],
     ["deep", "trip:stay:nights"],
@@ -72,7 +72,7 @@ describe("what a child asks", () => {
     expect((await update({ [key]: accept({ nights: 3 }) })).error).toBeUndefined();
   });
 
-  test("of twenty answers at once, at the caller's task and at the child's own, counts one", async () => {
+  test("accepts one of twenty answers that arrive at once, at the parent and at the child", async () => {
     const { here, there, taskId, get, services } = await called("trip");
     const child = (await services.store.load(taskId))!.calls![0]!.digest;
     await Promise.all(
@@ -90,13 +90,13 @@ describe("what a child asks", () => {
     expect(lines.filter(({ key }) => key === "ask:nights")).toHaveLength(1);
   });
 
-  test("of a child that nobody called is unknown", async () => {
+  test("is unknown if nobody called the child", async () => {
     const { update } = await called("trip");
     const refused = await update({ "elsewhere:nights": accept({ nights: 3 }), "a:b:c:d:e:f:g:h": accept({}) });
     expect(refused.status).toBeLessThan(500);
   });
 
-  test("reaches a client that holds its call open, and what it refuses is asked again", async () => {
+  test("reaches a client that holds its call open, and is asked again after a refused answer", async () => {
     const { fronts } = await deploy({ catalogue: tools, fronts: 2 });
     const [a, b] = fronts as [Front, Front];
     const client = await openSession(a, { version: "2025-06-18" });
@@ -124,7 +124,7 @@ describe("what a child asks", () => {
     expect((await rpc(b, "tools/call", retry, { tasks: false })).result).toMatchObject({ content: [{ text: "5 nights" }] });
   });
 
-  test("is put to whom the child says: not to the caller, and to nobody else", async () => {
+  test("is asked of the audience that the child names, and of nobody else", async () => {
     const people: Record<string, Caller> = {
       ada: callerNamed("ada", { groups: ["finance"] }),
       eve: callerNamed("eve", { groups: ["finance"] }),
@@ -164,7 +164,7 @@ describe("what a child asks", () => {
     expect([shown.status, await shown.text()]).toEqual([200, expect.stringContaining("Your password?")]);
   });
 
-  test("that the client cannot be asked fails the child, and the caller is told", async () => {
+  test("fails the child if the client cannot be asked, and the parent receives the error", async () => {
     const { fronts } = await deploy({ catalogue: tools, fronts: 1 });
     const client = await openSession(fronts[0]!, { version: "2025-06-18", capabilities: {} });
     const { messages } = await client.request(fronts[0]!, "tools/call", { name: "trip", arguments: {} });
@@ -175,7 +175,7 @@ describe("what a child asks", () => {
   });
 });
 
-test("a child is in no list, and ends with its caller's task", async () => {
+test("a child is in no list, and ends with its parent", async () => {
   const { here, taskId, services } = await called("deep");
   const child = (await services.store.load(taskId))!.calls![0]!.digest;
   const { tasks } = await services.store.list({ principal: "ada", limit: 100 });

@@ -47,7 +47,7 @@ async function offering(first: Readonly<Record<string, Catalogue>>) {
 const namesIn = (result: unknown) => (result as { tools: { name: string }[] }).tools.map(({ name }) => name);
 
 describe("in 2026-07-28", () => {
-  test("two callers see and call different tools, and each what is offered as of its request", async () => {
+  test("two callers see and call different tools, as offered at the time of each request", async () => {
     const { fronts, offer } = await offering({ ann: catalogue(echo), bob: catalogue(greet) });
     const [here, there] = fronts as [(typeof fronts)[0], (typeof fronts)[0]];
     const list = async (principal: string) => namesIn((await rpc(here, "tools/list", {}, { principal })).result);
@@ -65,7 +65,7 @@ describe("in 2026-07-28", () => {
     expect((await call("bob", "echo")).result).toMatchObject({ content: [{ text: "echo" }] });
   });
 
-  test("what differs by caller is kept for nobody else, and what a caller cannot have is not declared", async () => {
+  test("lists that differ by caller are not cached for others, and capabilities that a caller cannot use are not declared", async () => {
     const { fronts } = await offering({ ann: catalogue(echo, letter), bob: catalogue(echo) });
     const discovered = await Promise.all(
       ["ann", "bob"].map(async (principal) => (await rpc(fronts[0]!, "server/discover", {}, { principal })).result),
@@ -78,7 +78,7 @@ describe("in 2026-07-28", () => {
     expect((await rpc(shared.fronts[0]!, "tools/list", {})).result).toMatchObject({ cacheScope: "public" });
   });
 
-  test("a stream is told that the tools have changed", async () => {
+  test("a stream reports that the tools have changed", async () => {
     const { fronts, offer } = await offering({ ann: catalogue(echo) });
     const listening = await stream(fronts[1]!, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { principal: "ann" });
     await listening.next();
@@ -87,7 +87,7 @@ describe("in 2026-07-28", () => {
     listening.close();
   });
 
-  test("a call that waits for its answer ends, though its tool is offered no more", async () => {
+  test("a call that waits for an answer ends although its tool is no longer offered", async () => {
     const { fronts, offer } = await offering({ ann: catalogue(greet) });
     const call = { name: "greet", arguments: {} };
     const asked = await rpc(fronts[0]!, "tools/call", call, { principal: "ann", tasks: false });
@@ -113,7 +113,7 @@ describe("in 2026-07-28", () => {
 });
 
 describe("in a session", () => {
-  test("two callers see and call different tools, and each what is offered as of its request", async () => {
+  test("two callers see and call different tools, as offered at the time of each request", async () => {
     const { fronts, offer } = await offering({ ann: catalogue(echo, letter), bob: catalogue(greet) });
     const [here, there] = fronts as [(typeof fronts)[0], (typeof fronts)[0]];
     const [ann, bob] = await Promise.all(["ann", "bob"].map((principal) => openSession(here, { principal })));

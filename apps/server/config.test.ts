@@ -4,7 +4,7 @@ import { SERVER_SETTINGS, serverConfig } from "./config.ts";
 
 const REDIS_URL = "redis://localhost:6379";
 
-test("the defaults serve the gallery to this machine alone", () => {
+test("the defaults serve the gallery to this machine only", () => {
   const config = serverConfig(readEnvironment(SERVER_SETTINGS, { REDIS_URL }));
   expect(config).toMatchObject({
     host: "127.0.0.1",
@@ -25,7 +25,7 @@ test.each([
   expect(serverConfig(readEnvironment(SERVER_SETTINGS, { REDIS_URL, ...environment })).port).toBe(port);
 });
 
-test("durations carry units, lists have commas, and the config is frozen through and through", () => {
+test("durations have units, lists have commas, and the config is deeply frozen", () => {
   const environment = {
     REDIS_URL,
     PARLEY_CALL_TIMEOUT: "90s",
@@ -38,7 +38,7 @@ test("durations carry units, lists have commas, and the config is frozen through
   expect(() => Object.assign(config.times, { callTimeoutMs: 1 })).toThrow(TypeError);
 });
 
-test("all problems are told at once, each by the name of its setting", () => {
+test("all problems are reported at once, each with the name of its setting", () => {
   const environment = {
     REDIS_URL: "http://nowhere",
     PARLEY_PORT: "70000",
@@ -58,7 +58,7 @@ test("all problems are told at once, each by the name of its setting", () => {
   }
 });
 
-test.each(["javascript", "data", "https:", "HTTPS", "https, file", "a b"])("no page can be of the scheme %s", (schemes) => {
+test.each(["javascript", "data", "https:", "HTTPS", "https, file", "a b"])("no page can have the scheme %s", (schemes) => {
   expect(() => readEnvironment(SERVER_SETTINGS, { REDIS_URL, PARLEY_ASK_URL_SCHEMES: schemes })).toThrow(/PARLEY_ASK_URL_SCHEMES: must/);
 });
 
@@ -68,7 +68,7 @@ test("schemes and names of secrets are lists", () => {
   expect(core).toMatchObject({ askUrlSchemes: ["https", "vscode"], secretNames: ["vault code", "-token"] });
 });
 
-test("every setting of the front end says what it is for", () => {
+test("every setting of the front end has a description", () => {
   for (const [name, setting] of Object.entries(SERVER_SETTINGS.shape)) {
     if (name.startsWith("PARLEY_SHUTDOWN") || name.endsWith("_MAX")) expect(setting.description, name).toMatch(/\.$/);
   }

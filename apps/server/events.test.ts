@@ -40,7 +40,7 @@ async function tell(url: string, body: unknown, headers: Record<string, string> 
 }
 
 describe("an event", () => {
-  test("is told at any front end, once, and the tool continues", async () => {
+  test("is received at any front end, once, and the tool continues", async () => {
     const { here, there, at, get } = await begun();
     expect(await get()).toMatchObject({ status: "working" });
     expect(await tell(at(there), { amount: 3 })).toMatchObject({ status: 200, body: { received: "accepted" } });
@@ -50,7 +50,7 @@ describe("an event", () => {
     expect(await tell(at(here), { amount: 4 })).toMatchObject({ status: 409, body: { error: { code: "EVENT_LATE" } } });
   });
 
-  test("of twenty that are told at once, at both front ends, exactly one is accepted and every other sender knows", async () => {
+  test("of twenty that arrive at once at both front ends, exactly one is accepted, and every other sender is notified", async () => {
     const { here, there, at } = await begun();
     const told = await Promise.all(Array.from({ length: 20 }, (_, n) => tell(at(n % 2 === 0 ? here : there), { amount: n })));
     expect(told.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
@@ -69,7 +69,7 @@ describe("an event", () => {
     expect(await tell(at(here), { amount: 3 })).toMatchObject({ status: 200 });
   });
 
-  test("that nothing is told of but a bare POST is an empty object", async () => {
+  test("that is reported with a bare POST is an empty object", async () => {
     const { here, at } = await begun();
     const response = await fetch(at(here), { method: "POST" });
     expect([response.status, await response.json()]).toMatchObject([422, { error: { violations: [{ path: "/amount" }] } }]);
@@ -92,7 +92,7 @@ describe("an event", () => {
     expect(await tell(at(here), sized(1_000))).toMatchObject({ status: 200 });
   });
 
-  test("whose time is over, and whose task was cancelled, comes late", async () => {
+  test("whose deadline has passed or whose task was cancelled is late", async () => {
     const timed = await begun({}, { timeout: "1 hour" });
     timed.skip(60 * 60 * 1_000);
     await sweep(timed.services, { partition: 0 });
@@ -103,7 +103,7 @@ describe("an event", () => {
     expect(await tell(cancelled.at(cancelled.here), { amount: 3 })).toMatchObject({ status: 409, body: { error: { code: "EVENT_LATE" } } });
   });
 
-  test("may be told from within the step that hands out its address", async () => {
+  test("may be reported from within the step that hands out its address", async () => {
     const fronts: Front[] = [];
     const fast = catalogue([
       defineTool({
@@ -125,7 +125,7 @@ describe("an event", () => {
 });
 
 describe("a token", () => {
-  test("that was not given out, or was changed, is not found, even if it names a task", async () => {
+  test("that was never issued, or was changed, is not found, even if it names a task", async () => {
     const { here, at, token, taskId } = await begun();
     const [id, key, signature = ""] = token.split(".");
     const forged = [
@@ -147,7 +147,7 @@ describe("a token", () => {
     }
   });
 
-  test("of a task that is forgotten is not found", async () => {
+  test("of a task that has expired is not found", async () => {
     const { here, at, get, skip } = await begun();
     await tell(at(here), { amount: 1 });
     await until(async () => (await get())["status"] === "completed");
@@ -155,7 +155,7 @@ describe("a token", () => {
     expect(await tell(at(here), { amount: 1 })).toMatchObject({ status: 404 });
   });
 
-  test("is used by POST, and by nothing else", async () => {
+  test("is used only by POST", async () => {
     const { here, at } = await begun();
     for (const method of ["GET", "HEAD", "PUT", "DELETE"]) {
       const response = await fetch(at(here), { method });
@@ -178,7 +178,7 @@ describe("a token", () => {
     expect(JSON.stringify(logged)).toContain(taskId);
   });
 
-  test("is no client's: an answer to its key is to a question that never was", async () => {
+  test("does not belong to a client: an answer to its key answers no question", async () => {
     const { here, taskId, get } = await begun();
     const answered = await rpc(
       here,
@@ -190,7 +190,7 @@ describe("a token", () => {
     expect(await get()).toMatchObject({ status: "working" });
   });
 
-  test("is counted for its own task, before anything is read", async () => {
+  test("is counted for its own task before anything is read", async () => {
     const taken: unknown[] = [];
     const { here, at, taskId } = await begun({
       rates: { take: async (caller, what, count) => void taken.push([caller.principal, what, count]) },

@@ -34,11 +34,11 @@ describe("what is served", () => {
     });
   });
 
-  test("refuses a cursor that it did not give out with -32602", async () => {
+  test("refuses an unknown cursor with -32602", async () => {
     expect(await rpc(await one(), "tools/list", { cursor: "nonsense" })).toMatchObject({ status: 200, error: { code: -32602 } });
   });
 
-  test("is read by uri and by template; what is not there is refused with -32602 and its uri", async () => {
+  test("is read by uri and by template; an unknown uri is refused with -32602", async () => {
     const here = await one();
     expect((await rpc(here, "resources/read", { uri: "test://text" })).result).toMatchObject({ contents: [{ text: "plain text" }] });
     expect((await rpc(here, "resources/read", { uri: "test://item/5" })).result).toMatchObject({ contents: [{ text: "item 5" }] });
@@ -46,7 +46,7 @@ describe("what is served", () => {
     expect(missing).toMatchObject({ status: 200, error: { code: -32602, data: { uri: "test://nothing" } } });
   });
 
-  test("completes arguments of prompts and nothing for what has no suggestions", async () => {
+  test("completes arguments of prompts, with nothing for arguments without suggestions", async () => {
     const here = await one();
     const complete = (ref: object, name: string, value: string) => rpc(here, "completion/complete", { ref, argument: { name, value } });
     const prompt = { type: "ref/prompt", name: "letter" };
@@ -65,7 +65,7 @@ describe("a caller", () => {
   const send = ({ app }: Front, more: Record<string, string>) =>
     app.server.inject({ method: "POST", url: "/mcp", headers: { ...headers, ...more }, body });
 
-  test("by another name than localhost is refused with 403", async () => {
+  test("that uses a host name other than localhost is refused with 403", async () => {
     const here = await one();
     for (const host of ["evil.example.com", "evil.example.com:3000", "localhost.evil.example.com", "127.0.0.1.evil.example.com"]) {
       expect((await send(here, { host })).statusCode, host).toBe(403);
@@ -74,7 +74,7 @@ describe("a caller", () => {
       expect((await send(here, { host })).statusCode, host).toBe(202);
   });
 
-  test("from a web page elsewhere is refused with 403", async () => {
+  test("from another site's web page is refused with 403", async () => {
     const here = await one();
     for (const origin of ["https://evil.example.com", "null", "http://localhost.evil.example.com", "ftp://localhost"]) {
       const refused = await send(here, { origin });
@@ -86,7 +86,7 @@ describe("a caller", () => {
     expect(trusted.headers["access-control-allow-origin"]).toBe("http://localhost:5173");
   });
 
-  test("is refused before its body is looked at, and by any method", async () => {
+  test("is refused before its body is read, with any method", async () => {
     const here = await one();
     for (const method of ["GET", "POST", "OPTIONS", "DELETE"] as const) {
       const refused = await here.app.server.inject({
@@ -98,14 +98,14 @@ describe("a caller", () => {
     }
   });
 
-  test("is trusted as the settings say", async () => {
+  test("is trusted according to the settings", async () => {
     const here = await one({ trusted: { allowedHosts: ["parley.example.com:443"], allowedOrigins: ["*"] } });
     expect((await send(here, { host: "parley.example.com:443", origin: "https://anywhere.example" })).statusCode).toBe(202);
     expect((await send(here, { host: "parley.example.com:80" })).statusCode).toBe(403);
     expect((await send(here, { host: "localhost" })).statusCode).toBe(403);
   });
 
-  test("in a browser is told what it may send", async () => {
+  test("in a browser learns what it may send", async () => {
     const here = await one();
     const preflight = await here.app.server.inject({
       method: "OPTIONS",
@@ -125,7 +125,7 @@ describe("a caller", () => {
 });
 
 describe("a reply", () => {
-  test("is nothing that a browser would render, guess at or keep", async () => {
+  test("is not rendered, sniffed or cached by browsers", async () => {
     const here = await one();
     for (const url of ["/mcp", "/healthz", "/nothing"]) {
       const { headers } = await here.app.server.inject({ method: "GET", url });
@@ -135,7 +135,7 @@ describe("a reply", () => {
 });
 
 describe("the log", () => {
-  test("has one line per request, with no argument, answer or form in it", async () => {
+  test("has one line per request, without arguments, answers or forms", async () => {
     const here = await one();
     const secret = "a very private text";
     await rpc(here, "tools/call", { name: "echo", arguments: { text: secret } });
@@ -162,7 +162,7 @@ describe("the log", () => {
 });
 
 describe("a front end", () => {
-  test("lives, and is ready as long as its store answers", async () => {
+  test("is alive, and is ready as long as its store answers", async () => {
     let away = false;
     const here = await one({ reachable: async () => (away ? Promise.reject(new Error("Redis: Connection is closed.")) : undefined) });
     const status = async (url: string) => (await here.app.server.inject({ url, headers: { host: "10.0.0.7:3000" } })).statusCode;
@@ -172,7 +172,7 @@ describe("a front end", () => {
     expect([await status("/healthz"), await status("/readyz")]).toEqual([200, 503]);
   });
 
-  test("that is shut down says so while it still serves, then lets calls in flight end", async () => {
+  test("that is shut down reports it while it still serves, then lets calls in flight end", async () => {
     const here = await one({ times: { shutdownDelayMs: 100, shutdownTimeoutMs: 5_000 } });
     const waiting = rpc(here, "tools/call", { name: "hold", arguments: {} }, { tasks: false });
     await until(() => here.logged.some(({ message }) => message === "task created"));
@@ -185,7 +185,7 @@ describe("a front end", () => {
     await closed;
   });
 
-  test("that is shut down hands calls that still wait over to another one, and loses none", async () => {
+  test("that is shut down hands waiting calls over to another one, and loses none", async () => {
     const { fronts, logged } = await deploy({ catalogue: offered, times: { shutdownTimeoutMs: 10 } });
     const [here, there] = [fronts[0]!, fronts[1]!];
     const waiting = rpc(here, "tools/call", { name: "hold", arguments: {} }, { tasks: false });
@@ -226,7 +226,7 @@ describe("a front end", () => {
       return { send, close: () => agent.destroy() };
     }
 
-    test("asks them to give them up from the moment on in which it begins to leave", async () => {
+    test("asks them to close their connections as soon as it drains", async () => {
       const here = await one({ times: { shutdownDelayMs: 200 } });
       const client = keeping(here.url);
       expect((await client.send("tools/list", {})).connection).toBe("keep-alive");
@@ -236,7 +236,7 @@ describe("a front end", () => {
       client.close();
     });
 
-    test("answers those that are handed over and come back on the same connection", async () => {
+    test("answers calls that are handed over and come back on the same connection", async () => {
       const here = await one({ times: { shutdownTimeoutMs: 10 } });
       const client = keeping(here.url);
       const call = { name: "hold", arguments: {} };

@@ -163,7 +163,7 @@ async function away({ page }: Pick<Planning, "page">, person = "alice") {
 }
 
 describe("access that a person grants", () => {
-  test("reaches steps by the callback, and stands in nothing that is stored in clear, logged or told", async () => {
+  test("reaches steps through the callback, and never appears in plain storage, logs or messages", async () => {
     const planned = await planning();
     const shown = await look(planned.page);
     expect([shown.status, shown.title]).toEqual([200, "Access to Cal &amp; Co"]);
@@ -199,7 +199,7 @@ describe("access that a person grants", () => {
     expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
   });
 
-  test("is renewed before its token ends, once for steps that ask at once", async () => {
+  test("is renewed before its token expires, once for concurrent steps", async () => {
     tokenSeconds = 30;
     const planned = await planning();
     let refreshed = 0;
@@ -220,7 +220,7 @@ describe("access that a person grants", () => {
     expect(said.both[0]).not.toBe(said.first);
   });
 
-  test("is asked for where the deployment is set up for it, and nowhere else", async () => {
+  test("is requested only if the deployment is set up for it", async () => {
     const text = async (tool: string, more: Partial<Deploy> = {}) => JSON.stringify(await (await planning(more, tool)).get());
     expect(await text("greedy")).toContain(
       "/scopes/1 is not among the scopes that calendar is set up for here: calendar:read, calendar:write",
@@ -229,8 +229,8 @@ describe("access that a person grants", () => {
   });
 });
 
-describe("without a window that comes back", () => {
-  test("the tool waits: a client's accept, a closed window and a look change nothing", async () => {
+describe("without a return from the provider", () => {
+  test("the tool waits: a client's accept, a closed window and a GET change nothing", async () => {
     const planned = await planning();
     await planned.answer("calendar", { action: "accept" });
     await away(planned);
@@ -242,12 +242,12 @@ describe("without a window that comes back", () => {
   });
 });
 
-describe("who comes back", () => {
+describe("a person who returns", () => {
   test.each([
     ["with a state that was made up", (url: URL) => url.searchParams.set("state", "A".repeat(43)), 400, "Not started here"],
     ["without a state", (url: URL) => url.searchParams.delete("state"), 400, "Not started here"],
     ["to the address of no provider", (url: URL) => (url.pathname = "/oauth/callback/mail"), 400, "Not started here"],
-  ])("%s is told so, and the right one may still come", async (_what, change, status, title) => {
+  ])("%s is refused, and the right person may still return", async (_what, change, status, title) => {
     const planned = await planning();
     const { callback, come } = await away(planned);
     const forged = new URL(callback);
@@ -272,7 +272,7 @@ describe("who comes back", () => {
       (url: URL) => (url.searchParams.delete("code"), url.searchParams.set("error", "<script>alert(1)</script>")),
       "Cal &amp; Co did not allow it.",
     ],
-  ])("with %s sees the page again, and may continue from there", async (_what, change, sentence) => {
+  ])("with %s sees the page again, and may continue", async (_what, change, sentence) => {
     const planned = await planning();
     const { callback, come } = await away(planned);
     const changed = new URL(callback);
@@ -288,7 +288,7 @@ describe("who comes back", () => {
     expect(off.title).toBe("Declined");
   });
 
-  test("twice is told that it is done, also at once", async () => {
+  test("twice, even concurrently, reads that it is already done", async () => {
     const planned = await planning();
     const { come } = await away(planned);
     const seen = await Promise.all([come(), come(), come()]);
@@ -299,7 +299,7 @@ describe("who comes back", () => {
     await until(async () => (await planned.asks()).includes("again"));
   });
 
-  test("in another browser, or as another person, is told so", async () => {
+  test("in another browser, or as another person, is refused", async () => {
     const planned = await planning();
     const { callback, come } = await away(planned);
     expect((await look(callback.href)).title).toBe("Not started here");
@@ -308,13 +308,13 @@ describe("who comes back", () => {
     expect((await come()).title).toBe("Thank you");
   });
 
-  test("with the cookie of another question is told so", async () => {
+  test("with the cookie of another question is refused", async () => {
     const [mine, other] = [await planning(), await planning()];
     const [{ callback }, { cookie }] = [await away(mine), await away(other)];
     expect((await look(callback.href, { headers: { cookie } })).title).toBe("Not started here");
   });
 
-  test("after ten minutes, or when the question is closed, is told so, and no code is redeemed", async () => {
+  test("after ten minutes, or after the question has closed, is refused, and no code is redeemed", async () => {
     const planned = await planning();
     const { come } = await away(planned);
     let redeemed = 0;
@@ -332,7 +332,7 @@ describe("who comes back", () => {
     expect(await late.asks()).toEqual(["calendar"]);
   });
 
-  test("is anyone who was given the address, where there is no identity, and only in the browser that opened it", async () => {
+  test("is, without identity, anyone who has the address, but only in the browser that opened the page", async () => {
     const { front: _front, visitors: _named, ...local } = { front: 0, visitors: named };
     const planned = await planning({ ...local, visitors: undefined as never, authenticate: anonymous });
     expect(planned.page).toContain("?k=");
@@ -342,7 +342,7 @@ describe("who comes back", () => {
   });
 });
 
-test("one browser is on eight journeys at most: with one more, the oldest is forgotten", async () => {
+test("one browser has at most eight journeys open: one more replaces the oldest", async () => {
   const planned = await planning();
   const fields = { ...fieldsOf(await look(planned.page)), action: "accept" };
   const jar = new Map<string, string>();
@@ -389,7 +389,7 @@ describe("a provider that", () => {
       "cannot be trusted",
     ],
     ["refuses the client", "/token", answering({ error: "invalid_client" }, 401), "did not allow it"],
-  ])("%s leaves the question open, and says so", async (_what, path, answer, sentence) => {
+  ])("%s leaves the question open, and the page reports it", async (_what, path, answer, sentence) => {
     const planned = await planning();
     const { come } = await away(planned);
     instead.set(path, answer);
@@ -402,7 +402,7 @@ describe("a provider that", () => {
     expect((await (await away(planned)).come()).title).toBe("Thank you");
   });
 
-  test("is down before the person leaves, or names another issuer, says so on the page", async () => {
+  test("is down before the person leaves, or names another issuer, is reported on the page", async () => {
     const down = await planning({ oauth: providers({ issuer: "http://127.0.0.1:9" }) });
     const seen = await send(down.page, { ...fieldsOf(await look(down.page)), action: "accept" });
     expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Cal &amp; Co cannot be reached")]);
@@ -411,7 +411,7 @@ describe("a provider that", () => {
     expect([told.status, problemOf(told)]).toEqual([422, expect.stringContaining("cannot be trusted")]);
   });
 
-  test("is slow: so many codes are redeemed at once, and one beyond is told to try again", async () => {
+  test("is slow: codes are redeemed up to the limit, and the person beyond it reads to try again", async () => {
     const planned = await planning();
     const waiting: ServerResponse[] = [];
     instead.set("/token", (_request, response) => void waiting.push(response));
@@ -433,7 +433,7 @@ describe("a provider that", () => {
     expect((await Promise.all(held)).every((each) => problemOf(each)?.includes("cannot be reached"))).toBe(true);
   });
 
-  test("the front end does not know is no page", async () => {
+  test("the front end does not know has no page", async () => {
     const planned = await planning({ oauth: createOauthProviders([], Date.now) });
     const seen = await look(planned.page);
     expect([seen.status, seen.title]).toEqual([503, "Not available"]);

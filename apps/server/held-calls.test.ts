@@ -12,14 +12,14 @@ async function counting() {
   return { front, client, reads: () => ({ load: load.mock.calls.length, feed: feed.mock.calls.length }) };
 }
 
-test("a call that ends at once is read at its end, and not before", async () => {
+test("a call that ends at once is read once, at its end", async () => {
   const { front, client, reads } = await counting();
   const { messages } = await client.request(front, "tools/call", { name: "echo", arguments: { text: "hello" } });
   expect(messages).toMatchObject([{ result: { content: [{ text: "hello" }] } }]);
   expect(reads()).toEqual({ load: 1, feed: 1 });
 });
 
-test("a call that asks is read as it asks, at its answer, behind it and at its end", async () => {
+test("a call that asks is read when it asks, at its answer, after it and at its end", async () => {
   const { front, client, reads } = await counting();
   const stream = await client.stream(front, "tools/call", { name: "greet", arguments: {} });
   const asked = await stream.next();

@@ -60,7 +60,7 @@ function listTools() {
 }
 
 describe("a method", () => {
-  test("that MCP does not have is refused with 405 and changes nothing", async () => {
+  test("that MCP does not use is refused with 405 and changes nothing", async () => {
     const here = await one();
     const { sessionId, ...client } = await openSession(here);
     const headers = { "mcp-session-id": sessionId, "mcp-protocol-version": "2025-11-25", accept: "text/event-stream" };
@@ -76,7 +76,7 @@ describe("a method", () => {
     expect((await fetch(new URL("/healthz", here.url), { method: "HEAD" })).status).toBe(200);
   });
 
-  test("DELETE ends a session, even if it names a type for a body that it does not send", async () => {
+  test("DELETE ends a session, even with a Content-Type but no body", async () => {
     const here = await one();
     for (const [type, body] of [
       ["application/json", undefined],
@@ -91,7 +91,7 @@ describe("a method", () => {
     }
   });
 
-  test("DELETE ends a session with any Accept header, since nothing is sent back", async () => {
+  test("DELETE ends a session with any Accept header, because the response has no content", async () => {
     const here = await one();
     for (const accept of ["a/b", "text/html", ""]) {
       const { sessionId, ...client } = await openSession(here);
@@ -105,7 +105,7 @@ describe("a method", () => {
     }
   });
 
-  test("is needed at the endpoint itself, and nowhere below or beside it", async () => {
+  test("is served only at the path of the endpoint itself", async () => {
     const here = await one();
     for (const url of ["/mcp/", "/mcp/x", "/mcpx", "//mcp", "/MCP"]) {
       const headers = { "content-type": "application/json" };
@@ -117,7 +117,7 @@ describe("a method", () => {
 describe("Accept", () => {
   const types = { "content-type": "application/json", "mcp-protocol-version": "2026-07-28" };
 
-  test("of neither JSON nor streams is refused with 406 at once, before anything is done", async () => {
+  test("that covers neither JSON nor streams is refused with 406 before anything is done", async () => {
     const here = await one();
     const session = await openSession(here);
     for (const accept of ["a/b", "text/html", "application/xml, text/plain;q=0.5", "application/jsonp", "text/event-streams", "*"]) {
@@ -129,7 +129,7 @@ describe("Accept", () => {
     expect(here.logged.map(({ message }) => message)).not.toContain("task created");
   });
 
-  test("of either, by any of its names, is served", async () => {
+  test("that covers either of them is served", async () => {
     const here = await one();
     for (const accept of ["*/*", "application/json", "APPLICATION/JSON;q=0.9", "application/*", "text/*", "a/b, text/event-stream"]) {
       expect((await rpc(here, "tools/list", {}, { headers: { accept } })).status, accept).toBe(200);
@@ -141,7 +141,7 @@ describe("Accept", () => {
 });
 
 describe("a request", () => {
-  test("that names two hosts is refused with 400, wherever it goes", async () => {
+  test("that names two hosts is refused with 400 on every route", async () => {
     const here = await one();
     for (const path of ["/mcp", "/healthz"]) {
       const seen = await raw(here, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nhost: evil.example.com\r\n\r\n`);
@@ -150,7 +150,7 @@ describe("a request", () => {
     }
   });
 
-  test("for an absolute address is served if its host is", async () => {
+  test("for an absolute address is served if its host is served", async () => {
     const here = await one();
     const status = async (address: string) => {
       const seen = await raw(here, `GET ${address} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
@@ -164,7 +164,7 @@ describe("a request", () => {
     expect(await status("http://LOCALHOST/healthz")).toBe(200);
   });
 
-  test("for readiness is answered by any name and told nothing of what is wrong", async () => {
+  test("for readiness is answered for any Host, without the reason of a failure", async () => {
     const secret = "Redis: connect ECONNREFUSED 10.1.2.3:6379";
     let away = true;
     const here = await one({ reachable: async () => (away ? Promise.reject(new Error(secret)) : undefined) });
@@ -182,7 +182,7 @@ describe("a request", () => {
   test.each([
     ["broken encoding", 400, "/asks/%zz/key"],
     ["a segment longer than any id", 404, `/asks/${"x".repeat(3_000)}/key`],
-  ])("for an address with %s is refused with %i, safely and without an echo", async (_what, status, path) => {
+  ])("for an address with %s is refused with %i and is not echoed", async (_what, status, path) => {
     const here = await one();
     const response = await fetch(`${here.url}${path}`);
     expect(response.status).toBe(status);
@@ -207,7 +207,7 @@ describe("a request", () => {
     },
   );
 
-  test("that fails for no fault of its sender says only under which id it is logged", async () => {
+  test("that fails through no fault of its sender gets only the id of the log line", async () => {
     const script = "ERR Error running script (call to f_8e2c0b): @user_script:14: attempt to index nil";
     const here = await one({ authenticate: () => Promise.reject(new Error(script)) });
     const message = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {} } };
@@ -228,7 +228,7 @@ describe("a request", () => {
   });
 });
 
-test("a body that is refused for its length is read and thrown away for a moment: the reply is no reset", async () => {
+test("a body that is refused for its size is read for a moment, so that its sender sees the reply and not a reset", async () => {
   const here = await one();
   const body = "x".repeat(8_000_000);
   const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -244,7 +244,7 @@ test("a body that is refused for its length is read and thrown away for a moment
   await until(async () => (await connectionsOf(here)) === 0);
 });
 
-describe("what is no request", () => {
+describe("input that is not a request", () => {
   const unreadable = [
     ["garbage", "who goes there?\r\n\r\n", 400],
     ["another version", "GET /mcp HTTP/9.9\r\nHost: localhost\r\n\r\n", 400],
@@ -252,7 +252,7 @@ describe("what is no request", () => {
     ["headers beyond 16 KiB", `GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`, 431],
   ] as const;
 
-  test.each(unreadable)("%s is answered, and the connection ends with the answer", async (_what, bytes, status) => {
+  test.each(unreadable)("%s is answered, and the connection ends", async (_what, bytes, status) => {
     const here = await one();
     const seen = await raw(here, bytes);
     // What is sent on must not turn the reply into a reset.
@@ -267,7 +267,7 @@ describe("what is no request", () => {
     expect(seen.error).toBeUndefined();
   });
 
-  test("does not spoil the next request of a client that keeps connections", async () => {
+  test("does not affect the next request of a client that reuses connections", async () => {
     const here = await one();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => agent.destroy());
@@ -285,7 +285,7 @@ describe("what is no request", () => {
     }
   });
 
-  test("is refused behind the answer to what came before it, and the last reply says that the connection ends", async () => {
+  test("is refused after the answer to the previous request, and the last reply closes the connection", async () => {
     const here = await one();
     const refused = "POST /mcp HTTP/1.1\r\nHost: \r\nContent-Type: application/json\r\n\r\n";
     for (const bytes of [`${refused}${ping}`, `${refused}${refused}${ping}`]) {
@@ -297,7 +297,7 @@ describe("what is no request", () => {
     }
   });
 
-  test("is never written into the answer to what came before it on the connection", async () => {
+  test("is never answered in the middle of the previous reply", async () => {
     const here = await one({ times: { streamAfterMs: 50 } });
     const body = JSON.stringify({
       jsonrpc: "2.0",
@@ -326,7 +326,7 @@ describe("what is no request", () => {
 describe("a connection", () => {
   const times = { headersTimeoutMs: 400, requestTimeoutMs: 800, idleTimeoutMs: 400, stallTimeoutMs: 400 };
 
-  test("on which nothing is asked is closed, and so is one whose request does not arrive", { timeout: 30_000 }, async () => {
+  test("without a request is closed, and so is one whose request does not arrive", { timeout: 30_000 }, async () => {
     const here = await one({ times });
     const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     const silent: Raw[] = [];
@@ -348,7 +348,7 @@ describe("a connection", () => {
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
   });
 
-  test("need not wait for a whole request: headers have a time of their own", async () => {
+  test("is closed before the request timeout if the headers do not arrive in their own time", async () => {
     const here = await one({ times: { ...times, requestTimeoutMs: 60_000 } });
     const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
     const late = await Promise.all(["", head, "G"].map((bytes) => raw(here, bytes)));
@@ -357,7 +357,7 @@ describe("a connection", () => {
     expect(body.closed).toBe(false);
   });
 
-  test("is closed even if its client keeps its end open", async () => {
+  test("is closed even if the client keeps its end open", async () => {
     const here = await one();
     const socket = connect({ port: Number(new URL(here.url).port), host: "127.0.0.1", allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
@@ -368,7 +368,7 @@ describe("a connection", () => {
     await until(async () => (await connectionsOf(here)) === 0);
   });
 
-  test("that is not used any more is closed, and not before its time", async () => {
+  test("that is idle is closed, and not before its time", async () => {
     const here = await one({ times });
     const seen = await raw(here, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     await until(() => seen.text.includes("200 OK"));
@@ -379,7 +379,7 @@ describe("a connection", () => {
     expect(seen.error).toBeUndefined();
   });
 
-  test("that carries a stream, a held call or a session's own stream outlives all of these", async () => {
+  test("with a stream, a held call or a session's own stream outlives all of these", async () => {
     const here = await one({ times: { ...times, streamAfterMs: 60_000, keepAliveMs: 60_000 } });
     const session = await openSession(here);
     const own = await session.listen(here);
@@ -405,7 +405,7 @@ describe("a connection", () => {
     listening.close();
   });
 
-  test("whose reader takes nothing is dropped, what it was to be sent too", { timeout: 30_000 }, async () => {
+  test("whose client reads nothing is dropped, with everything that it was to be sent", { timeout: 30_000 }, async () => {
     const day = 24 * 60 * 60_000;
     const here = await one({ times: { ...times, headersTimeoutMs: day, requestTimeoutMs: day, idleTimeoutMs: day } });
     const get = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -419,7 +419,7 @@ describe("a connection", () => {
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
   });
 
-  test("whose stream has ended is dropped too, if its reader does not take the end", { timeout: 30_000 }, async () => {
+  test("whose stream has ended is dropped too, if the client does not read the end", { timeout: 30_000 }, async () => {
     const letter = defineTool({ name: "letter", run: () => "x".repeat(20_000_000) });
     const day = 24 * 60 * 60_000;
     const here = await one({
@@ -437,7 +437,7 @@ describe("a connection", () => {
     expect(here.logged.find(({ fields }) => fields["rpcMethod"] === "tools/call")?.fields).toMatchObject({ gone: true });
   });
 
-  test("beyond as many as may be open is dropped, and the log says so", async () => {
+  test("beyond the limit is dropped, and logged", async () => {
     const here = await one({ limits: { connectionsMax: 3 } });
     const open = await Promise.all(Array.from({ length: 3 }, () => raw(here, "")));
     await until(async () => (await connectionsOf(here)) === 3);
@@ -460,7 +460,7 @@ describe("a page on another origin", () => {
       headers: { origin: from, "access-control-request-method": method, "access-control-request-headers": wanted },
     });
 
-  test("may send what MCP's clients send, by every method that MCP has", async () => {
+  test("may send what MCP clients send, with every method of MCP", async () => {
     const here = await one();
     const wanted = "authorization,content-type,last-event-id,mcp-method,mcp-name,mcp-param-region,mcp-protocol-version,mcp-session-id";
     for (const method of ["GET", "POST", "DELETE"]) {
@@ -474,7 +474,7 @@ describe("a page on another origin", () => {
     expect((await preflight(here, "PUT", wanted)).headers.get("access-control-allow-methods")).toBe("GET, POST, DELETE");
   });
 
-  test("may read which session it opened, in answers, in streams and in refusals", async () => {
+  test("may read its session id in answers, streams and refusals", async () => {
     const here = await one();
     const { sessionId } = await openSession(here);
     const from = (headers: Record<string, string>, init: RequestInit = {}) => fetch(here.url, { ...init, headers: { origin, ...headers } });
@@ -499,7 +499,7 @@ describe("a page on another origin", () => {
     leave.abort();
   });
 
-  test("that is not known may do nothing", async () => {
+  test("that is not trusted may do nothing", async () => {
     const here = await one();
     for (const from of ["https://evil.example.com", "null", "http://localhost.evil.example.com"]) {
       const { status, headers } = await preflight(here, "POST", "content-type", from);
@@ -507,7 +507,7 @@ describe("a page on another origin", () => {
     }
   });
 
-  test("is told nothing outside of MCP", async () => {
+  test("reads nothing outside MCP", async () => {
     const here = await one();
     for (const path of ["/healthz", "/readyz", "/nothing"]) {
       const { headers } = await fetch(new URL(path, here.url), { headers: { origin } });

@@ -47,7 +47,7 @@ const keyed = (key: string, more: Options = {}): Options => ({ principal: "ann",
 const order = (item = "lamp") => ({ name: "order", arguments: { item } });
 
 describe("a call with a key", () => {
-  test("is one task, at whichever front end it is made again, while it works and when it is done", async () => {
+  test("is one task, at whichever front end it is repeated, while it works and when it is done", async () => {
     const { here, there, orders, release } = await deployed();
     const first = await rpc(here, "tools/call", order(), keyed("k1"));
     const again = await rpc(there, "tools/call", order(), keyed("k1"));
@@ -70,7 +70,7 @@ describe("a call with a key", () => {
     expect(other.error).toMatchObject({ data: { code: "IDEMPOTENCY_KEY_REUSED" } });
   });
 
-  test("at once, twenty times, is one task", async () => {
+  test("that is made twenty times at once is one task", async () => {
     const { here, there, orders, release } = await deployed();
     release();
     const all = await Promise.all(Array.from({ length: 20 }, (_, n) => rpc(n % 2 ? here : there, "tools/call", order(), keyed("k1"))));
@@ -93,7 +93,7 @@ describe("a call with a key", () => {
     expect((await rpc(here, "tools/call", { arguments: { item: "lamp" }, name: "order" }, keyed("k1"))).error).toBeUndefined();
   });
 
-  test("of somebody else, with another key, or with none, is another call", async () => {
+  test("of another caller, with another key, or without a key, is another call", async () => {
     const { here, orders, release } = await deployed();
     release();
     const calls = await Promise.all([
@@ -107,7 +107,7 @@ describe("a call with a key", () => {
     await until(() => orders.length === 5);
   });
 
-  test("is free again when its task is forgotten", async () => {
+  test("may reuse the key once its task has expired", async () => {
     const { here, release, skip } = await deployed();
     release();
     const first = await rpc(here, "tools/call", order(), keyed("k1"));
@@ -139,10 +139,10 @@ describe("a call with a key", () => {
   });
 });
 
-describe("of a client that holds its call open", () => {
+describe("a client that holds its call open", () => {
   const blocking = (key: string, more: Options = {}) => keyed(key, { tasks: false, ...more });
 
-  test("both calls are answered by the one task", async () => {
+  test("gets both calls answered by one task", async () => {
     const { here, there, orders, release } = await deployed();
     const first = rpc(here, "tools/call", order(), blocking("k1"));
     await until(() => orders.length === 1);
@@ -154,7 +154,7 @@ describe("of a client that holds its call open", () => {
     expect((await rpc(here, "tools/call", order(), blocking("k1"))).result).toMatchObject({ content: [{ text: "ordered lamp" }] });
   });
 
-  test("one that is dropped leaves its task, and the next one finds it", async () => {
+  test("may lose a call: its task remains, and the next call finds it", async () => {
     const { here, there, orders, release } = await deployed();
     const gone = new AbortController();
     const dropped = rpc(here, "tools/call", order(), blocking("k1", { signal: gone.signal })).catch(() => "gone");
@@ -169,7 +169,7 @@ describe("of a client that holds its call open", () => {
     expect(orders).toEqual(["lamp"]);
   });
 
-  test("is asked again what its task asks", async () => {
+  test("is asked again if it repeats the call", async () => {
     const { here, there } = await deployed();
     const call = { name: "ask", arguments: {} };
     const first = await rpc(here, "tools/call", call, blocking("k1"));
@@ -225,7 +225,7 @@ describe("in a session", () => {
     expect(answer).toMatchObject({ result: { content: [{ text: "size 4" }] } });
   });
 
-  test("a repeated call for a task hands out the first one's", async () => {
+  test("a repeated call for a task returns the task of the first call", async () => {
     const { here, there, orders, release } = await deployed();
     const session = await openSession(here, { principal: "ann" });
     const call = { ...order(), ...meta("k1"), task: {} };

@@ -87,7 +87,7 @@ function challengeOf(response: { readonly headers: Headers }): Readonly<Record<s
 }
 
 describe("a client without a token", () => {
-  test("is told where to get one, and for what, on every request", async () => {
+  test("learns on every request where to get one and for which scopes", async () => {
     const { here, logged } = await guarded();
     const sent = [
       await post(here, "tools/call", { name: "echo", arguments: { text: "hi" } }),
@@ -107,7 +107,7 @@ describe("a client without a token", () => {
     expect(logged.filter(({ message }) => message === "credentials refused")).toHaveLength(sent.length);
   });
 
-  test("finds the metadata, from any page, and no answer for a host that is not served", async () => {
+  test("finds the metadata from any page, but not for a host that is not served", async () => {
     const { here } = await guarded();
     const origin = new URL(here.url).origin;
     for (const path of ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"]) {
@@ -135,7 +135,7 @@ describe("a client without a token", () => {
     expect(preflight.status).toBe(204);
   });
 
-  test("of a server without a public address is sent to the host that it named, and of one behind a path to that path", async () => {
+  test("is sent to the host that it named if there is no public address, and to its path if there is one", async () => {
     const { authorizationServers, ...rest } = { authorizationServers: [issuer.url], scopePrefix: "api://parley/" };
     const asked = await guarded({}, { resource: protectedResource({ url: undefined, authorizationServers, ...rest }) });
     const { host } = new URL(asked.here.url);
@@ -153,7 +153,7 @@ describe("a client without a token", () => {
     expect(await served.json()).toMatchObject({ resource: "https://x.example/parley/mcp" });
   });
 
-  test.each(["[", "a b", "x:99999", "%zz"])("of a server that goes by any name is refused, too, with %j as its Host", async (host) => {
+  test.each(["[", "a b", "x:99999", "%zz"])("of a server that serves every Host is refused too, with %j as its Host", async (host) => {
     const resource = protectedResource({ url: undefined, authorizationServers: [issuer.url], scopePrefix: "" });
     const { here } = await guarded({}, { resource, trusted: { allowedHosts: ["*"], allowedOrigins: ["*"] } });
     const { statusCode, headers } = await here.app.server.inject({ method: "POST", url: "/mcp", headers: { host }, payload: "{}" });
@@ -207,7 +207,7 @@ describe("a token that does not fit", () => {
     },
   ];
 
-  test.each(bad)("$what: says so in the header, the body and the log, and nowhere the token", async ({ token, code, says }) => {
+  test.each(bad)("$what: is named in the header, the body and the log, none of which contains the token", async ({ token, code, says }) => {
     const { here, logged } = await guarded();
     const sent = await token();
     const response = await post(here, "tools/list", {}, bearing(sent));
@@ -228,7 +228,7 @@ describe("a token that does not fit", () => {
     for (const part of sent.split(".").filter((each) => each.length > 8)) expect(said).not.toContain(part);
   });
 
-  test("64 kB are refused before anybody looks at them", async () => {
+  test("of 64 kB is refused without being parsed", async () => {
     const { here, logged } = await guarded();
     const response = await post(here, "tools/list", {}, bearing("x".repeat(65_536)));
     expect(response.status).toBe(431);
@@ -253,7 +253,7 @@ describe("a token that does not fit", () => {
     }
   });
 
-  test("cannot be told while its provider is down: HTTP 503, and no challenge that would have the client log in again", async () => {
+  test("cannot be verified while its provider is down: HTTP 503, without a challenge that would make the client log in again", async () => {
     const own = await startIssuer();
     own.answer(KEYS_PATH, (_request, response) => void response.writeHead(500).end());
     try {
@@ -269,7 +269,7 @@ describe("a token that does not fit", () => {
 });
 
 describe("a caller", () => {
-  test("is the same at every front end, and nobody else reads or answers its task", async () => {
+  test("is the same at every front end, and no other caller reads or answers its task", async () => {
     const { here, there } = await guarded();
     const [mine, other] = await Promise.all([issuer.token(), issuer.token({ sub: "mallory" })]);
     const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} }, bearing(mine))).result!["taskId"];
@@ -292,7 +292,7 @@ describe("a caller", () => {
     expect((await rpc(here, "tasks/get", { taskId }, bearing(refreshed))).result).toMatchObject({ taskId });
   });
 
-  test("cannot use the session of another", async () => {
+  test("cannot use the session of another caller", async () => {
     const { here } = await guarded();
     const [mine, other] = await Promise.all([issuer.token(), issuer.token({ sub: "mallory" })]);
     const session = await sessionOf(here, mine);
@@ -340,7 +340,7 @@ describe("scopes", () => {
     { method: "subscriptions/listen", params: { notifications: { resourceSubscriptions: ["test://text"] } }, needs: ["tools:call"] },
   ];
 
-  test.each(wanted)("of $method are $needs, and each of them is needed", async ({ method, params, needs }) => {
+  test.each(wanted)("of $method are $needs, and each of them is required", async ({ method, params, needs }) => {
     const { here, services } = await guarded({}, { worker: false });
     const used = new Set<string>();
     for (const port of [services.store, services.queue]) {
@@ -365,7 +365,7 @@ describe("scopes", () => {
     leave.abort();
   });
 
-  test("are those of a session's messages too: requests, answers, cancellations, streams, batches", async () => {
+  test("apply to the messages of a session too: requests, answers, cancellations, streams, batches", async () => {
     const { here, logged } = await guarded();
     const session = await sessionOf(here, await issuer.token({ scope: "" }));
     const statusOf = async (message: object) => (await session.post(here, { jsonrpc: "2.0", ...message })).status;
@@ -396,7 +396,7 @@ describe("scopes", () => {
     expect(logged.map(({ message }) => message)).not.toContain("task created");
   });
 
-  test("are paths: the whole holds its parts, and a part not the whole", async () => {
+  test("are paths: a whole includes its parts, and a part does not include the whole", async () => {
     const { here } = await guarded();
     const statusWith = async (scope: string) =>
       (await post(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, bearing(await issuer.token({ scope })))).status;
@@ -405,7 +405,7 @@ describe("scopes", () => {
       expect(await statusWith(scope)).toBe(403);
   });
 
-  test("to ask for are those that the token has, those that it lacks, and with a call those that see it through", async () => {
+  test("to request are those that the token has, those that it lacks, and for a call those that finish it", async () => {
     const { here } = await guarded();
     const asked = async (scope: string, method: string, params: object) =>
       challengeOf(await post(here, method, params, bearing(await issuer.token({ scope }))))["scope"];
@@ -414,7 +414,7 @@ describe("scopes", () => {
     expect(await asked("tools tasks asks", "tools/call", { name: "pay", arguments: {} })).toBe("tools tasks asks payments:approve");
   });
 
-  test("of a token are repeated as far as a header takes them", async () => {
+  test("of a token are repeated up to the size of a header", async () => {
     const { here } = await guarded();
     const asked = async (scp: readonly string[]) =>
       challengeOf(await post(here, "tasks/get", { taskId: "0-x" }, bearing(await issuer.token({ scope: undefined, scp }))))["scope"];
@@ -424,7 +424,7 @@ describe("scopes", () => {
     expect(await asked([...long, "y".repeat(81)])).toBe("tasks:read");
   });
 
-  test("that are granted later let the same task continue", async () => {
+  test("that are granted later allow the same task to continue", async () => {
     const { here, there } = await guarded();
     const weak = bearing(await issuer.token({ scope: "tools:call tasks:read" }));
     const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} }, weak)).result!["taskId"];
@@ -440,7 +440,7 @@ describe("scopes", () => {
   });
 });
 
-describe("what is held open", () => {
+describe("a request that is held open past its token", () => {
   /** A token that the server accepts for another minute, and what turns the clock beyond that. */
   async function expiring() {
     const front = await guarded();
@@ -449,7 +449,7 @@ describe("what is held open", () => {
     return { ...front, short, long, expire: () => front.skip(61_000) };
   }
 
-  test("ends when its token has expired, and continues with the next one", async () => {
+  test("ends when its token expires, and continues with the next one", async () => {
     const { here, there, short, long, expire } = await expiring();
     const session = await sessionOf(here, short);
     const call = await session.stream(here, "tools/call", { name: "greet", arguments: {} });
@@ -469,7 +469,7 @@ describe("what is held open", () => {
     expect(await resumed.next()).toMatchObject({ result: { content: [{ text: "Hello, Alice!" }] } });
   });
 
-  test("is handed over where a client without sessions waits for its call", async () => {
+  test("is handed over if a client without sessions waits for its call", async () => {
     const { here, there, short, long, expire } = await expiring();
     const call = { name: "hold", arguments: {} };
     const before = held.release;

@@ -15,7 +15,7 @@ async function one(request: Partial<Deploy> = {}): Promise<Deployment & Front> {
 const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `name${index}`);
 
 describe("one request", () => {
-  test("has at most so many answers", async () => {
+  test("has a limited number of answers", async () => {
     const here = await one({ settings: { repliesMax: 3 } });
     const { result } = await rpc(here, "tools/call", { name: "greet", arguments: {} });
     const taskId = result?.["taskId"];
@@ -25,7 +25,7 @@ describe("one request", () => {
     expect((await answer(4)).error).toMatchObject({ code: -32602, data: { code: "TOO_MANY_ANSWERS" } });
   });
 
-  test("is at most so many messages", async () => {
+  test("has a limited number of messages", async () => {
     const here = await one({ limits: { batchMax: 3 } });
     const client = await openSession(here, { version: "2025-03-26" });
     const batch = (count: number) =>
@@ -41,7 +41,7 @@ describe("one request", () => {
   test.each([
     ["taskIds", "PARLEY_LISTEN_TASKS_MAX"],
     ["resourceSubscriptions", "PARLEY_LISTEN_RESOURCES_MAX"],
-  ])("follows at most so many %s", async (kind, setting) => {
+  ])("follows a limited number of %s", async (kind, setting) => {
     const here = await one({ limits: { listenTasksMax: 3, listenResourcesMax: 3 } });
     const listening = await stream(here, "subscriptions/listen", { notifications: { [kind]: many(3) } });
     expect(await listening.next()).toMatchObject({ method: "notifications/subscriptions/acknowledged" });
@@ -61,7 +61,7 @@ describe("one request", () => {
     await expect(states.open(await sealed(length + 1), bound, 0)).rejects.toMatchObject({ code: "REQUEST_STATE_INVALID" });
   });
 
-  test("waits for a tool's first question so long, and then has its task", async () => {
+  test("waits for the first question of a tool for a limited time, and then gets the task", async () => {
     const here = await one({ worker: false, times: { askFirstTimeoutMs: 200 } });
     const startedAtMs = performance.now();
     const { result } = await rpc(here, "tools/call", { name: "ask-first", arguments: {} });
@@ -72,7 +72,7 @@ describe("one request", () => {
 });
 
 describe("one session", () => {
-  test("subscribes to at most so many resources", async () => {
+  test("subscribes to a limited number of resources", async () => {
     const here = await one({ limits: { sessionSubscriptionsMax: 2 } });
     const client = await openSession(here);
     const subscribe = async (uri: string) => (await client.request(here, "resources/subscribe", { uri })).messages[0];
@@ -84,7 +84,7 @@ describe("one session", () => {
     expect(await subscribe("test://c")).toMatchObject({ error: { data: { code: "TOO_MANY_SUBSCRIPTIONS" } } });
   });
 
-  test("is told about at most so many unfinished tasks, and the log about the next", async () => {
+  test("receives reports of a limited number of unfinished tasks, and the next one is logged", async () => {
     const here = await one({ limits: { sessionTasksMax: 2 } });
     const client = await openSession(here);
     const call = () => client.request(here, "tools/call", { name: "greet", arguments: {}, task: {} });

@@ -52,7 +52,7 @@ async function browser() {
 const PAGE = `/asks/0-${"a".repeat(22)}/branch/key?x=1`;
 const stateOf = (response: Response) => new URL(response.headers.get("location") ?? "").searchParams.get("state") ?? "";
 
-test("a browser that opens many pages before it is logged in has begun eight logins at most, and ends one of them", async () => {
+test("a browser that opens many pages before it is logged in has at most eight logins open, and finishes one of them", async () => {
   const { jar, get } = await browser();
   let state = "";
   for (let count = 0; count < 60; count += 1) {
@@ -65,7 +65,7 @@ test("a browser that opens many pages before it is logged in has begun eight log
   expect([...jar.keys()].filter((name) => name === "parley-session")).toHaveLength(1);
 });
 
-test("who comes back from the provider is sent to the page where it is, also below a path", async () => {
+test("a person who returns from the provider is sent to the page, also if it is below a path", async () => {
   const { get } = await browser();
   const back = await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
   expect(back.headers.get("location")).toBe(`${PUBLIC}${PAGE}`);

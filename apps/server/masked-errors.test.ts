@@ -87,7 +87,7 @@ describe("what a tool throws", () => {
     expect(JSON.stringify(line?.fields)).toContain("hunter2");
   });
 
-  test("is in the log with its message, its causes and the author's stack", async () => {
+  test("is logged with its message, its causes and the author's stack", async () => {
     const deployment = await oneFront();
     await rpc(deployment.here, "tools/call", { name: "throws", arguments: {} }, { tasks: false });
     expect(deployment.logged.find(({ message }) => message === "task finished with an error")?.fields).toMatchObject({
@@ -101,7 +101,7 @@ describe("what a tool throws", () => {
     });
   });
 
-  test("is masked in a task, its notifications of status, and its result, in every revision", async () => {
+  test("is masked in the task, its status notifications and its result, in every revision", async () => {
     const deployment = await oneFront();
     const { here } = deployment;
     const taskId = (await rpc(here, "tools/call", { name: "throws", arguments: {} })).result!["taskId"]!;
@@ -123,7 +123,7 @@ describe("what a tool throws", () => {
     expect(told(created, result.messages, status.messages)).not.toContain("hunter2");
   });
 
-  test("in a step is masked, and the log has step, stack and causes under the id that the caller has", async () => {
+  test("in a step is masked, and the log has step, stack and causes under the id that the caller sees", async () => {
     const deployment = await oneFront();
     const received = await rpc(deployment.here, "tools/call", { name: "step", arguments: {} }, { tasks: false });
     const [, , defectId] = MASKED.exec(textOf(received.result)) ?? [];
@@ -143,7 +143,7 @@ describe("what a tool throws", () => {
     ]);
   });
 
-  test("in a step reaches the handler's own catch, also when it is replayed, and the caller only as an id, the step's", async () => {
+  test("in a step reaches the handler's own catch, in replays too, and the caller only as the id of the step", async () => {
     seen.length = 0;
     const deployment = await oneFront();
     const { here } = deployment;
@@ -160,7 +160,7 @@ describe("what a tool throws", () => {
     expect(under(deployment, defectId).map(({ message }) => message)).toEqual(["step failed", "task finished with an error"]);
   });
 
-  test("and nobody handles is told by its code, with the id of its line", async () => {
+  test("and does not handle is reported by its code, with the id of its log line", async () => {
     const deployment = await oneFront();
     const received = await rpc(deployment.here, "tools/call", { name: "callback", arguments: {} }, { tasks: false });
     expect(received.error).toMatchObject({ message: "step:lost failed and was never awaited", data: { code: "UNHANDLED_REJECTION" } });
@@ -170,7 +170,7 @@ describe("what a tool throws", () => {
     ]);
   });
 
-  test("is in the log for each try of a run", async () => {
+  test("is logged for every attempt", async () => {
     const deployment = await oneFront({ graceMs: 1 });
     const { here, services } = deployment;
     const calling = rpc(here, "tools/call", { name: "retried", arguments: {} }, { tasks: false });
@@ -187,7 +187,7 @@ describe("what a tool throws", () => {
     });
   });
 
-  test("for callers is shown: ToolError, from a step too, and ParleyError", async () => {
+  test("for callers is shown: ToolError, even from a step, and ParleyError", async () => {
     const { here, logged } = await oneFront();
     const refused = await rpc(here, "tools/call", { name: "says-no", arguments: {} }, { tasks: false });
     expect(refused.result).toMatchObject({ isError: true, content: [{ text: "no table" }] });
@@ -199,7 +199,7 @@ describe("what a tool throws", () => {
 });
 
 describe("what a prompt or a resource throws", () => {
-  test("is masked for a prompt, and its ToolError shown", async () => {
+  test("is masked for a prompt, and a ToolError is shown", async () => {
     const deployment = await oneFront();
     const { here } = deployment;
     const broken = await rpc(here, "prompts/get", { name: "breaks" });
@@ -225,7 +225,7 @@ describe("what a prompt or a resource throws", () => {
 });
 
 describe("PARLEY_SHOW_ERRORS", () => {
-  test("shows callers what was thrown, for development", async () => {
+  test("shows callers the error, for development", async () => {
     const { here } = await oneFront({ showErrors: true });
     const message = `connect ECONNREFUSED ${SECRET}`;
     const options = { tasks: false };

@@ -79,7 +79,7 @@ async function send(url: string, fields: Record<string, string>, headers: Record
 const sentence = (text: string) => /<p>([^<]*)<\/p>/.exec(text)?.[1];
 
 describe("a secret", () => {
-  test("is entered on a page of any front end, and reaches the tool and nobody else", async () => {
+  test("is entered on a page of any front end, and reaches only the tool", async () => {
     const { here, there, at, get, services, taskId, logged } = await asked();
     const { status, text, fields } = await open(at(here));
     expect([status, text]).toEqual([200, expect.stringContaining("Your key?")]);
@@ -121,7 +121,7 @@ describe("a secret", () => {
 });
 
 describe("the page of a question", () => {
-  test("is only looked at by GET and HEAD", async () => {
+  test("is not changed by GET and HEAD", async () => {
     const { at, here, get } = await asked();
     const before = await get();
     for (const method of ["GET", "HEAD", "GET"]) expect((await fetch(at(here), { method })).status).toBe(200);
@@ -129,7 +129,7 @@ describe("the page of a question", () => {
     for (const method of ["PUT", "DELETE"]) expect((await fetch(at(here), { method })).status).toBe(404);
   });
 
-  test("runs no script, is framed by nobody, loads nothing, is kept by nobody, and escapes what it shows", async () => {
+  test("runs no script, cannot be framed, loads nothing, is not cached, and escapes what it shows", async () => {
     const { at, here } = await asked({ message: `<script>alert("1")</script> & 'so on'` });
     const response = await fetch(at(here));
     const text = await response.text();
@@ -147,7 +147,7 @@ describe("the page of a question", () => {
     });
   });
 
-  test("says that it is done to who opens it, or sends it, again", async () => {
+  test("shows that it is done if it is opened or sent again", async () => {
     const { here, there, at, get } = await asked();
     const { fields } = await open(at(here));
     const form = { ...fields, action: "accept", secret: "hunter2" };
@@ -195,7 +195,7 @@ describe("the page of a question", () => {
     ["a form for the question as it was not shown", { shown: "A".repeat(22) }, {}, 409],
     ["no choice", { action: "" }, {}, 400],
     ["a body that is no form", {}, { "content-type": "application/json" }, 400],
-  ])("takes nothing from %s", async (_what, fields, headers, status) => {
+  ])("accepts nothing from %s", async (_what, fields, headers, status) => {
     const { here, at, get } = await asked();
     const opened = await open(at(here));
     const sent = await send(at(here), { ...opened.fields, action: "accept", secret: "hunter2", ...fields }, headers);
@@ -205,7 +205,7 @@ describe("the page of a question", () => {
 });
 
 describe("without identity", () => {
-  test("a page opens at the address that its client was given and at no other; unknown and known tasks look the same", async () => {
+  test("a page opens only at the address that its client received; unknown and known tasks look the same", async () => {
     const { here, at, taskId } = await asked();
     const right = at(here);
     const { origin } = new URL(right);
@@ -224,7 +224,7 @@ describe("without identity", () => {
     expect((await open(right.replace("api/key", "api%2Fkey"))).status).toBe(200);
   });
 
-  test("is served under the names that this machine goes by alone", async () => {
+  test("is served only under the names of this machine", async () => {
     const { here, at } = await asked();
     const response = await here.app.server.inject({ url: at(here), headers: { host: "evil.example" } });
     expect(response.statusCode).toBe(403);
@@ -232,7 +232,7 @@ describe("without identity", () => {
 });
 
 describe("where people log in", () => {
-  test("a page opens for who was asked, at a plain address; for others there is no such question", async () => {
+  test("a page opens at a plain address for the person who was asked; for others the question does not exist", async () => {
     const { here, at, url } = await asked({}, { visitors: named });
     expect(url).not.toContain("?");
     expect((await open(at(here), { "x-principal": "ann" })).text).toContain("You are logged in as ann.");
@@ -242,7 +242,7 @@ describe("where people log in", () => {
     expect(foreign.status).toBe(404);
   });
 
-  test("nobody sends what another person was shown", async () => {
+  test("a person cannot send the form that another person was shown", async () => {
     const { here, at, get } = await asked({}, { visitors: named });
     const { fields } = await open(at(here), { "x-principal": "ann" });
     const sent = await send(at(here), { ...fields, action: "accept", secret: "hunter2" }, { "x-principal": "bob" });
@@ -251,8 +251,8 @@ describe("where people log in", () => {
   });
 });
 
-describe("a question that is put to somebody else", () => {
-  test("opens for them; its owner is told so, and they are told when it is done", async () => {
+describe("a question to another person", () => {
+  test("opens for that person; its owner reads that it is for others, and the person reads when it is done", async () => {
     const deployment = await deploy({ catalogue: asking, fronts: 1, visitors: named });
     const [front] = deployment.fronts as [Front];
     const created = await rpc(front, "tools/call", { name: "connect", arguments: { to: "bob" } }, { principal: "ann" });
@@ -271,7 +271,7 @@ describe("a question that is put to somebody else", () => {
 });
 
 describe("a client's answer to a page's address", () => {
-  test("`accept` says that the person went there: the task waits on for the page, and is not asked again", async () => {
+  test("`accept` means that the person opens the page: the task keeps waiting for the page, and the client is not asked again", async () => {
     const { here, at, get, answer } = await asked();
     const { fields } = await open(at(here));
     expect((await answer("accept")).error).toBeUndefined();
@@ -285,7 +285,7 @@ describe("a client's answer to a page's address", () => {
     expect((await answer("accept")).error).toBeUndefined();
   });
 
-  test.each(["decline", "cancel"])("`%s` ends the question, also after `accept`", async (action) => {
+  test.each(["decline", "cancel"])("`%s` ends the question, even after `accept`", async (action) => {
     const { get, answer } = await asked();
     await answer("accept");
     expect((await answer(action)).error).toBeUndefined();

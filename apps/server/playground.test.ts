@@ -84,7 +84,7 @@ interface Timeline {
 }
 
 describe("a task's timeline", () => {
-  test("tells its owner what it has done, where it stands and what it waits for, and nothing of what was said in steps", async () => {
+  test("shows its owner what it has done, its status and what it waits for, and no content of steps", async () => {
     const { timeline, called } = await playground();
     const taskId = await called("book", { note: SECRET }, "input_required");
     const { status, body } = await timeline(taskId, "owner");
@@ -100,7 +100,7 @@ describe("a task's timeline", () => {
     expect(JSON.stringify(body)).not.toContain("For how many?");
   });
 
-  test("of a task that calls another one leads to it, and back", async () => {
+  test("of a task that calls another one links to it, and back", async () => {
     const { timeline, called } = await playground();
     const taskId = await called("through", {}, "input_required");
     const { body } = await timeline(taskId, "owner");
@@ -112,7 +112,7 @@ describe("a task's timeline", () => {
     });
   });
 
-  test("has the words of what is asked of the owner, and until when", async () => {
+  test("has the message and deadline of a question to the owner", async () => {
     const { timeline, called } = await playground();
     const { body } = await timeline(await called("ask", {}, "input_required"), "owner");
     const [ask] = (body as unknown as { asks: { askedAtMs: number; deadlineMs: number }[] }).asks;
@@ -120,7 +120,7 @@ describe("a task's timeline", () => {
     expect((ask?.deadlineMs ?? 0) - (ask?.askedAtMs ?? 0)).toBe(3_600_000);
   });
 
-  test("is its owner's alone: who is asked is told so, and for everybody else there is no such task", async () => {
+  test("is only for its owner: the person who is asked is refused, and for others the task does not exist", async () => {
     const { timeline, called } = await playground();
     const taskId = await called("book", { note: SECRET }, "input_required");
     const answers = await Promise.all((["asked", "colleague", "stranger"] as const).map((who) => timeline(taskId, who)));
@@ -133,7 +133,7 @@ describe("a task's timeline", () => {
     expect((await timeline("0-unknown", "owner")).status).toBe(404);
   });
 
-  test("is told, to its owner alone, also where there is no playground", async () => {
+  test("is served to its owner alone, even without the playground", async () => {
     const { timeline, called } = await playground({ playground: false });
     const taskId = await called("book", { note: SECRET }, "input_required");
     expect(await timeline(taskId, "owner")).toMatchObject({ status: 200, body: { task: { id: taskId }, journal: { entries: 1 } } });
@@ -176,7 +176,7 @@ describe("a task's timeline", () => {
 });
 
 describe("the page at /", () => {
-  test("is a page for browsers and data for everybody else", async () => {
+  test("is a page for browsers and JSON for other clients", async () => {
     const { get, front } = await playground();
     const page = await get("/", { accept: "text/html,application/xhtml+xml;q=0.9" });
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -191,7 +191,7 @@ describe("the page at /", () => {
     expect((await get("/home.css")).headers.get("content-type")).toBe("text/css; charset=utf-8");
   });
 
-  test("names the address that the operator gives, and writes nothing as it came", async () => {
+  test("names the address from the settings, and escapes everything", async () => {
     const { get } = await playground({ resourceUrl: "https://parley.example.com/a/mcp", playground: false });
     const text = await (await get("/", { accept: "text/html" })).text();
     expect(text).toContain("https://parley.example.com/a/mcp");
@@ -211,7 +211,7 @@ describe("the page at /", () => {
     expect(response.json()).not.toHaveProperty("playground");
   });
 
-  test("is served by no other name than the server goes by, as the playground", async () => {
+  test("is served only under the names of the server, like the playground", async () => {
     const { front } = await playground();
     for (const url of ["/", "/play", "/play/"]) {
       expect((await front.app.server.inject({ url, headers: { host: "evil.example" } })).statusCode, url).toBe(403);
@@ -220,7 +220,7 @@ describe("the page at /", () => {
 });
 
 describe("the playground", () => {
-  test("is found without a slash, and is not there where it is off", async () => {
+  test("is found without a slash, and does not exist if it is off", async () => {
     const on = await (await playground()).get("/play");
     expect([on.status, on.headers.get("location")]).toEqual([308, "play/"]);
     expect(on.headers.get("content-security-policy")).toMatch(/frame-ancestors 'none'.*script-src 'self'/);
@@ -230,7 +230,7 @@ describe("the playground", () => {
       expect((await get(path)).status, path).toBe(404);
   });
 
-  test("is on by itself only where nobody else can reach the server", () => {
+  test("is on by default only if no other machine can reach the server", () => {
     const on = (settings: Record<string, string>) =>
       serverConfig(SERVER_SETTINGS.parse({ REDIS_URL: "redis://localhost", PARLEY_AUTH_NONE_ANYWHERE: "true", ...settings })).playground;
     expect(["127.0.0.1", "::1", "localhost"].map((host) => on({ PARLEY_HOST: host }))).toEqual([true, true, true]);
@@ -239,7 +239,7 @@ describe("the playground", () => {
     expect(on({ PARLEY_PLAYGROUND: "off" })).toBe(false);
   });
 
-  test("has no door of its own to calls: what it does comes to the endpoint", async () => {
+  test("has no door of its own for calls: it uses the endpoint", async () => {
     const { front } = await playground();
     const response = await fetch(new URL("/play/api/tasks", front.url), { method: "POST" });
     expect(response.status).toBe(404);

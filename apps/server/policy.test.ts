@@ -272,7 +272,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
     }
   });
 
-  test("a stranger reads the same of a task that is somebody else's as of one that never was", async () => {
+  test("a stranger gets the same response for another caller's task as for a task that never existed", async () => {
     const { front, taskIn } = await subject();
     for (const role of ROLES.filter(isStranger)) {
       const [foreign, unknown] = [await taskIn("asks-both"), await taskIn("unknown")];
@@ -300,7 +300,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
 });
 
 describe("a reply to a question on a stream", () => {
-  test("counts in the session that was asked, and in no other one, of any owner", async () => {
+  test("counts only in the session that was asked", async () => {
     const { front } = await subject();
     const client = await openSession(front, { principal: "owner" });
     const asking = await client.stream(front, "tools/call", { name: "asks-both", arguments: {} });
@@ -328,7 +328,7 @@ describe("a reply to a question on a stream", () => {
 });
 
 describe("a call that is held open", () => {
-  test("in a session is asked what its caller may answer, waits for the others, and ends with what they made of it", async () => {
+  test("in a session asks its caller what the caller may answer, waits for the others, and ends with the result", async () => {
     const { front, services } = await subject();
     const client = await openSession(front, { principal: "owner" });
     const asking = await client.stream(front, "tools/call", { name: "asks-both", arguments: {} });
@@ -345,10 +345,10 @@ describe("a call that is held open", () => {
   });
 });
 
-describe("what the owner reads of a question that is put to others", () => {
+describe("what the owner reads of a question to others", () => {
   const WAITS = 'Waiting for an answer to "Finance?" from group finance.';
 
-  test("stands in the status of its task, in both families and on streams, without the form", async () => {
+  test("is in the status of the task, in both families and on streams, without the form", async () => {
     const { front, taskIn } = await subject();
     const taskId = await taskIn("asks-both");
     const seen = { statusMessage: WAITS, inputRequests: { own: { params: { message: "Yours?" } } } };
@@ -367,7 +367,7 @@ describe("what the owner reads of a question that is put to others", () => {
     expect(JSON.stringify(got)).not.toContain(":finance");
   });
 
-  test("is put on no stream of the owner's session", async () => {
+  test("is on no stream of the owner's session", async () => {
     const { front, services } = await subject();
     const client = await openSession(front, { principal: "owner" });
     const listening = await client.listen(front);
@@ -386,7 +386,7 @@ describe("what the owner reads of a question that is put to others", () => {
 });
 
 describe("a call without tasks of 2026-07-28", () => {
-  test("waits while others are asked, and comes back for the rest when that takes longer than a call may", async () => {
+  test("waits while others are asked, and is retried for the rest if that takes longer than the call timeout", async () => {
     const { fronts, services } = await deploy({
       catalogue: tools,
       fronts: 1,
@@ -407,7 +407,7 @@ describe("a call without tasks of 2026-07-28", () => {
   });
 });
 
-test("an answer that its sender sends again, since no acknowledgement came, is the same answer; the same one of somebody else is late", async () => {
+test("an answer that is repeated for lack of an acknowledgement is a duplicate; the same answer of another person is late", async () => {
   const { front, taskIn } = await subject();
   const taskId = await taskIn("asks-finance");
   const update = (role: string, given: object = answer) =>
@@ -421,7 +421,7 @@ test("an answer that its sender sends again, since no acknowledgement came, is t
   expect(await receipt("colleague")).toBe(NOT_FOUND);
 });
 
-test("what comes with a call answers no question that is put to others", async () => {
+test("an early reply answers no question to others", async () => {
   const early = defineTool({ name: "early", earlyReplies: true, run: (_args, ctx) => ctx.elicit("finance", finance).then(() => "done") });
   const { fronts, services } = await deploy({ catalogue: catalogue([early]), fronts: 1, authenticate: () => PEOPLE["owner"]! });
   const called = await rpc(fronts[0]!, "tools/call", { name: "early", arguments: {}, inputResponses: { finance: answer } });

@@ -49,7 +49,7 @@ const receiptOf = ({ result, error }: { readonly result?: unknown; readonly erro
   (error?.data as { code?: string } | undefined)?.code;
 
 describe("tasks/get and tasks/update", () => {
-  test("of people who accept at once, at two front ends, each is counted once, and exactly the last one settles it", async () => {
+  test("each of several people who accept at once, at two front ends, is counted once, and exactly the last one settles it", async () => {
     const { a, b, called, accept, get, services } = await subject();
     for (let round = 0; round < 20; round += 1) {
       const taskId = await called(3);
@@ -70,7 +70,7 @@ describe("tasks/get and tasks/update", () => {
     }
   });
 
-  test("who has accepted is told how many are missing, is not asked again, and may still decline; nobody reads what others said", async () => {
+  test("a person who has accepted reads how many are missing, is not asked again, and may still decline; nobody reads the answers of others", async () => {
     const { a, called, accept, get } = await subject();
     const taskId = await called(2);
     expect(await get("eve", taskId)).toMatchObject({
@@ -97,7 +97,7 @@ describe("tasks/get and tasks/update", () => {
     expect(receiptOf(await accept(a, "eve", taskId))).toBe("duplicate");
   });
 
-  test("a task that is cancelled meanwhile takes nobody's word any more", async () => {
+  test("a task that is cancelled in the meantime accepts no more answers", async () => {
     const { a, called, accept } = await subject();
     const taskId = await called(2);
     await accept(a, "eve", taskId);

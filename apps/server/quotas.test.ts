@@ -29,7 +29,7 @@ const as = { principal: "ann" };
 const TASK = "0-00000000-0000-0000-0000-000000000000";
 
 describe("a caller that has used up its rate", () => {
-  test("is told by 429 when to come back, in both families, and nothing is done", async () => {
+  test("receives 429 with the time to wait, in both families, and nothing is done", async () => {
     const { rates } = counting({ calls: 0, answers: 0, reads: 0 });
     const { here, logged } = await front({ rates });
     for (const [method, params] of [
@@ -54,7 +54,7 @@ describe("a caller that has used up its rate", () => {
     expect(logged.find(({ message }) => message === "request refused")?.fields).toMatchObject({ code: "QUOTA_EXCEEDED" });
   });
 
-  test("cannot be counted while Redis is away, and is refused as everything is then", async () => {
+  test("cannot be counted while Redis is unavailable, and is refused like every request then", async () => {
     const { here } = await front({ rates: { take: () => Promise.reject(new ParleyError("UNAVAILABLE", "Redis cannot be reached")) } });
     expect((await post(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, as)).status).toBe(503);
     expect((await post(here, "tasks/get", { taskId: TASK }, as)).status).toBe(503);
@@ -94,7 +94,7 @@ test("a task that is read with an answer counts as an answer", async () => {
   ]);
 });
 
-test("where nobody is told apart nothing is counted", async () => {
+test("nothing is counted if callers cannot be told apart", async () => {
   const { rates, taken } = counting({ calls: 0 });
   const anonymous = { ...callerNamed("anonymous"), authenticatedBy: "nobody" };
   const quotas = { principal: { tasks: 0, bytes: 0 }, tenant: { tasks: 0, bytes: 0 } };
@@ -106,7 +106,7 @@ test("where nobody is told apart nothing is counted", async () => {
   expect(taken).toEqual([]);
 });
 
-test("a caller with as many unfinished tasks as it may have is refused one more, by every way to call, and gets one when one has ended", async () => {
+test("a caller at its limit of unfinished tasks is refused one more, by every kind of call, until one has ended", async () => {
   const one = { tasks: 1, bytes: 1_000_000 };
   const { here } = await front({ settings: { taskQuotas: { principal: one, tenant: { ...one, tasks: 100 } } } });
   const greet = { name: "greet", arguments: {} };
@@ -127,7 +127,7 @@ test("a caller with as many unfinished tasks as it may have is refused one more,
   expect((await rpc(here, "tools/call", greet, as)).result).toBeDefined();
 });
 
-test("a caller holds so many calls on a front end, in both families, at the limit and one beyond; one that ends makes room", async () => {
+test("the calls that a caller holds open on a front end are limited, in both families, at the limit and one beyond; one that ends makes room", async () => {
   const { here, logged } = await front({ limits: { ownWaitsMax: 2, waitsMax: 4 } });
   const created = () => logged.filter(({ message }) => message === "task created").length;
   const hold = { name: "hold", arguments: {} };
@@ -156,13 +156,13 @@ test("a caller holds so many calls on a front end, in both families, at the limi
   inSession.close();
 });
 
-test("callers that cannot be told apart share the places of the front end alone", async () => {
+test("callers that cannot be told apart share only the places of the front end", async () => {
   const anonymous = callerNamed("anonymous", { authenticatedBy: "nobody" });
   const { here } = await front({ authenticate: () => anonymous, limits: { ownWaitsMax: 0 } });
   expect((await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, { tasks: false })).result).toBeDefined();
 });
 
-test("a caller has so many streams on a front end, at the limit and one beyond; one that ends makes room", async () => {
+test("the streams of a caller on a front end are limited, at the limit and one beyond; one that ends makes room", async () => {
   const { here } = await front({ limits: { streamsMax: 2 } });
   const listen = (principal: string) => stream(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { principal });
   const client = await openSession(here, as);

@@ -42,8 +42,8 @@ const tooMany = (setting: string) => ({
   error: { code: -32602, message: expect.stringContaining(setting), data: { code: "TOO_MANY_CALLS", hint: expect.any(String) } },
 });
 
-describe("what a session leaves behind", () => {
-  test("is nothing of calls that were refused", async () => {
+describe("what a session keeps", () => {
+  test("is nothing of refused calls", async () => {
     const { a, sessions, created } = await twoFronts();
     const client = await openSession(a);
     const refused = { name: "greet", arguments: { times: "many" } };
@@ -74,7 +74,7 @@ describe("what a session leaves behind", () => {
     await until(async () => (await sessions.calls(client.sessionId)).size === 0);
   });
 
-  test("is nothing of a call that was left, resumed and answered elsewhere", async () => {
+  test("is nothing of a call that was resumed and answered elsewhere", async () => {
     const { a, b, sessions } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", greet, 1);
@@ -89,7 +89,7 @@ describe("what a session leaves behind", () => {
     await until(async () => (await sessions.calls(client.sessionId)).size === 0);
   });
 
-  test("a call with a long id is cancelled by it", async () => {
+  test("names a call with a long id so that it can be cancelled", async () => {
     const { a, b, services } = await twoFronts();
     const client = await openSession(a);
     const ids = ["i".repeat(1_023) + "a", "i".repeat(1_023) + "b"];
@@ -103,8 +103,8 @@ describe("what a session leaves behind", () => {
   });
 });
 
-describe("a session that follows as many tasks as it may", () => {
-  test("is told of one more when others have ended, even if no stream was there to tell of their end", async () => {
+describe("a session at its limit of followed tasks", () => {
+  test("follows one more once others have ended, even if no stream reported their end", async () => {
     const { a, b, services } = await twoFronts({ limits: { sessionTasksMax: 2 } });
     const client = await openSession(a);
     for (let i = 0; i < 2; i += 1) {
@@ -120,7 +120,7 @@ describe("a session that follows as many tasks as it may", () => {
     expect(await own.next()).toMatchObject({ method: "elicitation/create" });
   });
 
-  test("is not told of one more while they live", async () => {
+  test("does not follow one more while they are unfinished", async () => {
     const { a, sessions, logged } = await twoFronts({ limits: { sessionTasksMax: 2 } });
     const client = await openSession(a);
     for (let i = 0; i < 3; i += 1) await client.request(a, "tools/call", { ...greet, task: {} });
@@ -130,7 +130,7 @@ describe("a session that follows as many tasks as it may", () => {
 });
 
 describe("calls that wait", () => {
-  test("are as many in one session as it may have, over all front ends, and another session has its own", async () => {
+  test("are limited per session over all front ends, and another session has its own limit", async () => {
     const { a, b, created, cancelled } = await twoFronts({ limits: { sessionWaitsMax: 2 } });
     const [client, other] = [await openSession(a), await openSession(a)];
     const [first] = [await client.stream(a, "tools/call", greet), await client.stream(a, "tools/call", greet)];
@@ -146,7 +146,7 @@ describe("calls that wait", () => {
     expect((await client.request(b, "tools/call", { name: "echo", arguments: {} })).messages).toMatchObject([{ result: {} }]);
   });
 
-  test("that were left count until they have ended", async () => {
+  test("that were abandoned count until they have ended", async () => {
     const { a, b, skip } = await twoFronts({ limits: { sessionWaitsMax: 1 } });
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", greet, 1);
@@ -189,7 +189,7 @@ describe("calls that wait", () => {
     });
   });
 
-  test("are as many in one batch as it may have, and the others of the batch are served", async () => {
+  test("are limited per batch, and the other messages of the batch are served", async () => {
     const { a, created } = await twoFronts({ limits: { batchWaitsMax: 2 } });
     const client = await openSession(a, { version: "2025-03-26" });
     const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "echo", arguments: {} } });
@@ -345,8 +345,8 @@ describe("what is stored of a request", () => {
   });
 });
 
-describe("a client that reads nothing that could be sent to it", () => {
-  test("is told at once", async () => {
+describe("a client that accepts no content type of MCP", () => {
+  test("is refused at once", async () => {
     const { a, created } = await twoFronts();
     const client = await openSession(a);
     const { messages } = await client.request(a, "tools/call", { ...greet, task: {} });

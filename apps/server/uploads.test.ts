@@ -45,7 +45,7 @@ test("what a process left of an upload is taken away when it is old, and its tas
   expect(await left()).toEqual([]);
 });
 
-test("are taken ten at once of one person, and a hundred of all", async () => {
+test("are accepted ten at once from one person, and a hundred in total", async () => {
   const take = defineTool({ name: "take", run: async (_args, ctx) => String((await ctx.file("files", { message: "Your file?" })).name) });
   const named: Visitors = { authenticate: ({ headers }) => callerNamed(String(headers["x-principal"])), ticket: undefined };
   const deployment = await deploy({ catalogue: catalogue([take]), fronts: 1, files, visitors: named });

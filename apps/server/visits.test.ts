@@ -80,8 +80,8 @@ async function away({ page }: { page: string }) {
   return { there, back, come };
 }
 
-describe("who comes back from a page of others", () => {
-  test("settles the question, at any front end, and the tool has what they came back with", async () => {
+describe("a person who returns from another site", () => {
+  test("settles the question, at any front end, and the tool receives the query", async () => {
     const paid = await paying();
     const shown = await look(paid.page);
     expect([shown.status, shown.title]).toEqual([200, `A visit to ${new URL(shopUrl).host}`]);
@@ -104,7 +104,7 @@ describe("who comes back from a page of others", () => {
     expect(JSON.parse(await paid.text())).toEqual({ next: "/shop?page=2", order: "4711" });
   });
 
-  test("with a made-up state, in another browser or as another person is told so, and the right one may still come", async () => {
+  test("with an invented state, in another browser or as another person is refused, and the right person may still return", async () => {
     const paid = await paying();
     const { back, come } = await away(paid);
     const forged = await come(back.replace(/returns\/[\w-]+/, `returns/${"A".repeat(43)}`));
@@ -125,7 +125,7 @@ describe("who comes back from a page of others", () => {
     await until(async () => (await paid.get())["status"] === "completed");
   });
 
-  test("late is told so: after ten minutes, or when the question is closed", async () => {
+  test("late is refused: after ten minutes, or after the question has closed", async () => {
     const late = await paying();
     const away1 = await away(late);
     late.skip(10 * 60_000);
@@ -138,7 +138,7 @@ describe("who comes back from a page of others", () => {
     expect(await away2.come()).toMatchObject({ status: 410, title: "No longer open" });
   });
 
-  test("with more than may be kept is told so, and may come back with less", async () => {
+  test("with too many parameters is refused, and may return with fewer", async () => {
     const paid = await paying();
     const { back, come } = await away(paid);
     const url = back.replace(/\?.*/, "");
@@ -152,7 +152,7 @@ describe("who comes back from a page of others", () => {
     expect((await again.come(`${again.back.replace(/\?.*/, "")}?${many(PARAMETERS_MAX)}`)).title).toBe("Welcome back");
   });
 
-  test("is anybody with the page's address where there is no identity, and only in the browser that left", async () => {
+  test("is, without identity, anyone with the page's address, but only in the browser that left", async () => {
     const paid = await paying({ authenticate: anonymous });
     const { back, come } = await away(paid);
     expect((await look(back)).title).toBe("Not started here");
@@ -160,7 +160,7 @@ describe("who comes back from a page of others", () => {
   });
 });
 
-test("a client's accept, and a look, do not settle it; its declining does", async () => {
+test("a client's accept and a GET do not settle it; a client's decline does", async () => {
   const paid = await paying();
   await paid.answer("accept");
   await away(paid);

@@ -13,7 +13,7 @@ test("a gate is full at its limit, and a place that is released twice is free on
   expect(() => full.enter()).toThrow("2 things are open");
 });
 
-test("each name has its own gate, which a place that is released twice leaves to those who entered after it", () => {
+test("each name has its own gate, and releasing a place twice does not free a place of a later gate", () => {
   const own = gates("things", 1, "QUOTA_EXCEEDED");
   const leave = own.enter("a");
   own.enter("b");

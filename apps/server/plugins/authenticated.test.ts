@@ -81,7 +81,7 @@ async function front(authenticate: Authenticate, { playground = true } = {}) {
 const unauthorized = () => Object.assign(new Error("who are you?"), { statusCode: 401 });
 
 describe("a front end", () => {
-  test("authenticates every request by any route and method before it does anything about it", async () => {
+  test("authenticates every request on any route and method before it handles it", async () => {
     await authenticatesAll({ playground: true });
     await authenticatesAll({ playground: false });
   });
@@ -112,7 +112,7 @@ describe("a front end", () => {
     expect(asked).toEqual(guarded);
   }
 
-  test("answers unauthenticated what has no credentials and does nothing: probes, and what browsers ask before a call", async () => {
+  test("answers probes and preflight requests without credentials, since they do nothing", async () => {
     const { server, send } = await front(() => {
       throw unauthorized();
     });
@@ -127,7 +127,7 @@ describe("a front end", () => {
     }
   });
 
-  test("asks once for each request, with its headers and without its body", async () => {
+  test("authenticates each request once, by its headers and without its body", async () => {
     const seen: unknown[] = [];
     const { send } = await front(({ headers, body }) => {
       seen.push([headers["mcp-session-id"], body]);
@@ -137,7 +137,7 @@ describe("a front end", () => {
     expect(seen).toEqual([["s", undefined]]);
   });
 
-  test("that cannot ask says so: 503 where the store is away, an id where something is broken", async () => {
+  test("that cannot authenticate answers 503 if the store is unavailable, and an id if something is broken", async () => {
     const away = await front(() => Promise.reject(new ParleyError("UNAVAILABLE", "the keys could not be fetched")));
     const refused = await away.send({ method: "POST", url: "/mcp" });
     expect([refused.statusCode, refused.json()]).toMatchObject([503, { error: { message: "the keys could not be fetched" } }]);
@@ -154,7 +154,7 @@ describe("a front end", () => {
   });
 });
 
-test("a route outside of an authenticated scope has no caller to act for", async () => {
+test("a route outside an authenticated scope has no caller", async () => {
   const server = Fastify();
   declareCaller(server);
   server.get("/forgotten", ({ caller }) => caller.principal);

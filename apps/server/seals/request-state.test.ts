@@ -21,7 +21,7 @@ async function asked(options: Options = plain): Promise<Deployment & { here: Fro
 const refused = { status: 200, error: { code: -32602, message: expect.stringContaining("requestState") } };
 
 describe("requestState", () => {
-  test("that was changed anywhere is refused", async () => {
+  test("that was changed in any place is refused", async () => {
     const { here, requestState } = await asked();
     const middle = Math.floor(requestState.length / 2);
     const flipped = requestState[middle] === "A" ? "B" : "A";
@@ -51,7 +51,7 @@ describe("requestState", () => {
     expect(await rpc(here, "prompts/get", { name: "letter", arguments: { to: "Bob" }, ...retry }, plain)).toMatchObject(refused);
   });
 
-  test("does not care for the order in which arguments are written", async () => {
+  test("does not depend on the order of arguments", async () => {
     const { fronts } = await deploy({ catalogue: offered });
     const first = await rpc(fronts[0]!, "tools/call", { name: "greet", arguments: { a: 1, b: 2 } }, plain);
     const retry = { requestState: first.result!["requestState"], inputResponses: { who: alice } };
@@ -91,14 +91,14 @@ describe("requestState", () => {
     expect(Object.keys(late.result!["inputRequests"]!)).toEqual(["color"]);
   });
 
-  test("without answers asks again", async () => {
+  test("without answers is asked again", async () => {
     const { there, requestState } = await asked();
     const again = await rpc(there, "tools/call", { ...greet, requestState }, plain);
     expect(again.result).toMatchObject({ resultType: "input_required", inputRequests: { who: {} } });
     expect(again.result!["requestState"]).not.toBe(requestState);
   });
 
-  test("with an answer that breaks the form is asked again with what was wrong, and stays good", async () => {
+  test("with an answer that violates the form is asked again with the violations, and stays valid", async () => {
     const { here, requestState } = await asked();
     const wrong = { who: { action: "accept", content: { name: 7 } } };
     const bad = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: wrong }, plain);
@@ -110,7 +110,7 @@ describe("requestState", () => {
     expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
   });
 
-  test("with what is no answer at all is refused, and stays good", async () => {
+  test("with a malformed answer is refused, and stays valid", async () => {
     const { here, requestState } = await asked();
     for (const who of [12345, null, { action: "perhaps" }]) {
       const bad = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who } }, plain);
@@ -123,7 +123,7 @@ describe("requestState", () => {
     expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });
   });
 
-  test("whose question has timed out meanwhile continues without the answer", async () => {
+  test("whose question has timed out in the meantime continues without the answer", async () => {
     const { there, services, requestState, skip } = await asked();
     skip(services.settings.askTimeoutMs + 30_000);
     await sweep(services, { partition: 0 });
@@ -145,7 +145,7 @@ describe("a sealed state", () => {
   };
   const [old, fresh] = ["an old secret that was used until now", "a fresh secret that is used from now"];
 
-  test("shows nothing of what is in it, and never looks the same twice", async () => {
+  test("reveals nothing of its content, and never looks the same twice", async () => {
     const states = requestStates(stateKeys([fresh!]));
     const [one, two] = [await states.seal(state), await states.seal(state)];
     expect(one).not.toBe(two);
@@ -156,7 +156,7 @@ describe("a sealed state", () => {
     for (const word of ["secret-task", "alice", "who"]) expect(readable).not.toContain(word);
   });
 
-  test("opens for the request that it is bound to, until it expires, and for nothing else", async () => {
+  test("opens only for the request that it is bound to, until it expires", async () => {
     const states = requestStates(stateKeys([fresh!]));
     const sealed = await states.seal(state);
     expect(await states.open(sealed, state, 999)).toEqual(state);
@@ -167,7 +167,7 @@ describe("a sealed state", () => {
     for (const other of others) await expect(states.open(sealed, { ...state, ...other }, 0)).rejects.toThrow("another request");
   });
 
-  test("opens under a secret that was replaced, as long as that is still listed", async () => {
+  test("opens under a replaced secret, as long as it is still listed", async () => {
     const sealed = await requestStates(stateKeys([old!])).seal(state);
     expect(await requestStates(stateKeys([fresh!, old!])).open(sealed, state, 0)).toEqual(state);
     await expect(requestStates(stateKeys([fresh!])).open(sealed, state, 0)).rejects.toThrow(ParleyError);

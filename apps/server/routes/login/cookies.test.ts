@@ -36,7 +36,7 @@ function person(groups: number): Caller {
 }
 
 describe("the cookie", () => {
-  test("of somebody who is logged in lasts as long as it says and no longer", () => {
+  test("of a person who is logged in lasts for its lifetime and no longer", () => {
     const { cookies, reply, request, headers } = browser();
     cookies.logIn(reply, { caller: person(2), untilMs: NOW_MS + 60_000 }, NOW_MS);
     expect(headers).toEqual([expect.stringMatching(/^__Host-parley-session=[^;]+; Max-Age=60; Path=\/; HttpOnly; Secure; SameSite=Lax$/)]);
@@ -44,7 +44,7 @@ describe("the cookie", () => {
     expect(cookies.caller(request(), NOW_MS + 60_000)).toBeUndefined();
   });
 
-  test("of a login that was begun is for its state alone, lasts ten minutes, and is no session", () => {
+  test("of an open login is valid only for its state, lasts ten minutes, and is not a session", () => {
     const { cookies, reply, request, jar } = browser();
     const begun = { state: "abcdefghijklmnop", verifier: "v", back: "/asks/0-a/key", untilMs: NOW_MS + 600_000 };
     cookies.begin(request(), reply, begun, NOW_MS);
@@ -59,7 +59,7 @@ describe("the cookie", () => {
     expect(cookies.begun(request(), begun.state, NOW_MS)).toBeUndefined();
   });
 
-  test("holds people of some hundred groups, and says so where it does not", () => {
+  test("holds a person with about a hundred groups, and refuses one that does not fit", () => {
     const { cookies, reply, request } = browser();
     cookies.logIn(reply, { caller: person(200), untilMs: NOW_MS + 1 }, NOW_MS);
     expect(cookies.caller(request(), NOW_MS)?.groups).toHaveLength(200);
@@ -68,7 +68,7 @@ describe("the cookie", () => {
     );
   });
 
-  test("of another deployment, or on plain http, is another one", () => {
+  test("of another deployment, or for plain http, is not accepted", () => {
     const { cookies, reply, request, headers } = browser(false);
     cookies.logIn(reply, { caller: person(1), untilMs: NOW_MS + 60_000 }, NOW_MS);
     expect(headers[0]).toMatch(/^parley-session=/);

@@ -22,14 +22,14 @@ const cursors: readonly (readonly [string, Cursor])[] = [
 ];
 
 describe("an event id", () => {
-  test.each(cursors)("of %s is short, fits a header, and says where its client was", (_, cursor) => {
+  test.each(cursors)("of %s is short, fits a header, and contains the client's position", (_, cursor) => {
     const eventId = ids.write("session", cursor) ?? "";
     expect(eventId.length).toBeLessThanOrEqual(EVENT_ID_CHARS);
     expect(eventId).toMatch(/^[\w~.+-]+$/);
     expect(ids.read("session", eventId)).toStrictEqual(cursor);
   });
 
-  test.each(cursors)("of %s is none of another session, nor is one that was changed", (_, cursor) => {
+  test.each(cursors)("of %s is refused in another session, and so is one that was changed", (_, cursor) => {
     const eventId = ids.write("session", cursor) ?? "";
     expect(ids.read("other", eventId)).toBeUndefined();
     for (let i = 0; i < eventId.length; i += 1) {
@@ -43,7 +43,7 @@ describe("an event id", () => {
       expect(ids.read("session", madeUp)).toBeUndefined();
   });
 
-  test("is not given to a stream whose request has an id too long to be carried along", () => {
+  test("is not created for a stream whose request id is too long", () => {
     const write = (length: number) => ids.write("session", { stream: "result", event, taskId, feed, requestId: "i".repeat(length) });
     expect(write(80)).toHaveLength(EVENT_ID_CHARS);
     expect(write(81)).toBeUndefined();

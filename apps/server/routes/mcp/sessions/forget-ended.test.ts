@@ -20,7 +20,7 @@ async function subject() {
   return { sessions, life: aLife(store), look, skip: (ms: number) => (nowMs += ms) };
 }
 
-test("a session that is full of calls and tasks forgets those that have ended, or are gone, and only those", async () => {
+test("a session that is full of calls and tasks removes those that have ended or expired, and only those", async () => {
   const { sessions, life } = await subject();
   const [living, ended, gone] = [await life.create(), await life.create(), newTaskId()];
   await life.cancel(ended);
@@ -36,7 +36,7 @@ test("a session that is full of calls and tasks forgets those that have ended, o
   expect([...(await sessions.calls("s")).keys()]).toEqual([living, "new"]);
 });
 
-test("a session that is full of questions forgets those that are not open any more, of tasks that live, too", async () => {
+test("a session that is full of asks removes those that are no longer open, also of unfinished tasks", async () => {
   const { sessions, life } = await subject();
   const living = await life.parked([anAsk("open"), anAsk("answered")]);
   await life.answer(living, "answered", "4");
@@ -52,7 +52,7 @@ test("a session that is full of questions forgets those that are not open any mo
   expect((await sessions.claims("s")).map(({ key }) => key)).toEqual(["open", "new"]);
 });
 
-test("a session that is full of what lives is looked through once a second, however often it is tried", async () => {
+test("a session that is full of live entries is cleaned up once a second, however often it is tried", async () => {
   const { sessions, life, look, skip } = await subject();
   await sessions.follow("s", await life.create(), 1);
   const tryAgain = () => Promise.all(Array.from({ length: 10 }, () => sessions.follow("s", newTaskId(), 1)));

@@ -42,7 +42,7 @@ async function subject() {
 }
 
 describe("a hold on a stream", () => {
-  test("that Redis does not confirm leaves no watch and no heartbeat behind, and is given up if it was written after all", async () => {
+  test("that Redis does not confirm leaves no watch and no heartbeat behind, and is released if it was written after all", async () => {
     const { route, sessions, beats, claim, isWatched } = await subject();
     const late = {
       ...sessions,
@@ -63,7 +63,7 @@ describe("a hold on a stream", () => {
     expect(await sessions.claimAsk({ ...claim, stream: "two", token: "token" })).toBe("claimed");
   });
 
-  test("is not lost by what changes in the session before it is there, and looks once it is", async () => {
+  test("is not lost by changes in the session before it is written, and reports them afterwards", async () => {
     const { route, sessions } = await subject();
     const busy = {
       ...sessions,
@@ -81,7 +81,7 @@ describe("a hold on a stream", () => {
     expect(held.lost).toBe(false);
   });
 
-  test("puts a question once, and knows from the holder before what was put and read", async () => {
+  test("sends an ask once, and knows from the previous holder what was sent and read", async () => {
     const { route } = await subject();
     const asked = (key: string, count = 0) => ({
       taskId: "t",
@@ -102,7 +102,7 @@ describe("a hold on a stream", () => {
     expect(await first.claim({ ...asked("d"), event: 11 })).toBe("elsewhere");
   });
 
-  test("puts 2,000 questions on the streams of a session and no more, and says so", async () => {
+  test("has at most 2,000 asks on the streams of a session, and logs the next", async () => {
     const { route } = await subject();
     const warn = vi.fn();
     const held = await holdStream(
@@ -117,7 +117,7 @@ describe("a hold on a stream", () => {
     expect(warn).toHaveBeenCalledWith({ taskId: "t", most: 2_000 }, expect.any(String));
   });
 
-  test("is refused while its session holds as many others as it may, and is lost at once in one that has ended", async () => {
+  test("is refused while its session is at its limit of holds, and is lost at once in a session that has ended", async () => {
     const { route, sessions, beats, isWatched } = await subject();
     const hold = async (stream: string) => await holdStream(route, { sessionId: "s", stream, after: 0, onChange: () => undefined });
     const held = [await hold("one"), await hold("two")];
@@ -132,7 +132,7 @@ describe("a hold on a stream", () => {
     expect((await hold("one")).lost).toBe(true);
   });
 
-  test("is lost to a later holder; dropped, it leaves neither watch nor heartbeat", async () => {
+  test("is lost to a later holder, and leaves neither watch nor heartbeat when it is dropped", async () => {
     const { route, beats, isWatched } = await subject();
     const lost = vi.fn();
     const first = await holdStream(route, { sessionId: "s", stream: "one", after: 0, onChange: () => first.lost && lost() });

@@ -31,12 +31,12 @@ describe("a session", () => {
     expect((await client.request(b, "ping")).messages[0]?.result).toEqual({});
   });
 
-  test("of a version that is not served is offered the newest that is", async () => {
+  test("of a version that is not served is offered the newest one", async () => {
     const { a } = await twoFronts();
     expect((await openSession(a, { version: "2024-11-05" })).initialized.result).toMatchObject({ protocolVersion: "2025-11-25" });
   });
 
-  test("ends by DELETE, everywhere", async () => {
+  test("ends with DELETE, at every front end", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const headers = { "mcp-session-id": client.sessionId };
@@ -47,7 +47,7 @@ describe("a session", () => {
     expect((await fetch(b.url, { method: "DELETE", headers })).status).toBe(404);
   });
 
-  test("expires when it is not used, and lives on while it is", async () => {
+  test("expires if it is not used, and stays alive while it is", async () => {
     const { a, skip } = await twoFronts({ times: { sessionTtlMs: 60_000 } });
     const client = await openSession(a);
     skip(50_000);
@@ -58,7 +58,7 @@ describe("a session", () => {
     expect((await client.request(a, "ping")).status).toBe(404);
   });
 
-  test("is not kept by requests of somebody else, who is told that there is none", async () => {
+  test("is not kept alive by requests of another caller, for whom it does not exist", async () => {
     const { a, b, skip } = await twoFronts({ times: { sessionTtlMs: 60_000 } });
     const client = await openSession(a, { principal: "ann" });
     const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
@@ -70,7 +70,7 @@ describe("a session", () => {
     expect((await client.post(b, ping)).status).toBe(404);
   });
 
-  test("lives on while one of its calls waits for a person, however long that takes", async () => {
+  test("stays alive while one of its calls waits for a person, however long that takes", async () => {
     const { a, b, skip, sessionTouched } = await twoFronts({ times: { sessionTtlMs: 60_000, keepAliveMs: 20 } });
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
@@ -90,7 +90,7 @@ describe("a session", () => {
     expect((await client.post(a, ping)).status).toBe(200);
   });
 
-  test("is needed for everything but initialize", async () => {
+  test("is required for everything but initialize", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a);
     const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
@@ -99,7 +99,7 @@ describe("a session", () => {
     expect((await fetch(a.url, { headers: { accept: "text/event-stream" } })).status).toBe(400);
   });
 
-  test("refuses a protocol version that nobody speaks and assumes its own where none is said", async () => {
+  test("refuses an unknown protocol version, and assumes its own if there is none", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a);
     const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
@@ -155,7 +155,7 @@ describe("a blocking call", () => {
     expect(await resumed.next()).toMatchObject({ id: 1, result: { content: content("Ann likes blue") } });
   });
 
-  test("puts a question again whose event was lost with the connection", async () => {
+  test("sends a question again if its event was lost with the connection", async () => {
     const { a, b } = await twoFronts({ times: { resumableAfterMs: 0 } });
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
@@ -182,7 +182,7 @@ describe("a blocking call", () => {
     await resumed.ended();
   });
 
-  test("asks again when the answer does not fit, and says what was wrong", async () => {
+  test("asks again with the violations when the answer does not fit", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
@@ -217,7 +217,7 @@ describe("a blocking call", () => {
   test.each([
     ["a call", {}],
     ["a call for a task", { task: {} }],
-  ])("of a client that left before %s could begin starts nothing", async (_what, params) => {
+  ])("of a client that disconnected before %s could begin starts nothing", async (_what, params) => {
     const callers = { caller: async () => callerNamed("anonymous") };
     const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: () => callers.caller() });
     const client = await openSession(a);
@@ -236,7 +236,7 @@ describe("a blocking call", () => {
     expect(logged.filter(({ message }) => message === "task created").map(({ fields }) => fields["tool"])).toEqual(["echo"]);
   });
 
-  test("of a client that cannot be asked ends with an error that says so", async () => {
+  test("of a client that cannot be asked ends with an error", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a, { capabilities: {} });
     const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {} });
@@ -251,7 +251,7 @@ describe("a blocking call", () => {
     expect(messages.at(-1)?.result).toMatchObject({ isError: true });
   });
 
-  test("tells a client with a progress token that it still waits", async () => {
+  test("reports progress to a client with a progress token while it waits", async () => {
     const { a } = await twoFronts({ times: { keepAliveMs: 20 } });
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {}, _meta: { progressToken: 5 } });
@@ -262,7 +262,7 @@ describe("a blocking call", () => {
     expect(Number(second.params?.["progress"])).toBeGreaterThan(Number(first.params?.["progress"]));
   });
 
-  test("is let go when its front end closes, and continues at the other one", async () => {
+  test("is handed over when its front end closes, and continues at the other one", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
@@ -287,7 +287,7 @@ describe("a blocking call", () => {
 });
 
 describe("replies to questions", () => {
-  test("count once; the same again is the same, another one is refused", async () => {
+  test("count once; a repeated one is a duplicate, and a different one is refused", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
@@ -298,7 +298,7 @@ describe("replies to questions", () => {
     expect((await client.reply(b, id, { action: "decline" })).status).toBe(400);
   });
 
-  test("of another session, or to what was never asked, are refused", async () => {
+  test("of another session, or to something that was never asked, are refused", async () => {
     const { a } = await twoFronts();
     const [asked, other] = [await openSession(a), await openSession(a)];
     const call = await asked.stream(a, "tools/call", { name: "greet", arguments: {} });
@@ -328,7 +328,7 @@ describe("replies to questions", () => {
     expect(await call.next()).toMatchObject({ result: { content: content("cancel,decline") } });
   });
 
-  test("of the wrong shape are refused", async () => {
+  test("that are malformed are refused", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
@@ -339,7 +339,7 @@ describe("replies to questions", () => {
 });
 
 describe("a session's own stream", () => {
-  test("tells of lists that change, at every front end", async () => {
+  test("reports lists that change, at every front end", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const stream = await client.listen(a);
@@ -350,7 +350,7 @@ describe("a session's own stream", () => {
     ]);
   });
 
-  test("tells of the resources that were subscribed to", async () => {
+  test("reports changes of subscribed resources", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const stream = await client.listen(a);
@@ -360,7 +360,7 @@ describe("a session's own stream", () => {
     expect(await stream.next()).toMatchObject({ method: "notifications/resources/updated", params: { uri: "test://text" } });
   });
 
-  test("is one: a second one takes over", async () => {
+  test("is unique: a second one takes over", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const first = await client.listen(a);
@@ -407,7 +407,7 @@ describe("a session's own stream", () => {
     await until(() => !services.wakeUps.isWatched(slow));
   });
 
-  test("cannot be resumed by what is no event id of the session", async () => {
+  test("cannot be resumed with an invalid event id", async () => {
     const { a } = await twoFronts();
     const [one, two] = [await openSession(a), await openSession(a)];
     const stream = await one.listen(a);
@@ -422,7 +422,7 @@ describe("a session's own stream", () => {
 describe("tasks of 2025-11-25", () => {
   const task = { task: { ttl: 120_000 } };
 
-  test("the whole of a task, with its question on the tasks/result stream", async () => {
+  test("a task from call to result, with its question on the tasks/result stream", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const created = await client.request(a, "tools/call", { name: "greet", arguments: {}, ...task });
@@ -445,7 +445,7 @@ describe("tasks of 2025-11-25", () => {
     expect((await client.request(a, "tasks/cancel", { taskId })).messages[0]).toMatchObject({ error: { code: -32602 } });
   });
 
-  test("what a task reports is told on the stream of a tasks/result that gave a progress token, also when the call gave none", async () => {
+  test("reports of a task are on the stream of a tasks/result with a progress token, even if the call had none", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const created = await client.request(a, "tools/call", { name: "interview", arguments: {}, ...task });
@@ -473,7 +473,7 @@ describe("tasks of 2025-11-25", () => {
   });
 
   // The stream gives the answer a head start. A machine that is busy for longer than that, with other tests, says nothing about it.
-  test("a question on the session's own stream never overtakes the answer that names its task", { retry: 2 }, async () => {
+  test("a question on the session's own stream never overtakes the response that names its task", { retry: 2 }, async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const own = await client.listen(a);
@@ -493,7 +493,7 @@ describe("tasks of 2025-11-25", () => {
     await answered;
   });
 
-  test("a question reaches the stream of a client that came back in another session, and only polls", async () => {
+  test("a question reaches the stream of a client that comes back in another session and only polls", async () => {
     const { a, b } = await twoFronts();
     const before = await openSession(a);
     const created = await before.request(a, "tools/call", { name: "greet", arguments: {}, ...task });
@@ -511,7 +511,7 @@ describe("tasks of 2025-11-25", () => {
     });
   });
 
-  test("a question moves to the tasks/result stream when the stream that had it is gone", async () => {
+  test("a question moves to the tasks/result stream when its former stream has ended", async () => {
     const { a, b } = await twoFronts({ times: { keepAliveMs: 50 } });
     const client = await openSession(a);
     const own = await client.listen(a);
@@ -561,7 +561,7 @@ describe("tasks of 2025-11-25", () => {
     expect(other.messages[0]?.result).toMatchObject({ accepted: true, status: "completed" });
   });
 
-  test("a task that works is cancelled before the answer says so", async () => {
+  test("a working task is cancelled before the cancellation is acknowledged", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const created = await client.request(a, "tools/call", { name: "hold", arguments: {}, task: {} });
@@ -571,7 +571,7 @@ describe("tasks of 2025-11-25", () => {
     held.release();
   });
 
-  test("tools that run only as tasks, or never, say so", async () => {
+  test("tools that run only as tasks, or never, refuse other calls", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a);
     expect((await client.request(a, "tools/call", { name: "handle-only", arguments: {} })).messages[0]).toMatchObject({
@@ -581,7 +581,7 @@ describe("tasks of 2025-11-25", () => {
     expect(never.messages[0]).toMatchObject({ error: { code: -32601 } });
   });
 
-  test("foreign tasks are unknown ones", async () => {
+  test("tasks of other callers are unknown", async () => {
     const { a } = await twoFronts();
     const [ann, bob] = [await openSession(a, { principal: "ann" }), await openSession(a, { principal: "bob" })];
     const created = await ann.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
@@ -600,7 +600,7 @@ describe("batches", () => {
     { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "echo", arguments: { text: "hi" } } },
   ];
 
-  test("are answered as one in 2025-03-26, and refused later", async () => {
+  test("are answered together in 2025-03-26, and refused in later revisions", async () => {
     const { a } = await twoFronts();
     const old = await openSession(a, { version: "2025-03-26" });
     const { status, messages } = await answered(await old.post(a, two));

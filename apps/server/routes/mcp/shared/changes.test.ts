@@ -29,14 +29,14 @@ function subject() {
 }
 
 describe("changes", () => {
-  test("are told in the order in which they came, with the task where there is one", async () => {
+  test("are reported in the order of their arrival, with their task if there is one", async () => {
     const { changes, told } = subject();
     for (const change of ["list", "t1", "t-gone", "other"]) changes.add(change);
     await until(() => told.length === 4);
     expect(told).toEqual(["list", "task t1", "t-gone", "other"]);
   });
 
-  test("that come again while the reader takes something are told once more, and not each time", async () => {
+  test("that are repeated while the client reads are reported once more, not every time", async () => {
     const { changes, told, reader } = subject();
     const taken = Promise.withResolvers<void>();
     reader.taken = taken.promise;
@@ -62,7 +62,7 @@ describe("changes", () => {
     expect(reads.most).toBe(8);
   });
 
-  test("end with the first that cannot be read", async () => {
+  test("end with the first task that cannot be read", async () => {
     const { changes, told, failures } = subject();
     for (const change of ["t1", "t-lost", "t2"]) changes.add(change);
     await until(() => failures.length === 1);
@@ -72,7 +72,7 @@ describe("changes", () => {
     expect(changes.stopped).toBe(true);
   });
 
-  test("are not told any more once they were stopped, those included that were read before", async () => {
+  test("are no longer reported once stopped, even if their task was already read", async () => {
     const { changes, told, reads } = subject();
     const back = Promise.withResolvers<void>();
     reads.wait = back.promise;

@@ -38,7 +38,7 @@ describe("the feed of a task", () => {
     return { front: fronts[0]!, read };
   }
 
-  test("is read a page at a time, to its end, for a call of a session", async () => {
+  test("is read page by page to its end, for a call of a session", async () => {
     const { front, read } = await reading();
     const client = await openSession(front);
     const { messages } = await client.request(front, "tools/call", { name: "chatter", arguments: {} });
@@ -47,7 +47,7 @@ describe("the feed of a task", () => {
     expect(Math.max(...(await read()))).toBe(FEED_PAGE);
   });
 
-  test("is read a page at a time, to its end, for a call without a session", async () => {
+  test("is read page by page to its end, for a call without a session", async () => {
     const { front, read } = await reading();
     const meta = { "io.modelcontextprotocol/logLevel": "info" };
     const { notifications, result } = await rpc(front, "tools/call", { name: "chatter", arguments: {} }, { tasks: false, meta });

@@ -14,7 +14,7 @@ async function twoFronts(times = {}): Promise<{ here: Front; there: Front } & Aw
 }
 
 describe("a client that speaks tasks", () => {
-  test("is given a task at once, and any front end knows it then", async () => {
+  test("receives a task at once, which every front end knows", async () => {
     const { here, there } = await twoFronts();
     const created = await rpc(here, "tools/call", { name: "greet", arguments: {} });
     expect(created).toMatchObject({ status: 200, result: { resultType: "task", status: "working" } });
@@ -26,7 +26,7 @@ describe("a client that speaks tasks", () => {
     });
   });
 
-  test("is asked although it sent answers with the call, unless the tool takes those", async () => {
+  test("is asked although it sent early replies, unless the tool declares that it accepts them", async () => {
     const { here } = await twoFronts();
     const call = async (name: string) => {
       const { taskId } = (await rpc(here, "tools/call", { name, arguments: {}, inputResponses: { who: alice } })).result!;
@@ -49,7 +49,7 @@ describe("a client that speaks tasks", () => {
     });
   });
 
-  test("gets the result in the reply of a tool that is never a task", async () => {
+  test("gets the result in the reply if the tool never runs as a task", async () => {
     const { here } = await twoFronts();
     const called = await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } });
     expect(called).toMatchObject({
@@ -58,7 +58,7 @@ describe("a client that speaks tasks", () => {
     });
   });
 
-  test("is asked what comes first in the reply to the call, and is given the same task for its answer", async () => {
+  test("is asked the first question in the reply to the call, and receives the same task for its answer", async () => {
     const { here, there, services } = await twoFronts();
     const asked = await rpc(here, "tools/call", { name: "ask-first", arguments: {} });
     expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { who: {} } });
@@ -75,13 +75,13 @@ describe("a client that speaks tasks", () => {
     expect(got.result).toMatchObject({ status: "completed", result: { content: [{ text: "for Alice" }] } });
   });
 
-  test("is given the task of an ask-first tool when it cannot be asked", async () => {
+  test("receives the task of an ask-first tool if it cannot be asked", async () => {
     const { here } = await twoFronts();
     const called = await rpc(here, "tools/call", { name: "ask-first", arguments: {} }, { capabilities: {} });
     expect(called.result).toMatchObject({ resultType: "task", status: "input_required" });
   });
 
-  test("is acknowledged for cancelling, also twice and after the end", async () => {
+  test("gets a cancellation acknowledged, even twice and after the end", async () => {
     const { here, there } = await twoFronts();
     const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"];
     for (const front of [here, there]) {
@@ -137,7 +137,7 @@ describe("a client without tasks", () => {
     expect(third.result).toMatchObject({ content: [{ text: "Alice likes blue" }] });
   });
 
-  test("is asked again for what it left out, and what it sent is kept", async () => {
+  test("is asked again for missing answers, and the others are kept", async () => {
     const { here } = await twoFronts();
     const call = { name: "approve", arguments: {} };
     const first = await rpc(here, "tools/call", call, plain);
@@ -150,7 +150,7 @@ describe("a client without tasks", () => {
     expect(third.result).toMatchObject({ content: [{ text: "decline,cancel" }] });
   });
 
-  test("may send answers with the call to a tool that takes them: fitting ones are taken, others are asked for", async () => {
+  test("may send early replies to a tool that accepts them: valid ones count, others are asked for", async () => {
     const { here } = await twoFronts();
     const call = { name: "introduce", arguments: {} };
     const fits = await rpc(here, "tools/call", { ...call, inputResponses: { who: alice } }, plain);
@@ -161,7 +161,7 @@ describe("a client without tasks", () => {
     }
   });
 
-  test("confirms only what it was shown: an answer without the requestState of its question is asked for again", async () => {
+  test("confirms only what it was shown: without the requestState of its question, an answer does not count", async () => {
     const { here, there, services } = await twoFronts();
     const created = vi.spyOn(services.store, "create");
     const call = { name: "delete", arguments: {} };
@@ -207,7 +207,7 @@ describe("a client without tasks", () => {
     });
   });
 
-  test("is told which capability a question needs that it cannot be asked, and its hidden task ends", async () => {
+  test("learns which capability a question needs if it cannot be asked, and its hidden task ends", async () => {
     const { here, services, logged } = await twoFronts();
     const refused = await rpc(
       here,
@@ -220,13 +220,13 @@ describe("a client without tasks", () => {
     expect((await services.store.load(taskId))!.status).toBe("cancelled");
   });
 
-  test("leaves nothing listed behind", async () => {
+  test("leaves no task in lists", async () => {
     const { here, services } = await twoFronts();
     await rpc(here, "tools/call", { name: "greet", arguments: {} }, plain);
     expect((await services.store.list({ principal: "anonymous", limit: 10 })).tasks).toEqual([]);
   });
 
-  test("hears of progress and logs on the reply when it asked for them, before the answer, from its level on", async () => {
+  test("receives progress and logs before the answer if it asked for them, from its level on", async () => {
     const { here } = await twoFronts();
     const called = await rpc(
       here,
@@ -247,7 +247,7 @@ describe("a client without tasks", () => {
     expect(called.result).toMatchObject({ content: [{ text: "reported" }] });
   });
 
-  test("hears of progress once, not again in the next round", async () => {
+  test("receives progress once, not again in the next round", async () => {
     const { here } = await twoFronts();
     const call = { name: "interview", arguments: {} };
     const wants: Options = { tasks: false, meta: { progressToken: 1 } };
@@ -269,13 +269,13 @@ describe("a client without tasks", () => {
     expect(third.notifications.map(({ params }) => params!["progress"])).toEqual([2]);
   });
 
-  test("gets one JSON body when it did not ask to hear anything", async () => {
+  test("gets one JSON body if it asked for no notifications", async () => {
     const { here } = await twoFronts();
     const called = await rpc(here, "tools/call", { name: "report", arguments: {} }, plain);
     expect(called).toMatchObject({ contentType: "application/json; charset=utf-8", notifications: [] });
   });
 
-  test("gets one JSON body when it does not read streams", async () => {
+  test("gets one JSON body if it does not accept streams", async () => {
     const { here } = await twoFronts({ streamAfterMs: 1 });
     const called = await rpc(
       here,
@@ -290,7 +290,7 @@ describe("a client without tasks", () => {
     expect(called).toMatchObject({ contentType: "application/json; charset=utf-8", result: { content: [{ text: "reported" }] } });
   });
 
-  test("is kept by comments while a long call works, then answered on the same stream", async () => {
+  test("is kept connected by comments during a long call, then answered on the same stream", async () => {
     const { here } = await twoFronts({ streamAfterMs: 5, keepAliveMs: 5 });
     const open = await stream(here, "tools/call", { name: "hold", arguments: {} }, plain);
     const answer = open.next();
@@ -313,7 +313,7 @@ describe("a client without tasks", () => {
     expect(ended.message).toBe("The client closed the call.");
   });
 
-  test("loses no answer with a retry whose connection is dropped: the same retry gets what came of it", async () => {
+  test("loses no answer with a retry whose connection is dropped: the same retry gets the result", async () => {
     const { here, there, logged } = await twoFronts();
     const asked = await rpc(here, "tools/call", { name: "sign", arguments: {} }, plain);
     const retry = { name: "sign", arguments: {}, requestState: asked.result!["requestState"], inputResponses: { who: alice } };
@@ -332,7 +332,7 @@ describe("a client without tasks", () => {
     expect((await again).result).toMatchObject({ resultType: "complete", content: [{ text: "signed by Alice" }] });
   });
 
-  test("that left before its call could begin has started nothing", async () => {
+  test("that disconnected before its call could begin has started nothing", async () => {
     const { fronts, services, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 } });
     const redisIsBack = holdNext(services.wakeUps, "watch");
     const leave = new AbortController();
@@ -348,7 +348,7 @@ describe("a client without tasks", () => {
     expect(logged.filter(({ message }) => message === "task created").map(({ fields }) => fields["tool"])).toEqual(["echo"]);
   });
 
-  test("is told when the call takes longer than the server waits, and the hidden task ends", async () => {
+  test("receives an error if the call takes longer than the server waits, and the hidden task ends", async () => {
     const { here, services, logged } = await twoFronts({ callTimeoutMs: 30 });
     const late = await rpc(here, "tools/call", { name: "hold", arguments: {} }, plain);
     expect(late).toMatchObject({ status: 200, error: { code: -32603 } });
@@ -357,7 +357,7 @@ describe("a client without tasks", () => {
     expect((await services.store.load(taskId))!.status).toBe("cancelled");
   });
 
-  test("is refused when the front end holds as many calls as it may, and nothing is started", async () => {
+  test("is refused if the front end is at its limit of held calls, and nothing is started", async () => {
     const { fronts, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 } });
     const leave = new AbortController();
     const first = post(fronts[0]!, "tools/call", { name: "hold", arguments: {} }, { tasks: false, signal: leave.signal });
@@ -372,7 +372,7 @@ describe("a client without tasks", () => {
 });
 
 describe("a prompt", () => {
-  test("takes answers that come with the request only where it says so", async () => {
+  test("accepts early replies only if it declares so", async () => {
     const { here } = await twoFronts();
     const inputResponses = { from: alice };
     const taken = await rpc(here, "prompts/get", { name: "note", arguments: {}, inputResponses });
@@ -381,7 +381,7 @@ describe("a prompt", () => {
     expect(asked.result).toMatchObject({ resultType: "input_required", inputRequests: { from: {} } });
   });
 
-  test("asks like a tool and ends with messages", async () => {
+  test("asks like a tool, and ends with messages", async () => {
     const { here, there } = await twoFronts();
     const call = { name: "letter", arguments: { to: "Bob" } };
     const asked = await rpc(here, "prompts/get", call);

@@ -30,7 +30,7 @@ async function followTo(open: Stream, status: string): Promise<string[]> {
 }
 
 describe("a listen stream", () => {
-  test("begins with what was agreed to, and every message carries the id of the request", async () => {
+  test("begins with what was agreed, and every message carries the id of the request", async () => {
     const { here } = await twoFronts();
     const taskId = await task(here);
     const open = await listen(here, { taskIds: [taskId], toolsListChanged: true });
@@ -47,7 +47,7 @@ describe("a listen stream", () => {
     open.close();
   });
 
-  test("pushes every state of a task to its end, whichever front end took the answer", async () => {
+  test("sends every state of a task until its end, whichever front end received the answer", async () => {
     const { here, there } = await twoFronts();
     const taskId = await task(here);
     const open = await listen(here, { taskIds: [taskId] });
@@ -61,7 +61,7 @@ describe("a listen stream", () => {
     open.close();
   });
 
-  test("sends the present state of a task once, also when it had ended before", async () => {
+  test("sends the current state of a task once, even if it has already ended", async () => {
     const { here, there } = await twoFronts();
     const taskId = await task(here, "break");
     await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "completed");
@@ -73,7 +73,7 @@ describe("a listen stream", () => {
     open.close();
   });
 
-  test("looks at whose tasks they are without reading the tasks, and reads a few at once to tell of them", async () => {
+  test("checks the owner of tasks without reading them, and reads a few at once to report them", async () => {
     const { here, services } = await twoFronts();
     const taskIds = await Promise.all(Array.from({ length: 20 }, () => task(here)));
     const { load } = services.store;
@@ -96,7 +96,7 @@ describe("a listen stream", () => {
     open.close();
   });
 
-  test("says nothing of tasks that are unknown or somebody else's", async () => {
+  test("reports nothing about tasks that are unknown or belong to other callers", async () => {
     const { here } = await twoFronts();
     const foreign = await task(here, "greet", "alice");
     const open = await listen(here, { taskIds: [foreign, "0-unknown"], toolsListChanged: true }, { principal: "mallory" });
@@ -107,7 +107,7 @@ describe("a listen stream", () => {
     open.close();
   });
 
-  test("tells of changed lists across front ends, and only of those that were wanted", async () => {
+  test("reports changed lists across front ends, and only those that were requested", async () => {
     const { here, there } = await twoFronts();
     const prompts = await listen(here, { promptsListChanged: true });
     const both = await listen(there, { toolsListChanged: true, promptsListChanged: true });
@@ -122,7 +122,7 @@ describe("a listen stream", () => {
     both.close();
   });
 
-  test("tells of changes to the resources that it named", async () => {
+  test("reports changes to the resources that it named", async () => {
     const { here, there } = await twoFronts();
     const named = await listen(here, { resourceSubscriptions: ["test://text"] });
     const other = await listen(here, { resourceSubscriptions: ["test://other"], toolsListChanged: true });
@@ -135,7 +135,7 @@ describe("a listen stream", () => {
     other.close();
   });
 
-  test("tells each state once, however often it is woken", async () => {
+  test("reports each state once, however often it is woken", async () => {
     const { here, there, services } = await twoFronts();
     const taskId = await task(here);
     let wake: () => void = () => undefined;
@@ -177,7 +177,7 @@ describe("a listen stream", () => {
     await never;
   });
 
-  test("watches nothing any more once its client has left", async () => {
+  test("watches nothing once its client has disconnected", async () => {
     const { here, services } = await twoFronts({ limits: { listensMax: 1 } });
     const taskId = await task(here);
     const watched = new Set<string>();
@@ -202,7 +202,7 @@ describe("a listen stream", () => {
     again.close();
   });
 
-  test("beyond what the front end holds is refused", async () => {
+  test("beyond the limit of the front end is refused", async () => {
     const { here } = await twoFronts({ limits: { listensMax: 1 } });
     const open = await listen(here, { toolsListChanged: true });
     await open.next();
@@ -226,7 +226,7 @@ describe("a listen stream", () => {
     expect(refused).toMatchObject({ status: 400, error: { code: -32021 } });
   });
 
-  test("whose reader takes nothing is dropped, and costs no more memory than one message meanwhile", async () => {
+  test("whose client reads nothing is dropped, and costs no more memory than one message until then", async () => {
     const { here, there, services, logged } = await twoFronts({ times: { keepAliveMs: 5, stallTimeoutMs: 300 } });
     const taskId = await task(here);
     await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "input_required");
