@@ -23,7 +23,7 @@ test.each([
   ["its cancellation", { type: "cancelled" }, { type: "cancelled" }],
   ["the end of its time", answered("timeout"), { type: "timeout" }],
   ["that it is not wanted any more", answered("withdrawn"), { type: "withdrawn" }],
-  ["anything else that is no acceptance", answered("decline"), { type: "withdrawn" }],
+  ["anything else that is not an acceptance", answered("decline"), { type: "withdrawn" }],
   ["an acceptance of nothing", answerOutcome({ action: "accept" }, undefined), { type: "error", error: undefined }],
 ] as const)("a parent's journal tells it %s", (_what, outcome, end) => {
   expect(childEndOf(outcome)).toStrictEqual(end);

@@ -31,8 +31,8 @@ export interface Effects {
   ask(name: string, request: AskRequest, options?: AskOptions): Promise<Settled>;
 
   /**
-   * Waits for something outside. Settles as an ask does, `accept` with `{ body }`. The event is open before the next side effect begins, so that who is
-   * told the token there can use it at once. Throws EVENTS_UNAVAILABLE.
+   * Waits for an event from outside. Settles like an ask; `accept` has `{ body }`. The event is open before the next
+   * side effect begins, so a system that receives the token there can use it at once. Throws EVENTS_UNAVAILABLE.
    */
   event(name: string, request: EventRequest, options?: EventOptions): EventHandle;
 
@@ -74,16 +74,19 @@ export interface Effects {
    */
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
 
-  /** Whose answer to the ask of that name settled last; undefined where nobody has answered: a deadline or a default has. */
+  /**
+   * Who gave the last settled answer to the ask of that name; undefined if no person did, because a deadline or a
+   * default settled it.
+   */
   answeredBy(name: string): Answerers | undefined;
 
   /** What the person left on the page of an ask of this task, by the ask's key. For steps: it is read, never recorded. Throws DEPOSIT_UNREADABLE. */
   deposit(key: string): Promise<string>;
 
   /**
-   * An access token of what a person granted on the page of an ask of this task, by the ask's key; renewed where it is about to end, or is `refused`,
-   * the one that the provider no longer takes. For steps. Throws GRANT_EXPIRED, DEPOSIT_UNREADABLE, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. Undefined where
-   * the deployment has no OAuth providers.
+   * An access token from the grant on the page of an ask of this task, by the ask's key. It is renewed if it is about
+   * to expire, or equals `refused`, a token that the provider no longer accepts. For steps. Throws GRANT_EXPIRED,
+   * DEPOSIT_UNREADABLE, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. Undefined if the deployment has no OAuth providers.
    */
   readonly accessToken: ((key: string, refused?: string) => Promise<string>) | undefined;
 
@@ -93,7 +96,10 @@ export interface Effects {
    */
   readonly kept: KeptAccess | undefined;
 
-  /** A file that was uploaded on a page of this task. Rejects with FILE_GONE. Undefined where the deployment keeps none. */
+  /**
+   * A file that was uploaded on a page of this task. Rejects with FILE_GONE. Undefined if the deployment stores no
+   * files.
+   */
   readonly openFile: ((id: string) => Promise<ReadableStream<Uint8Array>>) | undefined;
 
   /** Starts the same task again with an empty journal and these arguments. Never settles. */
@@ -118,17 +124,17 @@ export interface KeptAccess {
   refuse(grant: string, consent: string): Promise<void>;
 }
 
-/** What became of an ask; with everybody who had accepted by then, where several must. */
+/** The outcome of an ask. With a quorum, including everyone who had accepted by then. */
 export type Settled = Answer & { readonly accepted?: Acceptance[] };
 
-/** Principals. `accepted`: everybody who had, where several must. */
+/** Principals. With a quorum, `accepted` lists everyone who had accepted. */
 export interface Answerers {
   readonly principal?: string;
   readonly accepted?: readonly string[];
 }
 
 export interface Withdrawable {
-  /** Aborting it withdraws what waits: an ask is shown to nobody any more, and an answer that still comes is late. */
+  /** Aborting it withdraws the ask, event or call: clients no longer show it, and a later answer is late. */
   readonly signal?: AbortSignal;
 }
 
@@ -142,9 +148,9 @@ export interface AskOptions extends Withdrawable {
 export type EventOptions = Omit<AskOptions, "audience">;
 
 export interface EventHandle {
-  /** What the sender of the event has to know, and nobody else: it is the credential. */
+  /** The secret part of the address: whoever has it can report the event. */
   readonly token: string;
-  /** Where it is told: `POST`, with a body of JSON. */
+  /** Where to report the event: `POST` with a JSON body. */
   readonly url: string;
   readonly answer: Promise<Answer>;
 }
@@ -154,10 +160,10 @@ export interface ToolCall {
   readonly arguments: JsonObject;
 }
 
-/** `timeoutMs`: by default as long as anything may be waited for. */
+/** `timeoutMs`: by default the longest wait that is allowed. */
 export type CallOptions = Pick<AskOptions, "timeoutMs" | "signal">;
 
-/** What became of a child. */
+/** How a child ended. */
 export type ChildEnd = Outcome | { readonly type: "cancelled" | "timeout" | "withdrawn" };
 
 export interface StepOptions {

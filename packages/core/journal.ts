@@ -16,8 +16,8 @@ export interface Entry {
   readonly outcome: EntryOutcome;
   readonly calledAt: CalledAt;
   /**
-   * The place, from 1, in the order in which effects settled for the handler. Absent until a run has settled it: an answer that came since,
-   * a sleep that has not ended, the result of a step that outlived its run.
+   * The place, from 1, in the order in which effects settled for the handler. Absent until a run has settled it: for
+   * an answer that arrived since, a sleep that has not ended, and the result of a step that outlived its run.
    */
   readonly place?: number;
   /** The handler withdrew the effect. `outcome` is an answer if a person had given one anyway. */
@@ -34,9 +34,15 @@ export interface Entry {
 export type CalledAt = string;
 
 export type EntryOutcome =
-  /** A step's result, a clock reading, the time at which a sleep ends, whether a patch was taken. Absent `value` is `undefined`. */
+  /**
+   * A step's result, a clock reading, the time at which a sleep ends, or whether a patch was taken. Absent `value` is
+   * `undefined`.
+   */
   | { readonly type: "value"; readonly value?: Json }
-  /** `by` is the principal that gave it, where that is not the owner of the task. `accepted`: who had accepted by then, where several must. */
+  /**
+   * `by` is the principal that gave it, unless that is the owner of the task. `accepted`: with a quorum, everyone who
+   * had accepted by then.
+   */
   | { readonly type: "answer"; readonly answer: Answer; readonly by?: string; readonly accepted?: readonly Acceptance[] }
   /** A step that failed for good, thrown again on replay. */
   | { readonly type: "error"; readonly name: string; readonly message: string }
@@ -46,7 +52,7 @@ export type EntryOutcome =
   | { readonly type: "closed" }
   /** An ask or a sleep that the handler gave up. */
   | { readonly type: "withdrawn" }
-  /** A call whose child was cancelled, by somebody else than its parent. */
+  /** A call whose child was cancelled, but not by its parent. */
   | { readonly type: "cancelled" };
 
 /** What is seen of an entry without what was said in it: for those who look at a task's course. */
@@ -63,7 +69,7 @@ export interface JournalLine {
   readonly child?: string;
 }
 
-/** In the order in which effects settled; behind them what waits to be settled, by arrival, and last what has come to nothing yet. */
+/** In the order in which effects settled, then unsettled ones by arrival, then those without a result. */
 export function inOrder(lines: readonly JournalLine[]): JournalLine[] {
   const last = Number.POSITIVE_INFINITY;
   return lines.toSorted(
@@ -86,16 +92,13 @@ function compare(a: number, b: number): number {
   return a === b ? 0 : a - b;
 }
 
-/** `by` is left out for the owner. */
+/** `by` is absent for the owner. */
 export function answerOutcome(answer: Answer, by: string | undefined, accepted?: readonly Acceptance[]): EntryOutcome {
   const given = by === undefined ? { type: "answer" as const, answer } : { type: "answer" as const, answer, by };
   return accepted ? { ...given, accepted } : given;
 }
 
-/**
- * What was said that ended up in this outcome, each as its own: a person who says it once more repeats themselves. Several where several must
- * accept.
- */
+/** The individual answers in this outcome, with which a repeated answer is compared. Several with a quorum. */
 export function saidIn(outcome: EntryOutcome): readonly EntryOutcome[] {
   if (outcome.type !== "answer" || !outcome.accepted) return [outcome];
   const { accepted, answer, by } = outcome;

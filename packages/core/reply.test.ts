@@ -123,7 +123,7 @@ describe("a reply of the wrong shape is refused with its violations", () => {
       [wrong("/content", "must be object"), wrong("/content/1/type", "must be string"), wrong("/content", "must match a schema in anyOf")],
     ],
     ["no roots", roots, {}, [wrong("/roots", "is required")]],
-    ["roots that are no list", roots, { roots: {} }, [wrong("/roots", "must be array")]],
+    ["roots that are not a list", roots, { roots: {} }, [wrong("/roots", "must be array")]],
     ["a root that is a text", roots, { roots: ["file:///a"] }, [wrong("/roots/0", "must be object")]],
     ["a root without a uri", roots, { roots: [{ uri: "file:///a" }, { name: "b" }] }, [wrong("/roots/1/uri", "is required")]],
     ["a uri that is a number", roots, { roots: [{ uri: 5 }] }, [wrong("/roots/0/uri", "must be string")]],

@@ -25,14 +25,14 @@ const text = (said: unknown) => ({ type: "text", text: said });
 
 describe("the problem", () => {
   test.each([
-    ["a result that says yes has none", { type: "result", result: { content: [text("fine")], isError: false } }, undefined],
+    ["a result that succeeded has none", { type: "result", result: { content: [text("fine")], isError: false } }, undefined],
     ["a result that does not say has none", { type: "result", result: { content: [text("fine")] } }, undefined],
     ["a failed call has its message", { type: "error", error: { code: 1, message: "broken" } }, "broken"],
-    ["a result that says no has its first text", no([text("closed"), text("later")]), "closed"],
-    ["what is no text is passed over", no([null, "text", 7, { type: "image", text: "x" }, text(7), text("closed")]), "closed"],
+    ["a result that failed has its first text", no([text("closed"), text("later")]), "closed"],
+    ["something that is not a text is passed over", no([null, "text", 7, { type: "image", text: "x" }, text(7), text("closed")]), "closed"],
     ["a result without a text has an empty one", no([{ type: "image" }]), ""],
     ["a result without content has an empty one", no(undefined), ""],
-    ["content that is no list has an empty one", no({ length: 1, 0: text("x") }), ""],
+    ["content that is not a list has an empty one", no({ length: 1, 0: text("x") }), ""],
   ] as const)("%s", (_what, outcome, problem) => {
     expect(problemOf(outcome as Outcome)).toBe(problem);
   });

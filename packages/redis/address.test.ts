@@ -71,22 +71,22 @@ describe("valid forms of REDIS_URL", () => {
 
   test.each([
     ["what only looks like one", "xredis://h"],
-    ["a server that is none", "redis://h:port"],
+    ["a server that is invalid", "redis://h:port"],
     ["sentinels behind something else", "xredis-sentinel://a/mymaster"],
     ["a port that is just too large", "redis-cluster://a:65536"],
     ["a port of six digits", "redis-cluster://a:000001"],
     ["brackets that are not closed", "redis-cluster://[::1"],
     ["something behind the brackets", "redis-cluster://[::1]x"],
     ["something before the brackets", "redis-cluster://x[::1]:1"],
-    ["a database that is no number", "redis-sentinel://a/mymaster/x"],
+    ["a database that is not a number", "redis-sentinel://a/mymaster/x"],
     ["more than a database", "redis-sentinel://a/mymaster/1/2"],
     ["a cluster with a name", "redis-cluster://a/name"],
     ["another protocol", "http://h"],
     ["sentinels without a name", "redis-sentinel://a:1,b:2"],
     ["a cluster with a database", "redis-cluster://a:1/3"],
-    ["a port that is none", "redis-cluster://a:70000"],
+    ["a port that is invalid", "redis-cluster://a:70000"],
     ["an empty host", "redis-cluster://a:1,,b:2"],
-    ["a host that is none", "redis-sentinel://a:b:c/mymaster"],
+    ["a host that is invalid", "redis-sentinel://a:b:c/mymaster"],
   ])("not %s", (_name, url) => {
     expect(parseAddress(url)).toBeUndefined();
   });

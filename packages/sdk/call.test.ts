@@ -33,7 +33,7 @@ describe("the end of a child", () => {
     ["its texts, line by line", { content: [text, { type: "image", data: "" }, { type: "text", text: "Oslo" }] }, "Grand\nOslo"],
     ["nothing but texts", { content: [text, { text: 1 }, "Oslo", null] }, "Grand"],
     ["nothing, of a result without content", {}, ""],
-    ["nothing, of content that is no list", { content: text }, ""],
+    ["nothing, of content that is not a list", { content: text }, ""],
     ["its text, if it says that it has not failed", { content: [text], isError: false }, "Grand"],
   ] as const)("is %s", async (_what, given, value) => {
     expect(await ending(result(given as unknown as JsonObject))).toStrictEqual(value);
@@ -231,7 +231,7 @@ describe("ctx.call", () => {
     });
 
     test.each([
-      ["a tool that nobody serves", "nowhere", {}, "TOOL_NOT_FOUND"],
+      ["a tool that no worker serves", "nowhere", {}, "TOOL_NOT_FOUND"],
       ["arguments that do not fit", "shout", { word: 1 }, "INVALID_ARGUMENTS"],
       ["arguments that are too large", "shout", { word: "x".repeat(300_000) }, "TOO_LARGE"],
     ])("for %s, and again when it is replayed", async (_what, name, args, code) => {

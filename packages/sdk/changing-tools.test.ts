@@ -27,7 +27,7 @@ async function changedTo(run: Run, runTimeout?: Duration): Promise<string> {
   return running.error ? String((running.error.data as { code?: string }).code) : running.task.status;
 }
 
-describe("a task that waits continues with", () => {
+describe("a waiting task continues with", () => {
   test.each<[string, Run]>([
     [
       "another text, other code between effects",
@@ -73,7 +73,7 @@ describe("a task that waits continues with", () => {
     expect(await changedTo(run)).toBe("completed");
   });
 
-  test("another length of a sleep that has begun: it ends when it would have", async () => {
+  test("a changed length of a sleep that has begun, which ends when it would have", async () => {
     const sleeping = (duration: "1 day" | "1 hour") =>
       tool(async (ctx) => {
         await ctx.sleep("night", duration);
@@ -95,7 +95,7 @@ describe("a change under ctx.patched", () => {
     return ctx.patched("check") ? "the new way" : "the old way";
   };
 
-  test("leaves tasks that wait on their old way, and takes new ones on the new one, wherever the worker dies", async () => {
+  test("leaves waiting tasks on the old path, and new ones take the new path, wherever the worker dies", async () => {
     const running = await startTool(tool(before), {}, { crashAt: "every" });
     running.redeploy(tool(patched));
     await running.answer({ go: { go: true } });
@@ -107,7 +107,7 @@ describe("a change under ctx.patched", () => {
     expect(fresh.journal).toEqual(["patch:check", "step:check", "step:hold", "now:now", "ask:go"]);
   });
 
-  test("is taken away in two steps: deprecatePatch first, and nothing once its tasks have ended", async () => {
+  test("is removed in two steps: first deprecatePatch, then nothing once its tasks have ended", async () => {
     const deprecated: Run = async (ctx) => {
       ctx.deprecatePatch("check");
       await ctx.step("check", () => 1);
@@ -131,7 +131,7 @@ describe("a change under ctx.patched", () => {
   });
 });
 
-describe("a task that waits diverges with", () => {
+describe("a waiting task diverges with", () => {
   test.each<[string, Run]>([
     [
       "a new step before the wait",
@@ -179,7 +179,7 @@ describe("a task that waits diverges with", () => {
   });
 });
 
-test("a task that waits keeps the default that applied when it was called", async () => {
+test("a waiting task keeps the default that applied when it was called", async () => {
   const greets = (greeting: string) =>
     defineTool({
       name: "greets",
@@ -195,7 +195,7 @@ test("a task that waits keeps the default that applied when it was called", asyn
   expect(running.text).toBe("Hello");
 });
 
-test("arguments that the new input refuses are a divergence, too", async () => {
+test("arguments that the new input schema refuses are a divergence as well", async () => {
   const running = await startTool(tool(before), {});
   running.redeploy(defineTool({ name: "changing", input: z.object({ needed: z.string() }), run: () => "done" }));
   await running.answer({ go: { go: true } });
@@ -206,7 +206,7 @@ test("arguments that the new input refuses are a divergence, too", async () => {
  * A handler that does nothing new might be busy outside of ctx, so it has until its runTimeout to reach the recorded
  * calls.
  */
-describe("a task that waits fails, at the latest when its run has used up its time, with", () => {
+describe("a waiting task fails, at the latest when its run has used up its time, with", () => {
   const FAILED = expect.stringMatching(/^(REPLAY_DIVERGED|RUN_TIMEOUT)$/);
 
   test.each<[string, Run]>([
@@ -239,7 +239,7 @@ describe("a task that waits fails, at the latest when its run has used up its ti
     expect(await changedTo(run, "1s")).toEqual(FAILED);
   });
 
-  test("a question that was withdrawn, and is no more", async () => {
+  test("a withdrawn question that was removed", async () => {
     const withdrawing = (withdraws: boolean) =>
       tool(async (ctx) => {
         const enough = new AbortController();
@@ -257,7 +257,7 @@ describe("a task that waits fails, at the latest when its run has used up its ti
   });
 });
 
-test("a fact of the same name that is drawn before another one shifts it: waiting tasks see another value behind their wait", async () => {
+test("a fact that is drawn before another one with the same name shifts it: waiting tasks see a different value after their wait", async () => {
   const ids: string[] = [];
   const drawing = (extra: boolean) =>
     tool(async (ctx) => {
@@ -273,10 +273,10 @@ test("a fact of the same name that is drawn before another one shifts it: waitin
   expect(ids[0]).not.toBe(ids[1]);
 });
 
-describe("what is awaited outside ctx", () => {
+describe("an await of something outside ctx", () => {
   const outside = () => new Promise((resolve) => setTimeout(resolve, 2));
 
-  test("before a name that another item of a Promise.all uses too is told apart by the item; what is not recorded cannot be", async () => {
+  test("before a name that another item of a Promise.all also uses is distinguished by the item; what is not recorded cannot be", async () => {
     const mapped = (effect: (ctx: Context) => Promise<unknown>) =>
       tool(async (ctx) => {
         await Promise.all(
@@ -347,7 +347,7 @@ describe("what is awaited outside ctx", () => {
     expect((await runTool(tool(run))).text).toBe("done");
   });
 
-  test("beside an open question is cut off when the run parks, and done again by the next run", async () => {
+  test("beside an open question is cut off when the run parks, and repeated by the next run", async () => {
     let begun = 0;
     let ended = 0;
     const racing = tool(async (ctx) => {

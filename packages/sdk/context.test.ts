@@ -475,7 +475,7 @@ describe("core", () => {
     ],
     ["a page that was not gone to", { action: "decline" }, { ...page, returnTo: "back" }, { action: "decline" }],
     ["a form that was declined", { action: "decline" }, form, { action: "decline" }],
-    ["a form that nobody answered", { action: "timeout" }, form, { action: "timeout" }],
+    ["a form that was not answered", { action: "timeout" }, form, { action: "timeout" }],
     ["a form without a quorum", { action: "timeout", accepted: [] } as never, form, { action: "timeout" }],
     [
       "a form that too few accepted",

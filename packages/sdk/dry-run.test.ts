@@ -87,7 +87,7 @@ describe("a dry run", () => {
   test.each<[string, Parameters<typeof asking>[0], string, number]>([
     ["that throws", (ctx) => ctx.text("q", { message: "?" }).then(() => Promise.reject(new Error("broken"))), "broken", 1],
     [
-      "that throws what is no error",
+      "that throws something that is not an error",
       () => {
         throw "broken"; // oxlint-disable-line no-throw-literal, typescript/only-throw-error -- what a tool may do
       },

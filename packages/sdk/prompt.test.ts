@@ -112,9 +112,9 @@ describe("definePrompt", () => {
     ["null", null, { error: refused("a object") }],
     ["a number", 7, { error: refused("a number") }],
     ["an object", {}, { error: refused("a object") }],
-    ["messages that are no list", { messages: "x" }, { error: refused("a object") }],
+    ["messages that are not a list", { messages: "x" }, { error: refused("a object") }],
     [
-      "what is no plain data",
+      "something that is not plain data",
       { messages: [], at: 1n },
       { error: { message: "the return value of prompt tell is not plain data: /at is a bigint" } },
     ],

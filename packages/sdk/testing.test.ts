@@ -162,7 +162,7 @@ describe("startTool", () => {
     ],
     ["no secret", (ctx) => ctx.secret("q", { message: "?" }), "x", '"q" asks for a secret: answer { secret: "…" }'],
     [
-      "a secret that is no text",
+      "a secret that is not a text",
       (ctx) => ctx.secret("q", { message: "?" }),
       { secret: 1 },
       '"q" asks for a secret: answer { secret: "…" }',

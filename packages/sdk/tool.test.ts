@@ -108,7 +108,7 @@ describe("a tool's listing", () => {
     ["attempts below one", { attempts: 0 }, "tool wrong: attempts is 0 and must be a whole number from 1"],
     ["half an attempt", { attempts: 1.5 }, "tool wrong: attempts is 1.5 and must be a whole number from 1"],
     [
-      "a timeout that is no duration",
+      "a timeout that is not a duration",
       { runTimeout: "soon" },
       'tool wrong: "soon" is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"',
     ],

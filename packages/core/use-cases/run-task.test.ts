@@ -374,7 +374,7 @@ test("whatever a handler throws, its task ends and is compensated", async () => 
 
 test.each<[string, unknown, RunReport["type"]]>([
   ["an error of the code", new Error("network"), "retrying"],
-  ["what is no error", "network", "retrying"],
+  ["something that is not an error", "network", "retrying"],
   ["a proxy of nothing", revoked(), "retrying"],
   ["a ToolError that says so", new ToolError("busy", { retryable: true }), "retrying"],
   ["a ToolError", new ToolError("closed on Mondays"), "finished"],

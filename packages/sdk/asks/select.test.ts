@@ -106,8 +106,8 @@ describe("a choice", () => {
     ["more than may be", ["a", "b"], { multi: true, minItems: 2, maxItems: 1 }, "minItems", "is 2, and at most 1 can be chosen"],
     ["one default of several", ["a"], { multi: true, default: "a" }, "default", "must be a list of values"],
     ["several defaults of one", ["a"], { default: ["a"] }, "default", "must be one value"],
-    ["a default that is no option", ["a"], { default: "b" }, "default", "is not among the options"],
-    ["a default that is no option, of several", ["a"], { multi: true, default: ["a", "b"] }, "default", "is not among the options"],
+    ["a default that is not an option", ["a"], { default: "b" }, "default", "is not among the options"],
+    ["a default that is not an option, of several", ["a"], { multi: true, default: ["a", "b"] }, "default", "is not among the options"],
     ["a default that is disabled", ["a", { value: "b", disabled: true }], { default: "b" }, "default", "is a disabled option"],
   ])("cannot have %s", (_what, options, more, option, message) => {
     let thrown: unknown;

@@ -564,7 +564,7 @@ describe("the result", () => {
 describe("an invalid yield throws at the yield", () => {
   const none = "is not one of text, number, confirm, select, date, form, url, secret, password, oauth, file";
   const listed = "all or race with something that is not an ask, step, emit or generator";
-  const untold = "with neither a list nor an object of asks, steps and generators";
+  const neither = "with neither a list nor an object of asks, steps and generators";
   const slept = 'a sleep that is not { sleep: name, for: "2 days" } or { sleep: name, until: date }';
   const called = "a call of something that is neither a tool nor the name of one: { call: bookHotel, args: { … } }";
   const sampled = "a sample that is not { sample: name, request: { messages, maxTokens } }";
@@ -574,12 +574,12 @@ describe("an invalid yield throws at the yield", () => {
     ["a generator", (function* () {})(), "a generator: use yield*, or all to run several at once"],
     ["a promise", Promise.resolve(1), "a promise: write async *run and await it, or put the work into a step"],
     ["a mixed list", [{ ask: "text", message: "?" }, 1], "a list in which only some are asks, steps, emits or generators"],
-    ["all of nothing that is known", { all: 5 }, `all ${untold}`],
-    ["all of null", { all: null }, `all ${untold}`],
+    ["all of nothing that is known", { all: 5 }, `all ${neither}`],
+    ["all of null", { all: null }, `all ${neither}`],
     ["all with something else within", { all: [1] }, listed],
     ["all with null within", { all: [null] }, listed],
     ["all with something else by name", { all: { a: 1 } }, listed],
-    ["a race of a text", { race: "x" }, `race ${untold}`],
+    ["a race of a text", { race: "x" }, `race ${neither}`],
     ["a race of nothing", { race: [] }, "an empty race"],
     ["a race of no names", { race: {} }, "an empty race"],
     ["a change without a name", { patched: true }, "patched without the name of a change"],
@@ -631,7 +631,7 @@ describe("an invalid yield throws at the yield", () => {
 
   test.each<[string, unknown, string]>([
     ["a status without a text", { emit: "status" }, "message of an emitted status must be a text"],
-    ["a progress that is none", { emit: "progress", value: "0.5" }, "value of an emitted progress must be a number from 0 to 1"],
+    ["a progress that is invalid", { emit: "progress", value: "0.5" }, "value of an emitted progress must be a number from 0 to 1"],
     ["a progress without end", { emit: "progress", value: Infinity }, "value of an emitted progress must be a number from 0 to 1"],
     ["a progress whose message is none", { emit: "progress", value: 1, message: 5 }, "message of an emitted progress must be a text"],
     ["a log without a text", { emit: "log", message: 5 }, "message of an emitted log must be a text"],

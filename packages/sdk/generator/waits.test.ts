@@ -27,7 +27,7 @@ describe("a call", () => {
   });
   const ask = defineTool({ name: "ask", run: (_args, ctx) => ctx.text("word", { message: "Which word?" }) });
 
-  test("of another tool gets what it gives, alone and beside others, wherever the worker dies", async () => {
+  test("of another tool receives its result, alone and beside others, wherever the worker dies", async () => {
     const tool = defineTool({
       name: "caller",
       *run() {
@@ -58,7 +58,7 @@ describe("a call", () => {
     expect(running.task.asks.map(({ key }) => key)).toEqual(["after"]);
   });
 
-  test("of what is no tool ends the task with what was yielded", async () => {
+  test("of something that is not a tool ends the task with what was yielded", async () => {
     const tool = defineTool({
       name: "caller",
       *run() {
@@ -81,7 +81,7 @@ describe("an event", () => {
     },
   });
 
-  test("is there at once, for a step to hand over, and is waited for by yielding it", async () => {
+  test("is available at once, for a step to pass on, and is awaited by yielding it", async () => {
     const running = await startTool(pay);
     expect(running.task.status).toBe("working");
     await running.tell("paid", { reference: "R-1" });
@@ -96,7 +96,7 @@ describe("an event", () => {
     expect([run.text, urls.length]).toEqual(["R-2", 1]);
   });
 
-  test("throws at its yield when nobody tells of it", async () => {
+  test("throws at its yield when it is not reported", async () => {
     const caught = defineTool({
       name: "caught",
       *run() {
@@ -114,7 +114,7 @@ describe("an event", () => {
     expect((await runTool(caught, {}, { events: { paid: timeout } })).text).toBe("too late");
   });
 
-  test("completes a page, whose ask gets what was told", async () => {
+  test("completes a page, whose ask receives the event's body", async () => {
     const visit = defineTool({
       name: "visit",
       *run() {
@@ -137,7 +137,7 @@ describe("an event", () => {
   });
 });
 
-test("a sleep is for so long, or until then", async () => {
+test("a sleep lasts for a duration, or until a time", async () => {
   const tool = defineTool({
     name: "tool",
     *run(_args, ctx) {
@@ -179,7 +179,7 @@ describe("a race", () => {
     },
   });
 
-  test("gives the first value with its name, and gives the others up", async () => {
+  test("returns the first value with its name, and gives the others up", async () => {
     const running = await startTool(approve);
     expect(running.task.asks.map(({ key }) => key)).toEqual(["manager/approve"]);
     await running.answer({ "manager/approve": true });
@@ -187,7 +187,7 @@ describe("a race", () => {
     expect(running.task.asks.map(({ key }) => key)).toEqual(["seen"]);
   });
 
-  test("is won by whom it was won by, in every replay", async () => {
+  test("has the same winner in every replay", async () => {
     for (const first of ["manager", "deputy"] as const) {
       seen.length = 0;
       const running = await startTool(approve, {}, { crashAt: "every" });
@@ -200,7 +200,7 @@ describe("a race", () => {
     }
   });
 
-  test("in a list gives the value alone, and throws the error of one that fails first", async () => {
+  test("in a list returns the bare value, and throws the error of one that fails first", async () => {
     const list = defineTool({
       name: "list",
       *run() {
@@ -218,7 +218,7 @@ describe("a race", () => {
     expect((await runTool(list, {}, { answers: { a: decline } })).text).toContain("declined");
   });
 
-  test("that is over tells a sleep so, and one within another gives up all that is within", async () => {
+  test("that is over ends its sleeps with a reason, and a nested one gives up everything in it", async () => {
     const seen: string[] = [];
     function* noting(name: string): ToolGenerator<void> {
       try {
@@ -243,7 +243,7 @@ describe("a race", () => {
     expect(seen.toSorted()).toStrictEqual(["a", "b"].map((name) => `${name} AbortError: another one has won the race`));
   });
 
-  test("leaves the author's own signal what it is", async () => {
+  test("leaves the author's own signal unchanged", async () => {
     const stopping = defineTool({
       name: "stopping",
       *run() {
@@ -272,7 +272,7 @@ describe("a race", () => {
     expect(running.text).toBe("Withdrawn");
   });
 
-  test("gives up an event that has lost", async () => {
+  test("withdraws an event that has lost", async () => {
     const either = defineTool({
       name: "either",
       *run() {
@@ -290,7 +290,7 @@ describe("a race", () => {
   });
 });
 
-test("the model and the client's folders are asked, too", async () => {
+test("the model and the client's folders are asked as well", async () => {
   const tool = defineTool({
     name: "tool",
     *run() {
@@ -306,7 +306,7 @@ test("the model and the client's folders are asked, too", async () => {
   expect(JSON.parse(run.text)).toEqual([{ type: "text", text: "Hi" }, [{ uri: "file:///tmp" }]]);
 });
 
-test("a restart begins anew with its arguments", async () => {
+test("a restart runs again with its arguments", async () => {
   const tool = defineTool({
     name: "tool",
     input: z.object({ round: z.int() }),
@@ -320,7 +320,7 @@ test("a restart begins anew with its arguments", async () => {
   expect(run.text).toBe("3");
 });
 
-test("a dry run goes through them", async () => {
+test("a dry run passes them", async () => {
   const tool = defineTool({
     name: "tool",
     *run() {
@@ -340,9 +340,9 @@ test("a dry run goes through them", async () => {
 });
 
 test.each<[string, unknown]>([
-  ["for a length that is none", { sleep: "s", for: "soon" }],
+  ["for a length that is invalid", { sleep: "s", for: "soon" }],
   ["until no time", { sleep: "s", until: "soon" }],
-])("a sleep %s is thrown at its yield, with what to do", async (_what, yielded) => {
+])("a sleep %s throws at its yield, with advice", async (_what, yielded) => {
   const tool = defineTool({
     name: "tool",
     *run() {
