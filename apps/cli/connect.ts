@@ -8,6 +8,7 @@ import {
   type RawClientDispatch,
   type TaskEnabledSession,
 } from "@modelcontextprotocol/ext-tasks/client";
+import { readText } from "./stdio/events.ts";
 
 const REVISION = "2026-07-28";
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
@@ -85,7 +86,7 @@ function dispatchTo(url: string, credentialHeaders: Record<string, string>): Raw
     }).catch((error: unknown) => {
       throw new DispatchError(`${url} does not answer`, true, { cause: error });
     });
-    const text = await response.text();
+    const text = await readText(response);
     for (const message of messagesOf(response, text)) {
       if (message.id !== id) continue;
       return message.error ? { kind: "error", error: message.error } : { kind: "result", result: message.result ?? null };

@@ -112,6 +112,7 @@ describe("the command", () => {
     });
     expect((await stat(file)).mode & 0o777).toBe(0o640);
     expect(JSON.parse((await parley("cursor", "--remove", "--yes", "--json")).stdout)).toMatchObject({ changed: true });
+    // The file and two copies; no draft is left.
     expect(await readdir(join(home, "dotfiles"))).toHaveLength(3);
   });
 

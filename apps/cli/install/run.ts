@@ -1,4 +1,5 @@
 /** `parley install`: shows what changes in a client's file, asks, keeps a copy of it as it was, and writes. */
+import { randomUUID } from "node:crypto";
 import { copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { confirm, isCancel } from "@clack/prompts";
@@ -117,15 +118,18 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** Written beside it and moved into place, so that a client never reads half of it. */
+/**
+ * Writes a draft beside the file and moves it into place, so that a client never reads half of it. The draft is a new file with a name that cannot
+ * be guessed: in a directory that others can write to, a link planted in its place is not followed.
+ */
 async function write(file: string, before: string | undefined, after: string): Promise<string | undefined> {
   await mkdir(dirname(file), { recursive: true });
   const mode = before === undefined ? 0o600 : (await stat(file)).mode & 0o777;
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-");
   const backup = before === undefined ? undefined : `${file}.${stamp}.backup`;
   if (backup !== undefined) await copyFile(file, backup);
-  const draft = `${file}.${process.pid}.draft`;
-  await writeFile(draft, after, { mode });
+  const draft = `${file}.${randomUUID()}.draft`;
+  await writeFile(draft, after, { mode, flag: "wx" });
   await rename(draft, file);
   return backup;
 }

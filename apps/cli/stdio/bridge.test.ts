@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
 import { type Bridge, type BridgeLimits, createBridge } from "./bridge.ts";
+import { BODY_BYTES_MAX } from "./events.ts";
 
 interface Message {
   readonly id?: number | string;
@@ -373,6 +374,20 @@ describe("what the client is told", () => {
     );
     send(call(3));
     expect(await answerTo(3)).toMatchObject({ error: { message: "the body is larger than 1 bytes" } });
+  });
+
+  test("says that the server's body is too large, and the next message is served", async () => {
+    const { send, answerTo } = await run((got, response) => {
+      if (idOf(got) === 1) {
+        response.on("error", () => undefined).writeHead(200, { "content-type": "application/json" });
+        return void response.end(Buffer.alloc(BODY_BYTES_MAX + 1, " "));
+      }
+      json(response, { jsonrpc: "2.0", id: idOf(got), result: {} });
+    });
+    send(call(1));
+    expect((await answerTo(1)).error?.message).toContain(`sent a body of more than ${BODY_BYTES_MAX} bytes`);
+    send(call(2));
+    expect(await answerTo(2)).toMatchObject({ result: {} });
   });
 
   test("says how to log in when the server wants to know who calls, after another token was tried", async () => {

@@ -26,7 +26,7 @@ import {
   type Wire,
 } from "@parley/protocol";
 import { HEADER_MISMATCH } from "@parley/protocol/stateless";
-import { isJson, isStream, parsed, readEvents } from "./events.ts";
+import { BodyTooLarge, isJson, isStream, parsed, readEvents, readText } from "./events.ts";
 import { type Exchange, exchangeOf, idKey, isListen, isRepeatable, namesOf } from "./exchange.ts";
 import { claimedRevision, requestHeaders, toolSchemas } from "./headers.ts";
 import { ask, type Outgoing, type Remote, Unreachable } from "./remote.ts";
@@ -630,8 +630,9 @@ function post(body: string, headers: Record<string, string>, signal: AbortSignal
 
 async function bodyOf(response: Response): Promise<string> {
   try {
-    return await response.text();
+    return await readText(response);
   } catch (error) {
+    if (error instanceof BodyTooLarge) throw error;
     throw new Unreachable(response.url, error);
   }
 }

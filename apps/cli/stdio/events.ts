@@ -1,4 +1,4 @@
-/** What a response holds: one JSON body, or messages as they come. */
+/** Reads what a server sends back, within bounds: a body of its own, or a stream of messages. */
 import { EventSourceParserStream } from "eventsource-parser/stream";
 
 export interface EventReader {
@@ -8,8 +8,12 @@ export interface EventReader {
   onRetry?(retryMs: number): void;
 }
 
-/** Largest message of a server, in characters. */
+/** Largest message of a stream, in characters. */
 export const MESSAGE_CHARS_MAX = 64 * 1_048_576;
+/** Largest body that is not a stream. */
+export const BODY_BYTES_MAX = 64 * 1_048_576;
+/** Longest wait that a server can ask for with `retry:`. A timer of more than 2^31 - 1 ms would fire at once. */
+export const RETRY_MS_MAX = 3_600_000;
 
 export function isStream(response: Response): boolean {
   return mediaType(response) === "text/event-stream";
@@ -23,12 +27,33 @@ function mediaType({ headers }: Response): string | undefined {
   return headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
-/** Reads to the end of the stream. Throws when the connection breaks. Events without data, and data that is no JSON, are passed over. */
+/** Reads a body to its end. Throws if it is larger than BODY_BYTES_MAX, or if the connection breaks. */
+export async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the rest.
+    if (bytes > BODY_BYTES_MAX) throw new BodyTooLarge(`${response.url} sent a body of more than ${BODY_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+export class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge";
+}
+
+/** Reads to the end of the stream. Throws if the connection breaks. Skips events without data, and data that is not JSON. */
 export async function readEvents(response: Response, { onMessage, onId, onRetry }: EventReader): Promise<void> {
   if (!response.body) return;
-  const events = response.body
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream({ maxBufferSize: MESSAGE_CHARS_MAX, onId, onRetry }));
+  const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(
+    new EventSourceParserStream({
+      maxBufferSize: MESSAGE_CHARS_MAX,
+      onId,
+      onRetry: (retryMs) => onRetry?.(Math.min(retryMs, RETRY_MS_MAX)),
+    }),
+  );
   for await (const { data } of events) {
     if (data === "") continue;
     const message = parsed(data);

@@ -2,6 +2,7 @@
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
 import { credentialsFor } from "../credentials.ts";
 import type { Reached } from "../reach.ts";
+import { readText } from "../stdio/events.ts";
 import { ask as send } from "../stdio/remote.ts";
 import { cleanAll, cleanLine } from "../terminal.ts";
 import { moment } from "../times.ts";
@@ -21,7 +22,7 @@ export async function timelineOf({ url }: Pick<Reached, "url">, taskId: string):
       headers: { accept: "application/json" },
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    if (response.ok) return (await response.json()) as TaskTimeline;
+    if (response.ok) return JSON.parse(await readText(response)) as TaskTimeline;
     await response.body?.cancel();
     return undefined;
   } catch {
