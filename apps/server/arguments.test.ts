@@ -1,4 +1,4 @@
-/** The arguments of a call, on the wire of both families. */
+/** The arguments of calls, as clients of both families send them. */
 import { catalogue, defineTool } from "@parley/sdk";
 import type { Services } from "@parley/core";
 import { describe, expect, test } from "vitest";
@@ -21,7 +21,7 @@ async function oneFront(options: Omit<Parameters<typeof deploy>[0], "catalogue">
   return { ...deployment, here };
 }
 
-/** All of a call that a worker is given: what is read of a task elsewhere has no arguments. */
+/** The whole call, as a worker receives it. Other reads of a task leave out its arguments. */
 async function storedCall({ store, clock }: Services, taskId: string) {
   const begun = await store.begin({ taskId, run: 1, token: "reader", nowMs: clock.now(), leaseMs: 1_000 });
   if (begun.type !== "begun") throw new Error(`not begun: ${begun.reason}`);

@@ -1,4 +1,4 @@
-/** What tools may ask, and what clients are told of it. */
+/** What tools may ask, and what clients receive. */
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

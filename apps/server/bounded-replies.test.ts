@@ -1,4 +1,4 @@
-/** The error about a request is small, however large the mistake. */
+/** The error about a request is small, however large the request is. */
 import { catalogue, definePrompt, defineTool, jsonSchema } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -8,7 +8,7 @@ import { openSession } from "./session-client.fixture.ts";
 import { offered } from "./tools.fixture.ts";
 
 const REPLY_MAX = 64 * 1_024;
-/** More than that in JSON, which escapes each in six bytes. */
+/** Even longer as JSON, which escapes each character in six bytes. */
 const HUGE = "\u0001".repeat(12_000);
 
 const VERSION = "io.modelcontextprotocol/protocolVersion";
@@ -22,7 +22,7 @@ const _meta = {
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** Requests that are refused as soon as any of their texts, keys or values is another. */
+/** Requests that are refused as soon as any of their strings, keys or values changes. */
 const paramsOf: { readonly [method: string]: Json } = {
   "server/discover": {},
   "tools/list": { cursor: "x" },
@@ -55,7 +55,7 @@ const inSession: { readonly [method: string]: Json } = {
   "tasks/sendInput": { taskId: "0-none", elicitationId: "none", response: { action: "accept", content: { b: "c" } } },
 };
 
-/** The message with each of its texts, keys and values in turn replaced by something huge. */
+/** Copies of the message, in each of which one string, key or value is replaced by a huge one. */
 function* enlarged(value: Json): Generator<Json> {
   if (typeof value !== "object" || value === null) {
     yield* [HUGE, LIST, RECORD];
@@ -180,7 +180,7 @@ describe("the violations of a value", () => {
       const text = textOf(await call(here, name, args));
       const { user, system } = process.threadCpuUsage(before);
       expect(text, name).toMatch(/must be|is not known/);
-      // Client and server together; zod alone takes a second for 24,000 problems of a union, and a quarter for those of strings.
+      // The time of client and server together. Zod alone takes a second for 24,000 problems of a union, and a quarter of a second for strings.
       expect((user + system) / 1_000, name).toBeLessThan(200);
     }
   });
@@ -192,7 +192,7 @@ describe("the violations of a value", () => {
     expect((await call(here, "distinct", { list })).result).toHaveProperty("taskId");
     expect(textOf(await call(here, "distinct", { list: [...list, 7] }))).toContain("the same item twice");
     const { user, system } = process.threadCpuUsage(before);
-    // Each with each takes 10 s.
+    // Comparing every pair would take 10 s.
     expect((user + system) / 1_000).toBeLessThan(1_000);
     expect(
       textOf(

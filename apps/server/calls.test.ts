@@ -1,4 +1,4 @@
-/** A tool that calls a tool, as clients see it: they know the caller's task alone, and answer there what the child asks. */
+/** A tool that calls a tool, as clients see it: they know only the parent, and answer the child's questions there. */
 import type { Caller } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
@@ -68,7 +68,7 @@ describe("a question of a child", () => {
 
     await until(async () => (await get())["status"] === "completed");
     expect(await get()).toMatchObject({ result: { content: [{ text: "3 nights" }] } });
-    // The same again is no news, and another one comes late.
+    // The same answer again is a duplicate, and a different one is late.
     expect((await update({ [key]: accept({ nights: 3 }) })).error).toBeUndefined();
   });
 
@@ -144,7 +144,7 @@ describe("a question of a child", () => {
     expect((await update("ada")).error).toBeDefined();
     expect((await rpc(here, "tasks/get", { taskId }, { principal: "eve" })).result).toMatchObject({ inputRequests: { "approval:ok": {} } });
     expect((await update("eve")).error).toBeUndefined();
-    // Who sends it again, since no acknowledgement came, is told that it counted, though the task is closed to them by now.
+    // A person who repeats the answer for lack of an acknowledgement learns that it counted, although they may no longer read the task.
     expect((await update("eve")).error).toBeUndefined();
 
     await until(async () => (await rpc(here, "tasks/get", { taskId }, ADA)).result!["status"] === "completed");

@@ -1,4 +1,4 @@
-/** What is offered may change between two requests, and may differ by caller. Clients that keep a list are told. */
+/** The catalogue may change between two requests and differ by caller. Clients that cache a list are notified. */
 import type { Catalogue, Catalogues } from "@parley/core";
 import { catalogue, definePrompt, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
@@ -17,14 +17,14 @@ const greet = defineTool({
 });
 const letter = definePrompt({ name: "letter", run: () => "Write a letter." });
 
-/** Ann and Bob, who may see different things; what each is offered can be changed. */
+/** Ann and Bob have different catalogues, which the test can change. */
 async function offering(first: Readonly<Record<string, Catalogue>>) {
   const offers = new Map(Object.entries(first));
   const everything = catalogue(echo, greet, letter);
   const nothing: Catalogue = { ...everything, tools: new Map(), prompts: new Map() };
   let reads = 0;
   const catalogues: Catalogues = {
-    // Some take a moment, as one does that is read from an upstream server.
+    // Some catalogues take a moment, like one that is read from an upstream server.
     async current({ principal }) {
       reads += 1;
       return await Promise.resolve({ isPrivate: true, ...(offers.get(principal) ?? nothing) });

@@ -1,18 +1,18 @@
-/** A client of MCP 2026-07-28 that sends exactly what it is told to, and shows all that came back. */
+/** A client of MCP 2026-07-28 that sends exactly what a test specifies, and returns everything that it receives. */
 import type { Front } from "./deployment.fixture.ts";
 
 export interface Options {
   readonly capabilities?: object;
-  /** Declare the tasks extension; true by default. */
+  /** Whether to declare the tasks extension; true by default. */
   readonly tasks?: boolean;
   readonly meta?: object;
-  /** Undefined takes a header away. */
+  /** Undefined removes a header. */
   readonly headers?: Record<string, string | undefined>;
   readonly principal?: string;
   readonly signal?: AbortSignal;
 }
 
-// What tests look into; the protocol package judges shapes.
+// Allows tests to read any member. The tests of packages/protocol check the shapes.
 type Loose = { readonly [key: string]: Loose } & { readonly [index: number]: Loose } & string & number & boolean;
 
 export interface Message {
@@ -26,7 +26,7 @@ export interface Message {
 export interface Received extends Message {
   readonly status: number;
   readonly contentType: string;
-  /** What came before the answer. */
+  /** The messages before the answer. */
   readonly notifications: readonly Message[];
 }
 
@@ -35,7 +35,7 @@ const ELICITATION = { elicitation: { form: {}, url: {} } };
 
 let ids = 0;
 
-/** A request, with every header and `_meta` entry that the specification asks for. */
+/** Sends a request with every header and `_meta` entry that the specification requires. */
 export function post(front: Front, method: string, params: object, options: Options = {}): Promise<Response> {
   const { tasks = true, capabilities = ELICITATION, meta, headers, principal, signal } = options;
   const named: { name?: string; uri?: string; taskId?: string } = params;
@@ -72,7 +72,7 @@ export function post(front: Front, method: string, params: object, options: Opti
   });
 }
 
-/** Sends a request and waits for its answer, be it one body or a stream. */
+/** Sends a request and waits for its answer, whether it is a body or a stream. */
 export async function rpc(front: Front, method: string, params: object, options?: Options): Promise<Received> {
   const response = await post(front, method, params, options);
   const contentType = response.headers.get("content-type") ?? "";
@@ -85,9 +85,9 @@ export async function rpc(front: Front, method: string, params: object, options?
 }
 
 export interface Stream {
-  /** The next message; rejects when the stream has ended. */
+  /** The next message. Rejects if the stream has ended. */
   next(): Promise<Message>;
-  /** Everything until the end, comments left out. */
+  /** All messages until the end, without comments. */
   rest(): Promise<Message[]>;
   /** The raw text so far. */
   readonly text: string;

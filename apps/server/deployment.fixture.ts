@@ -1,4 +1,4 @@
-/** A whole deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
+/** A deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
 import {
   type Caller,
   type Catalogue,
@@ -31,16 +31,16 @@ export interface Deployment {
   readonly services: Services;
   readonly sessions: SessionStore;
   readonly logged: readonly { readonly message: string; readonly fields: Record<string, unknown> }[];
-  /** Resolves when a front end has looked a session up again, which prolongs its life. */
+  /** Resolves the next time a front end renews a session. */
   sessionTouched(): Promise<void>;
-  /** Turns the clock. */
+  /** Moves the clock forward. */
   skip(ms: number): void;
 }
 
 export interface Front {
   readonly app: App;
   readonly url: string;
-  /** Requests whose clients are there and have no answer yet. */
+  /** Number of connected requests without an answer. */
   readonly waiting: number;
 }
 
@@ -54,25 +54,25 @@ export interface Deploy {
   readonly reachable?: () => Promise<void>;
   /** In memory by default. */
   readonly sessions?: SessionStore;
-  /** By default the one that the `x-principal` header names. */
+  /** By default, the caller is the principal in the `x-principal` header. */
   readonly authenticate?: Authenticate;
-  /** With it callers need scopes. None by default. */
+  /** If set, callers need scopes. Undefined by default. */
   readonly resource?: ProtectedResource;
-  /** Who opens pages. By default everybody who has the local address. */
+  /** Who opens pages. By default, anyone with the local address. */
   readonly visitors?: Visitors | ((seal: DepositSeal) => Visitors);
   readonly login?: Login;
-  /** None are kept by default. */
+  /** Files are not stored by default. */
   readonly files?: FileStore;
-  /** Of pages; by default where the front end listens. */
+  /** The base of page addresses. By default, the address on which the front end listens. */
   readonly publicUrl?: string;
-  /** At which tools act in a person's name. None by default. */
+  /** The providers at which tools act in a person's name. None by default. */
   readonly oauth?: OauthDirectory;
   /** Off by default. */
   readonly playground?: boolean;
   readonly resourceUrl?: string;
-  /** None are bounded by default. */
+  /** Unlimited by default. */
   readonly rates?: Rates;
-  /** False: nobody takes runs. */
+  /** If false, no worker takes runs. */
   readonly worker?: boolean;
 }
 
@@ -84,7 +84,7 @@ export function callerNamed(principal: string, more: Partial<Caller> = {}): Call
   return { principal, tenant: "default", scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [], ...more };
 }
 
-/** Closed when the test is over. */
+/** Starts a deployment, which is closed when the test ends. */
 export async function deploy(request: Deploy): Promise<Deployment> {
   let skippedMs = 0;
   const clock = { ...systemClock, now: () => Date.now() + skippedMs };
@@ -190,7 +190,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   return { fronts, services, sessions, logged, sessionTouched: () => touched.promise, skip: (ms) => void (skippedMs += ms) };
 }
 
-/** Has the next call of a method wait, as it does while Redis is away, until `resolve` is called. */
+/** Makes the next call of a method wait until `resolve` is called, as it would while Redis is unavailable. */
 export function holdNext<Port extends object>(port: Port, method: keyof Port & string) {
   const original = port[method] as (...parameters: unknown[]) => unknown;
   const back = Promise.withResolvers<void>();

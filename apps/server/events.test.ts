@@ -1,4 +1,4 @@
-/** Events, as other systems tell of them: over HTTP, by nothing but the address that a tool handed out. */
+/** Events, as other systems report them: over HTTP, with nothing but the address that a tool handed out. */
 import { eventKey, sweep } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";

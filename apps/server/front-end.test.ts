@@ -201,7 +201,7 @@ describe("a front end", () => {
   });
 
   describe("whose clients keep their connections", () => {
-    /** One connection, for as long as it is kept. */
+    /** Sends requests on one connection for as long as it is open. */
     function keeping(url: string) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const send = (method: string, params: Readonly<Record<string, unknown>>, name = "") =>

@@ -1,6 +1,6 @@
 /**
- * A tool acts in a person's name at a provider: what grants it, what does not, and what is said then. The provider is oidc-provider, over
- * real HTTP.
+ * A tool acts in a person's name at a provider: what grants it, what does not, and what the person then reads. The provider is
+ * oidc-provider, over real HTTP.
  */
 import { hash } from "node:crypto";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ let server: ReturnType<typeof createServer>;
 let issuer: string;
 let client: string;
 let tokenSeconds = 600;
-/** In place of the provider, by path. */
+/** Answers in place of the provider, by path. */
 const instead = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
 
 beforeAll(async () => {
@@ -41,7 +41,7 @@ beforeAll(async () => {
   const response = await fetch(`${issuer}/reg`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    // Of a native client the port may be any (RFC 8252, 7.3).
+    // The port of a native client may vary (RFC 8252, 7.3).
     body: JSON.stringify({
       application_type: "native",
       redirect_uris: ["http://127.0.0.1/oauth/callback/calendar"],
@@ -102,7 +102,7 @@ function providers(settings: object = {}) {
   return createOauthProviders([{ ...calendar, ...settings }], Date.now, 5_000);
 }
 
-/** Who comes is whom the header names, as if they had logged in. */
+/** Visitors are the person in the header, as if they had logged in. */
 const named: Visitors = { authenticate: ({ headers }) => callerNamed(String(headers["x-principal"] ?? "ann")), ticket: undefined };
 
 async function planning(more: Partial<Deploy> = {}, tool = "plan") {
@@ -152,7 +152,7 @@ function fieldsOf({ text }: Seen): Record<string, string> {
 const send = (url: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   look(url, { method: "POST", body: new URLSearchParams(fields), headers });
 
-/** To the provider and back, up to the callback. */
+/** Goes to the provider and back, up to the callback. */
 async function away({ page }: Pick<Planning, "page">, person = "alice") {
   const off = await send(page, { ...fieldsOf(await look(page)), action: "accept" });
   const url = new URL((/http-equiv="refresh" content="0; url=([^"]+)"/.exec(off.text)?.[1] ?? "").replaceAll("&amp;", "&"));
@@ -193,7 +193,7 @@ describe("access that a person grants", () => {
     const task = await planned.get();
     const said = JSON.parse(task["result"]!["content"]![0]!["text"] as string) as { first: string; both: string[] };
     expect(said).toMatchObject({ shown: ["[grant]", { grant: "[grant]" }], scopes: ["calendar:read"] });
-    // It is good for ten minutes, and needed no renewal.
+    // The token is valid for ten minutes, so it was not renewed.
     expect(said.both).toEqual([said.first, said.first]);
     expect(JSON.stringify([task, planned.logged])).not.toMatch(/eyJ[\w-]{20}/);
     expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
@@ -206,7 +206,7 @@ describe("access that a person grants", () => {
     server.prependListener("request", ({ url }: IncomingMessage) => void (url === "/token" && (refreshed += 1)));
     await (await away(planned)).come();
     await until(async () => (await planned.asks()).includes("again"));
-    // The code, and the token that the first step found too old.
+    // One request for the code, and one for the token that the first step found too old.
     expect(refreshed).toBe(2);
     tokenSeconds = 600;
     await planned.answer("again", { action: "accept", content: { value: true } });
@@ -281,7 +281,7 @@ describe("a person who returns", () => {
     expect([seen.status, seen.title, problemOf(seen)]).toEqual([422, "Access to Cal &amp; Co", expect.stringContaining(sentence)]);
     expect(problemOf(seen)).toContain("Nothing was sent");
     expect(seen.text).not.toContain("<script>");
-    // The state is used up, and nothing else.
+    // Only the state is used up.
     expect(problemOf(await come())).toContain("has already answered this request");
     const action = /<form method="post" action="([^"]+)"/.exec(seen.text)?.[1] ?? "";
     const off = await send(action, { ...fieldsOf(seen), action: "decline" });

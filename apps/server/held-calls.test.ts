@@ -1,4 +1,4 @@
-/** How often a front end reads a task whose client holds its call open: once for each change that it has not seen. */
+/** A front end reads a task whose client holds its call open once for each change that it has not seen. */
 import { expect, test, vi } from "vitest";
 import { deploy, type Front } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
@@ -26,7 +26,7 @@ test("a call that asks is read when it asks, at its answer, after it and at its 
   expect(reads()).toEqual({ load: 1, feed: 1 });
   await client.reply(front, asked.id, { action: "accept", content: { name: "Ann" } });
   expect(await stream.next()).toMatchObject({ result: { content: [{ text: "Hello, Ann!" }] } });
-  // The change that is the answer and the end can be one read.
+  // The answer and the end may be seen in one read.
   const { load, feed } = reads();
   expect([load, feed]).toEqual(feed === 2 ? [3, 2] : [4, 3]);
 });

@@ -1,4 +1,4 @@
-/** HTTP itself, on real sockets: what is no request, what takes too long, and what methods and headers mean. */
+/** HTTP itself, on real sockets: input that is not a request, timeouts, methods and headers. */
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
@@ -19,11 +19,11 @@ interface Raw {
   readonly socket: Socket;
   readonly text: string;
   readonly closed: boolean;
-  /** What went wrong with the connection, if anything did. */
+  /** The error of the connection, if there was one. */
   readonly error: NodeJS.ErrnoException | undefined;
 }
 
-/** Sends bytes as they are, and gathers what comes back. */
+/** Sends raw bytes and collects the response. */
 async function raw(here: Front, bytes: string): Promise<Raw> {
   const socket = connect(Number(new URL(here.url).port), "127.0.0.1");
   onTestFinished(() => void socket.destroy());
@@ -36,7 +36,7 @@ async function raw(here: Front, bytes: string): Promise<Raw> {
   return seen;
 }
 
-/** Status, headers in lower case, and body of the one reply in a text. */
+/** Status, lower-case headers, and body of the only reply in a string. */
 function parsed({ text }: Raw): { status: number; headers: Record<string, string>; body: { error: { code: number; message: string } } } {
   const [head = "", body = ""] = text.split("\r\n\r\n");
   const [status = "", ...lines] = head.split("\r\n");
@@ -134,7 +134,7 @@ describe("Accept", () => {
     for (const accept of ["*/*", "application/json", "APPLICATION/JSON;q=0.9", "application/*", "text/*", "a/b, text/event-stream"]) {
       expect((await rpc(here, "tools/list", {}, { headers: { accept } })).status, accept).toBe(200);
     }
-    // A client that names nothing takes anything.
+    // Without an Accept header, everything is accepted.
     const { statusCode } = await here.app.server.inject({ method: "POST", url: "/mcp", headers: types, payload: ping });
     expect(statusCode).toBe(400);
   });
@@ -238,7 +238,7 @@ test("a body that is refused for its size is read for a moment, so that its send
     expect(seen.error).toBeUndefined();
     expect(parsed(seen)).toMatchObject({ status: 413, headers: { connection: "close" }, body: { error: { code: -32600 } } });
   }
-  // One that goes on sending is cut off.
+  // A client that keeps sending is cut off.
   const endless = await raw(here, head);
   await until(() => endless.text.includes("413"));
   await until(async () => (await connectionsOf(here)) === 0);
@@ -255,7 +255,7 @@ describe("input that is not a request", () => {
   test.each(unreadable)("%s is answered, and the connection ends", async (_what, bytes, status) => {
     const here = await one();
     const seen = await raw(here, bytes);
-    // What is sent on must not turn the reply into a reset.
+    // Bytes that are still being sent must not turn the reply into a reset.
     for (let count = 0; count < 20 && seen.socket.writable; count += 1) seen.socket.write("y".repeat(10_000));
     await until(() => seen.closed);
     expect(parsed(seen)).toMatchObject({
@@ -330,7 +330,7 @@ describe("a connection", () => {
     const here = await one({ times });
     const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     const silent: Raw[] = [];
-    // No more at once than wait to be accepted: the kernel drops others without a word.
+    // At most as many at once as the accept queue holds: the kernel silently drops others.
     while (silent.length < 2_000) silent.push(...(await Promise.all(Array.from({ length: 250 }, () => raw(here, "")))));
     const dripping = await Promise.all(Array.from({ length: 100 }, () => raw(here, `${head}Content-Length: 1000\r\n\r\n{`)));
     const headless = await Promise.all(Array.from({ length: 100 }, () => raw(here, head)));
@@ -374,7 +374,7 @@ describe("a connection", () => {
     await until(() => seen.text.includes("200 OK"));
     const answeredAtMs = performance.now();
     await until(() => seen.closed);
-    // Timers count from the start of their tick.
+    // Node's timers count from the start of their tick.
     expect(performance.now() - answeredAtMs).toBeGreaterThan(times.idleTimeoutMs - 50);
     expect(seen.error).toBeUndefined();
   });
@@ -388,7 +388,7 @@ describe("a connection", () => {
     const calling = rpc(here, "tools/call", call("hold"), { tasks: false, headers: { accept: "application/json" } });
     await until(() => here.logged.some(({ message }) => message === "task created"));
 
-    // Nothing is written on any of them meanwhile, and connections that are opened after them meet each of the bounds.
+    // Nothing is written on any of them in the meantime, while connections that are opened later run into each limit.
     const bounded = await Promise.all(
       ["", "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"].map(
         (bytes) => raw(here, bytes),
@@ -413,7 +413,7 @@ describe("a connection", () => {
     const list = `POST /mcp HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
     const seen = await raw(here, "");
     seen.socket.pause();
-    // Some twenty megabytes of replies: more than the buffers of two sockets hold.
+    // About twenty megabytes of replies: more than the buffers of two sockets hold.
     for (let count = 0; count < 150; count += 1) seen.socket.write(get + list.repeat(60));
     await until(async () => (await connectionsOf(here)) === 0);
     expect((await rpc(here, "tools/list", {})).status).toBe(200);

@@ -89,7 +89,7 @@ describe("a call with a key", () => {
     }
     await until(() => orders.length > 0);
     expect(orders).toEqual(["lamp"]);
-    // The order of members says nothing.
+    // The order of members does not matter.
     expect((await rpc(here, "tools/call", { arguments: { item: "lamp" }, name: "order" }, keyed("k1"))).error).toBeUndefined();
   });
 

@@ -35,7 +35,7 @@ interface Guarded extends Deployment {
   readonly there: Front;
 }
 
-/** Two front ends that ask everybody for a token. */
+/** Two front ends that require a token from every caller. */
 async function guarded(
   environment: Readonly<Record<string, string>> = {},
   options: Partial<Parameters<typeof deploy>[0]> = {},
@@ -306,7 +306,7 @@ describe("a caller", () => {
 
 const PING = { jsonrpc: "2.0", id: 1, method: "ping" };
 
-/** A session that was opened with a token, and whose requests bear the token of the moment. */
+/** A session that is opened with a token, and whose requests carry the current token. */
 async function sessionOf(front: Front, token: string, version = "2025-11-25"): Promise<SessionClient & { token: string | undefined }> {
   const bearer = { token: token as string | undefined };
   return Object.assign(bearer, await openSession(front, { version, token: () => bearer.token }));
@@ -441,7 +441,7 @@ describe("scopes", () => {
 });
 
 describe("a request that is held open past its token", () => {
-  /** A token that the server accepts for another minute, and what turns the clock beyond that. */
+  /** A token that the server accepts for another minute, and a function that moves the clock beyond it. */
   async function expiring() {
     const front = await guarded();
     const short = await issuer.token({ exp: nowS() + 30 });

@@ -1,4 +1,4 @@
-/** What bounds a front end, at the limit and one beyond, where no other test does. docs/limits.md lists them all. */
+/** Limits of a front end that no other file tests, at the limit and one beyond. docs/limits.md lists all limits. */
 import { describe, expect, test } from "vitest";
 import { rpc, stream } from "./client.fixture.ts";
 import { deploy, type Deploy, type Deployment, type Front } from "./deployment.fixture.ts";
@@ -66,7 +66,7 @@ describe("one request", () => {
     const startedAtMs = performance.now();
     const { result } = await rpc(here, "tools/call", { name: "ask-first", arguments: {} });
     expect(result).toMatchObject({ resultType: "task", status: "working" });
-    // Timers count from the start of their tick.
+    // Node's timers count from the start of their tick.
     expect(performance.now() - startedAtMs).toBeGreaterThan(150);
   });
 });

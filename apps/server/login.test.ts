@@ -1,4 +1,4 @@
-/** How people who are not logged in are sent to the provider and back. test/e2e/login.e2e.test.ts has a real provider, and a browser. */
+/** People who are not logged in are sent to the provider and back. test/e2e/login.e2e.test.ts uses a real provider and a browser. */
 import { ParleyError } from "@parley/core";
 import type { Login } from "@parley/identity";
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { offered } from "./tools.fixture.ts";
 
 const PUBLIC = "http://localhost:3000/below";
 
-/** A provider that lets everybody in. */
+/** A provider that accepts every login. */
 function provider(): Login {
   let count = 0;
   return {
@@ -24,7 +24,7 @@ function provider(): Login {
   };
 }
 
-/** A browser that keeps its cookies, in front of a proxy that serves Parley below a path. */
+/** A browser that keeps cookies, behind which a proxy serves Parley below a path. */
 async function browser() {
   const login = provider();
   const nobody = () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token"));

@@ -1,4 +1,4 @@
-/** What tools, prompts and resources throw: a caller gets an id, the operator's log has the rest under it. */
+/** Errors of tools, prompts and resources: the caller gets an id, under which the operator's log has the details. */
 import { catalogue, definePrompt, defineResource, defineTool, ParleyError, ToolError } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -62,12 +62,12 @@ async function oneFront(settings = {}) {
   return { ...deployment, here };
 }
 
-/** The lines under an id. */
+/** The log lines under an id. */
 function under({ logged }: Pick<Deployment, "logged">, defectId: unknown) {
   return logged.filter(({ fields }) => fields["defectId"] === defectId);
 }
 
-/** Everything that a client ever got, as one text. */
+/** Everything that a client received, as one string. */
 function told(...received: unknown[]): string {
   return JSON.stringify(received);
 }

@@ -1,4 +1,4 @@
-/** Pages on which people answer: who may open them, what settles a question, and what is said when something is not as it was. */
+/** Pages on which people answer: who may open them, what settles a question, and what they show after a change. */
 import { sweep } from "@parley/core";
 import { catalogue, defineTool, Secret } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ const asking = catalogue([
   }),
 ]);
 
-/** Who comes is whom the header names, as if they had logged in. */
+/** Visitors are the person in the header, as if they had logged in. */
 const named: Visitors = {
   authenticate: ({ headers }) => callerNamed(String(headers["x-principal"] ?? "ann")),
   ticket: undefined,
@@ -53,7 +53,7 @@ async function asked(args: object = {}, deployed: { visitors?: Visitors } = {}) 
   };
 }
 
-/** Everybody is the same one, for clients and for pages. */
+/** All callers are the same, for clients and for pages. */
 const LOCAL = { authenticate: anonymous };
 
 interface Opened {
@@ -90,7 +90,7 @@ describe("a secret", () => {
     await until(async () => (await get())["status"] === "completed");
     expect((await get())["result"]!["content"]![0]!["text"]).toBe('true [secret] {"key":"[secret]"} 9');
     expect(JSON.stringify([await services.store.load(taskId), logged])).not.toContain("hunter2");
-    // It went with the task's end.
+    // The deposit is deleted when the task ends.
     expect(await services.store.deposit(taskId, "api/key")).toBeUndefined();
   });
 
@@ -277,11 +277,11 @@ describe("a client's answer to a page's address", () => {
     expect((await answer("accept")).error).toBeUndefined();
     expect(await get()).toMatchObject({ status: "input_required", inputRequests: {} });
     expect((await get())["statusMessage"]).toContain('Waiting for a page to be completed: "Your key?"');
-    // Twice is once.
+    // A second `accept` changes nothing.
     expect((await answer("accept")).error).toBeUndefined();
     expect((await send(at(here), { ...fields, action: "accept", secret: "hunter2" })).status).toBe(200);
     await until(async () => (await get())["status"] === "completed");
-    // And afterwards it is nothing new.
+    // Afterwards, it is a duplicate.
     expect((await answer("accept")).error).toBeUndefined();
   });
 

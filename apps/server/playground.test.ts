@@ -1,6 +1,6 @@
 /**
- * What stands beside MCP: the page at /, the playground's own route, and whom they answer. The page itself is tested in
- * test/e2e/playground.e2e.test.ts.
+ * The routes besides MCP: the page at /, the playground's own route, and who may read them. test/e2e/playground.e2e.test.ts tests the
+ * playground's page.
  */
 import { ParleyError, type Rates } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
@@ -91,7 +91,7 @@ describe("a task's timeline", () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({
       task: { id: taskId, name: "book", status: "input_required", run: 1, generation: 0 },
-      // Put to others: theirs to read.
+      // Asked of others, who alone may read the message.
       asks: [{ key: "size", type: "form", isPutToOthers: true, onTimeout: "cancel" }],
       journal: { entries: 1, settled: 1, lines: [{ kind: "step", name: "hold", place: 1, state: "recorded" }] },
       feed: { items: [{ type: "log", level: "info", data: "held" }], more: false },

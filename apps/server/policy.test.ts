@@ -1,6 +1,6 @@
 /**
- * One policy for every entry point (I13): each door × what is wanted × who wants it × the state of the task. What is expected is written
- * out by hand, by who somebody is and what the task does; nothing here asks core's `may`.
+ * One policy for every entry point (I13): each door × action × role of the caller × state of the task. The expectations are written out, by
+ * role and state; nothing here uses core's `may`.
  */
 import type { Caller, Services } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
@@ -16,7 +16,7 @@ const PEOPLE: Record<string, Caller> = {
   asked: callerNamed("eve", { tenant: "acme", groups: ["finance"] }),
   colleague: callerNamed("sam", { tenant: "acme" }),
   "asked, by the words, in another tenant": callerNamed("fin", { tenant: "umbrella", groups: ["finance"] }),
-  // No identity provider gives one principal to two tenants; if one did, the tenant decides.
+  // No identity provider gives the same principal to two tenants. If one did, the tenant would decide.
   "namesake in another tenant": callerNamed("ada", { tenant: "umbrella" }),
 };
 const ROLES = Object.keys(PEOPLE);
@@ -26,7 +26,7 @@ const yes = z.object({ ok: z.boolean() });
 const own = { message: "Yours?", schema: yes };
 const finance = { message: "Finance?", schema: yes, to: { groups: ["finance"] } } as const;
 
-/** What a task does, by the name of its tool. `asks` are those that are open. */
+/** The states of a task, by the name of its tool. `asks` are the open ones. */
 const STATES: Record<string, { readonly asks: readonly string[]; readonly status: string }> = {
   working: { asks: [], status: "working" },
   "asks-owner": { asks: ["own"], status: "input_required" },
@@ -92,7 +92,7 @@ const answer = { action: "accept", content: { ok: true } };
 const NOT_FOUND = "no task";
 const NOT_PERMITTED = "not permitted";
 
-/** In a few words. */
+/** The outcome in a few words. */
 function verdict({ error, result }: Message, said: (result: NonNullable<Message["result"]>) => string): string {
   if (!error) return said(result!);
   if (error.message.startsWith("no task")) return NOT_FOUND;
@@ -113,13 +113,13 @@ async function inSession({ front, role }: Asked, method: string, params: object)
 interface Door {
   readonly name: string;
   readonly knock: (asked: Asked) => Promise<string>;
-  /** What `role` gets, by the table of packages/core/policy.ts. Strangers get NOT_FOUND. */
+  /** What `role` receives, according to the table in packages/core/policy.ts. Strangers get NOT_FOUND. */
   readonly due: (role: string, state: string) => string;
 }
 
 const asksFinance = (state: string) => STATES[state]!.asks.includes("finance");
 
-/** Whether there is anything of the task for `role`. */
+/** Whether `role` may know of the task. */
 function isSeen(role: string, state: string): boolean {
   return state !== "unknown" && (role === "owner" || asksFinance(state));
 }
@@ -129,7 +129,7 @@ function mine(role: string, state: string): string {
   return STATES[state]!.asks.filter((key) => (role === "owner") === (key === "own")).join(" ");
 }
 
-/** An answer by a door that acknowledges what never was asked, and one that says so. */
+/** The outcome at a door that acknowledges answers to unknown asks, and at one that refuses them. */
 function answering(key: string, otherwise: { readonly unknown: string }): Door["due"] {
   return (role, state) => {
     if (!isSeen(role, state)) return NOT_FOUND;
@@ -155,7 +155,7 @@ const DOORS: readonly Door[] = [
     due(role, state) {
       if (!isSeen(role, state)) return NOT_FOUND;
       const { status } = STATES[state]!;
-      // A tool that threw has a result that says so.
+      // A tool that threw has a result with the error.
       const outcome = state === "completed" || state === "failed" ? "result" : "";
       return `${status === "failed" ? "completed" : status} ${mine(role, state)} ${outcome}`.trim();
     },
@@ -226,7 +226,7 @@ const DOORS: readonly Door[] = [
   {
     name: "2025-11-25 tasks/result",
     async knock(asked) {
-      // Its owner is told when the task ends: followed to there by the test below.
+      // The owner receives the end of the task, which a test below follows.
       if (asked.role === "owner" && !["completed", "failed"].includes(asked.state) && asked.state !== "unknown") return "held";
       return verdict(await inSession(asked, "tasks/result", { taskId: asked.taskId }), () => "result");
     },

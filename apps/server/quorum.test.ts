@@ -1,4 +1,4 @@
-/** A question that several people must accept, by the doors of two front ends. */
+/** A question that several people must accept, through the doors of two front ends. */
 import type { Caller } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
@@ -53,7 +53,7 @@ describe("tasks/get and tasks/update", () => {
     const { a, b, called, accept, get, services } = await subject();
     for (let round = 0; round < 20; round += 1) {
       const taskId = await called(3);
-      // Each twice, and at both.
+      // Each person twice, once at each front end.
       const sent = FINANCE.flatMap((name) => [accept(a, name, taskId), accept(b, name, taskId)]);
       const receipts = (await Promise.all(sent)).map((reply, index) => [FINANCE[Math.floor(index / 2)], receiptOf(reply)] as const);
       await until(async () => (await services.store.load(taskId))?.status === "completed");
@@ -64,7 +64,7 @@ describe("tasks/get and tasks/update", () => {
       for (const name of FINANCE) {
         const theirs = receipts.filter(([who]) => who === name).map(([, receipt]) => receipt);
         if (counted.includes(name)) expect(theirs.toSorted()).toEqual(["accepted", "duplicate"]);
-        // Of a task that has ended, those who were asked and did not count learn nothing more; its owner is told.
+        // Once the task has ended, people whose answer did not count learn nothing more. Its owner does.
         else for (const receipt of theirs) expect(["late", "unknown", "TASK_NOT_FOUND"]).toContain(receipt);
       }
     }
@@ -140,7 +140,7 @@ describe("a call that is held open", () => {
   });
 });
 
-/** The one task of which that many have accepted. */
+/** The only task with that many accepted answers. */
 async function counted(services: Awaited<ReturnType<typeof deploy>>["services"], people: number): Promise<{ readonly taskId: string }> {
   let found: string | undefined;
   await until(async () => {

@@ -1,4 +1,4 @@
-/** What identified callers may take, by every door of both families. packages/redis and test/contract show how it is counted. */
+/** Quotas of identified callers, through every door of both families. packages/redis and test/contract test how they are counted. */
 import { type Caller, ParleyError, type Rated, type Rates } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { post, rpc, stream } from "./client.fixture.ts";
@@ -6,7 +6,7 @@ import { callerNamed, deploy, type Deploy } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
 import { offered } from "./tools.fixture.ts";
 
-/** Counts what is taken, and lets in as much as it says. */
+/** Counts what is taken, and admits a given number. */
 function counting(left: Partial<Record<Rated, number>> = {}) {
   const taken: [principal: string, what: Rated, count: number][] = [];
   const rates: Rates = {
@@ -144,7 +144,7 @@ test("the calls that a caller holds open on a front end are limited, in both fam
   const another = await openSession(here, as);
   expect((await another.request(here, "tools/call", hold, 2)).messages.at(-1)?.error).toMatchObject(beyond);
   expect(created()).toBe(2);
-  // Its tasks, and others, are not held up by it.
+  // This does not delay its tasks or those of others.
   expect(
     (await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, { principal: "bob", tasks: false })).result,
   ).toBeDefined();

@@ -1,6 +1,6 @@
 /**
- * What the test kit says that a client is sent (`seenBy` of @parley/protocol/testing) is what a running front end sends, message by
- * message, in every revision. Ids, times and what a front end seals are its own; everything else must be equal.
+ * The messages that the test kit predicts (`seenBy` of @parley/protocol/testing) are those that a running front end sends, one by one, in
+ * every revision. Ids, times and sealed values differ; everything else must be equal.
  */
 import { SUPPORTED_VERSIONS } from "@parley/protocol";
 import { seenBy } from "@parley/protocol/testing";
@@ -64,7 +64,7 @@ const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: { tools: {}
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** Without what is one front end's, or one task's. */
+/** Removes what differs by front end and by task. */
 function told(messages: readonly object[], taskId: string): unknown {
   const text = JSON.stringify(messages.map(({ ...message }) => ({ ...message, eventId: undefined })));
   const own = text.replaceAll(taskId, "TASK").replaceAll(TIME, "TIME").replaceAll(UUID, "UUID");
@@ -75,7 +75,7 @@ function told(messages: readonly object[], taskId: string): unknown {
 
 function anonymous(name: string, value: unknown): unknown {
   if (name === "requestState") return "SEALED";
-  // It counts from the task's creation, and grows with the time that has passed since its last change.
+  // The poll interval grows with the time since the last change of the task.
   if (name === "ttl" || name === "ttlMs") return typeof value === "number" && value >= DAY_MS && value < DAY_MS + 60_000 ? "A DAY" : value;
   if (name === "io.modelcontextprotocol/serverInfo") return "SERVER";
   return name === "pollInterval" || name === "pollIntervalMs" ? "INTERVAL" : value;
@@ -86,7 +86,7 @@ const replies = (played: TestTask, answers: Answers) =>
     played.task.asks.map(({ key }) => [key, answers[key]]).filter((entry): entry is [string, Reply] => entry[1] !== undefined),
   );
 
-/** As a client sends it: the names of the forms' only field. */
+/** The answer as a client sends it, with the name of the form's only field. */
 function sent(reply: Reply): object {
   if (reply === decline || reply === cancel) return { action: reply === decline ? "decline" : "cancel" };
   return { action: "accept", content: { value: reply } };
@@ -128,7 +128,7 @@ test.each(cases)("2026-07-28, a client that calls: %s with %s", async (name, _sh
   const inputResponses = Object.fromEntries(Object.entries(replies(played, answers)).map(([key, reply]) => [key, sent(reply)]));
   const second = await call({ requestState: first.result!["requestState"], inputResponses });
   await played.answer(replies(played, answers));
-  // What was told before was told in the first reply.
+  // Earlier notifications were part of the first reply.
   expect(told([...first.notifications, ...messages(second)], created[0]!)).toEqual(told(seenBy("2026-07-28", played), played.task.id));
 });
 
@@ -168,7 +168,7 @@ test.each(SESSIONS.flatMap((version) => cases.map((each) => [version, ...each] a
     const wanted = seenBy(version, played);
     const params = { name, arguments: {}, _meta: { progressToken: "call" } };
     if (played.task.asks.length === 0) {
-      // What ends at once takes no stream.
+      // A call that ends at once needs no stream.
       const { messages } = await client.request(front, "tools/call", params, "call");
       return expect(told(messages, created[0]!)).toEqual(told(wanted, played.task.id));
     }

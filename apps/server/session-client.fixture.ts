@@ -1,4 +1,4 @@
-/** A client of the revisions with sessions that sends exactly what it is told to, to any front end, and shows everything that came back. */
+/** A client of the revisions with sessions that sends exactly what a test specifies, to any front end, and returns everything it receives. */
 import type { Message } from "./client.fixture.ts";
 import type { Front } from "./deployment.fixture.ts";
 
@@ -6,7 +6,7 @@ export interface OpenOptions {
   readonly version?: string;
   readonly capabilities?: object;
   readonly principal?: string;
-  /** Asked for each request of the session. */
+  /** Called for each request of the session. */
   readonly token?: () => string | undefined;
   readonly clientInfo?: { readonly name: string; readonly version: string };
 }
@@ -25,9 +25,9 @@ export interface Answered {
 
 export interface EventStream {
   readonly status: number;
-  /** The next event that has data. Rejects when the stream has ended. */
+  /** The next event with data. Rejects if the stream has ended. */
   next(): Promise<Event>;
-  /** The id of the last event that was read, one without data too. */
+  /** The id of the last event that was read, with or without data. */
   readonly lastEventId: string | undefined;
   readonly text: string;
   /** Resolves when the server has ended the stream. */
@@ -40,13 +40,13 @@ export interface SessionClient {
   readonly initialized: Message;
   /** Posts any body. */
   post(front: Front, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal): Promise<Response>;
-  /** A request, to its end. */
+  /** Sends a request and reads its response to the end. */
   request(front: Front, method: string, params?: object, id?: string | number): Promise<Answered>;
-  /** A request whose answer is read event by event. */
+  /** Sends a request and reads its response event by event. */
   stream(front: Front, method: string, params?: object, id?: string | number): Promise<EventStream>;
-  /** The session's own stream, or the rest of another. */
+  /** Opens the session's own stream, or resumes another one. */
   listen(front: Front, lastEventId?: string): Promise<EventStream>;
-  /** Answers a request of the server's. */
+  /** Answers a request of the server. */
   reply(front: Front, id: unknown, result: object): Promise<Response>;
 }
 
@@ -133,7 +133,7 @@ function events(response: Response, leave: AbortController): EventStream {
   let lastEventId: string | undefined;
   let over = false;
 
-  /** False when the stream has ended. */
+  /** Returns false if the stream has ended. */
   async function read(): Promise<boolean> {
     const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
     if (done || value === undefined) {

@@ -1,4 +1,4 @@
-/** What a session may have open, and what it leaves behind. */
+/** What a session may have open, and what it keeps. */
 import { catalogue, defineTool, jsonSchema } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -279,7 +279,7 @@ describe("event ids", () => {
     const resumed = await client.listen(b, asks.at(-1)?.eventId);
     for (let i = 0; i < 60; i += 1) asks.push(await resumed.next());
     expect(new Set(asks.map((each) => each.id)).size).toBe(100);
-    // One that is refused is asked again, also after others were asked.
+    // A question whose answer was refused is asked again, even after other questions were asked.
     await client.reply(a, asks[0]?.id, { action: "accept", content: { name: "" } });
     const again = await resumed.next();
     expect(again).toMatchObject({ method: "elicitation/create", params: { message: expect.stringContaining("could not be taken") } });

@@ -1,4 +1,4 @@
-/** What a client can make Redis hold of its session: every door is tried, again and again and with as much as fits through it. */
+/** How much a client can make Redis hold for its session: every door is tried repeatedly, with as much as it accepts. */
 import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -37,7 +37,7 @@ const times = async (work: (index: number) => Promise<unknown>): Promise<void> =
 const accept = { action: "accept", content: { name: "Ann" } };
 const longId = (index: number) => `${index}`.padEnd(1_024, "\u0001");
 
-/** By the kind of field that they are after. */
+/** By the kind of field that they create. */
 const DOORS: Readonly<Record<string, (attack: Attack) => Promise<unknown>>> = {
   async "asked:"({ client, a, b }) {
     await client.request(a, "tools/call", { name: "interview", arguments: {}, task: {} });
@@ -71,7 +71,7 @@ const DOORS: Readonly<Record<string, (attack: Attack) => Promise<unknown>>> = {
     await times((index) => client.request(a, "tools/call", { name: "nothing" }, longId(index)));
     await times((index) => client.request(a, "tools/call", { name: "greet", _meta: { progressToken: LARGE } }, index));
     await times(async (index) => {
-      // Left at once: nobody is there to forget them.
+      // The client disconnects at once, so no stream removes the calls.
       const params = { name: "greet", arguments: {}, _meta: { progressToken: "☃".repeat(128) } };
       const call = await client.stream(index % 2 === 0 ? a : b, "tools/call", params, longId(index));
       call.close();
@@ -107,7 +107,7 @@ test("a session holds only so much of each kind, and nothing that is long, no ma
     const attack = await attacked(redis);
     for (const [kind, door] of Object.entries(DOORS)) {
       await door(attack);
-      // The doors are real: each makes at least one field of its kind.
+      // Proves that the doors work: each creates at least one field of its kind.
       expect([kind, countOf(await attack.fields(), kind)]).toEqual([kind, expect.toSatisfy((count: number) => count > 0)]);
     }
     await until(() => attack.a.waiting <= LIMITS.sessionWaitsMax + 1);
@@ -119,7 +119,7 @@ test("a session holds only so much of each kind, and nothing that is long, no ma
     expect(countOf(fields, "task:")).toBeLessThanOrEqual(LIMITS.sessionTasksMax);
     expect(countOf(fields, "call:")).toBeLessThanOrEqual(LIMITS.sessionWaitsMax);
     expect(countOf(fields, "stream:")).toBeLessThanOrEqual(LIMITS.sessionWaitsMax + 1);
-    // One field for each question of a task that lives; hold-stream.test.ts has their bound.
+    // One field for each open question of an unfinished task; hold-stream.test.ts tests their limit.
     expect(countOf(fields, "asked:")).toBeLessThanOrEqual(LIMITS.sessionTasksMax + MANY + 1);
     for (const [field, value] of Object.entries(fields)) {
       const most = field.startsWith("uri:") ? 2_048 + 4 : field === "session" ? 300 : 200;

@@ -1,4 +1,4 @@
-/** How long a task is promised to be kept: the same from every mouth, until the task changes. */
+/** How long a task is promised to be kept: every door names the same time until the task changes. */
 import { describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { rpc, stream } from "./client.fixture.ts";
@@ -66,7 +66,7 @@ describe("how long a client is told to wait before it asks again", () => {
     expect((await read(here))["pollIntervalMs"]).toBe(5 * MINUTE);
 
     await rpc(here, "tasks/update", { taskId, inputResponses: { who: { action: "accept", content: { name: "Ada" } } } });
-    // Who listens is told with the change, who polls with the next look.
+    // A listener receives the new time with the change, a client that polls with its next read.
     expect((await listening.next()).params).toMatchObject({ taskId, pollIntervalMs: 1_000 });
     expect((await read(there))["pollIntervalMs"]).toBe(1_000);
     listening.close();

@@ -1,14 +1,14 @@
-/** What tests of the front end call: each definition shows one thing. */
+/** The tools, prompts and resources for tests of the front end. Each definition shows one feature. */
 import { catalogue, definePrompt, defineResource, defineResourceTemplate, defineTool, jsonSchema, RpcFailure } from "@parley/sdk";
 import { z } from "zod";
 
 const person = z.object({ name: z.string().min(1) });
 const yes = z.object({ ok: z.boolean() });
 
-/** Resolved by tests that want a tool to be at work until they say so. */
+/** `release` lets the tools that are at work finish. */
 export const held = { release: () => undefined as void };
 
-/** What `delete` would delete. */
+/** The files that `delete` deletes. */
 export const disk = new Set<string>();
 
 export const offered = catalogue([

@@ -66,7 +66,7 @@ test("are accepted ten at once from one person, and a hundred in total", async (
   const sockets: Socket[] = [];
   onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
 
-  /** Begins an upload, and resolves with the status of what is answered before it ends; undefined for one that is being taken. */
+  /** Begins an upload. Resolves with the status if it is answered before it ends, or with undefined if it is being received. */
   async function begin({ principal, url, token }: (typeof pages)[number]): Promise<number | undefined> {
     const before = (await left()).length;
     const socket = connect(Number(url.port), url.hostname);

@@ -1,4 +1,4 @@
-/** A person is sent to somebody else's page and comes back from there: what settles the question, and what does not. */
+/** A person is sent to another site's page and returns from there: what settles the question, and what does not. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,7 +11,7 @@ import { anonymous } from "./front-end/caller.ts";
 import type { Visitors } from "./front-end/visitors.ts";
 import { PARAMETERS_MAX, QUERY_CHARS_MAX } from "./routes/asks/visits.ts";
 
-/** Sends everybody back to where they want, as shops do. */
+/** Sends people back to the address in the query, as shops do. */
 const shop = createServer(({ url = "/" }, response) => {
   const back = new URL(url, "http://localhost").searchParams.get("return_url") ?? "";
   response.writeHead(303, { location: `${back}?status=paid&order=4711` }).end();
@@ -67,7 +67,7 @@ async function look(url: string, init: RequestInit = {}) {
   };
 }
 
-/** To the shop, and up to the way back. */
+/** Goes to the shop, up to its redirect back. */
 async function away({ page }: { page: string }) {
   const { text } = await look(page);
   const fields = Object.fromEntries(

@@ -9,13 +9,13 @@ import { offered } from "../tools.fixture.ts";
 import { declareCaller } from "./authenticated.ts";
 
 /**
- * Probes of load balancers, which have no credentials and learn nothing; what tells clients how to get credentials; pages that are the same
- * for everybody, since a browser that opens one has no credentials either.
+ * Probes of load balancers, which have no credentials and reveal nothing; metadata from which clients learn how to get credentials; pages
+ * that are the same for everyone, because a browser that opens one has no credentials either.
  */
 const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
-/** Where people come back to from the provider: nobody yet, and known by what their browser keeps (test/e2e/login.e2e.test.ts). */
+/** Where people return from the provider: not logged in yet, and identified by a cookie (test/e2e/login.e2e.test.ts). */
 const CALLBACK = "/login/callback";
-/** Other systems are known by the token in the address (apps/server/events.test.ts), and who has none finds nothing. */
+/** Other systems are identified by the token in the address (apps/server/events.test.ts). Without a valid token, the address is not found. */
 const EVENTS = "/events/*";
 const OPEN = ["/healthz", "/readyz", CALLBACK, EVENTS, ...METADATA, "/", "/home.css", "/play"];
 const isOpen = (url: string) => OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api"));
@@ -25,7 +25,7 @@ interface Route {
   readonly url: string;
 }
 
-/** Every route and method that the server has, as it prints them: a tree of parts of paths with their methods. */
+/** Every route and method of the server, read from its printed tree of path segments with their methods. */
 function routesOf(server: FastifyInstance): readonly Route[] {
   const parents: string[] = [];
   return server
@@ -120,7 +120,7 @@ describe("a front end", () => {
     expect(unguarded.map(({ url }) => url)).toEqual(expect.arrayContaining([...OPEN, "/mcp*"]));
     for (const route of unguarded) {
       const { statusCode, payload } = await send(route);
-      // 503: a playground that is not built.
+      // 503 if the playground is not built.
       const expected = route.url === CALLBACK ? [401] : route.url === EVENTS ? [404, 405] : [200, 204, 308, 400, 404, 503];
       expect(expected).toContain(statusCode);
       if (route.method === "OPTIONS") expect(payload).not.toContain("result");

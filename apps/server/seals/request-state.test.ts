@@ -161,7 +161,7 @@ describe("a sealed state", () => {
     const sealed = await states.seal(state);
     expect(await states.open(sealed, state, 999)).toEqual(state);
     await expect(states.open(sealed, state, 1_000)).rejects.toThrow("expired");
-    // As what was never sealed at all.
+    // The same error as for a state that was never sealed.
     await expect(states.open(sealed, { ...state, principal: "mallory" }, 1_000)).rejects.toThrow("cannot be opened");
     const others = [{ kind: "prompt" }, { name: "other" }, { argumentsDigest: "e" }] as const;
     for (const other of others) await expect(states.open(sealed, { ...state, ...other }, 0)).rejects.toThrow("another request");

@@ -5,7 +5,7 @@ import { type Cursor, EVENT_ID_CHARS, eventIds } from "./event-ids.ts";
 
 const ids = eventIds(signatures(stateKeys(["a secret that is known to every front end"])));
 const taskId = "1023-V1StGXR8Z5jdHi6BmyTabc";
-const event = 8_640_000_000_000_000; // the last millisecond that a Date can name
+const event = 8_640_000_000_000_000; // the last millisecond that a Date can represent
 const feed = "1767225600000-4294967295";
 
 const cursors: readonly (readonly [string, Cursor])[] = [

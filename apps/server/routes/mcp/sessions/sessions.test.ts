@@ -1,4 +1,4 @@
-/** Sessions of the 2025 revisions on two front ends: every step of a conversation goes to another one than the step before. */
+/** Sessions of the 2025 revisions on two front ends: every step of a conversation goes to a different front end than the one before. */
 import { ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
@@ -472,7 +472,7 @@ describe("tasks of 2025-11-25", () => {
     expect(await result.next()).toMatchObject({ id: 2, result: { content: content("Hello, Ann!") } });
   });
 
-  // The stream gives the answer a head start. A machine that is busy for longer than that, with other tests, says nothing about it.
+  // The stream gives the response a head start. If the machine is busy with other tests for longer than that, the order proves nothing.
   test("a question on the session's own stream never overtakes the response that names its task", { retry: 2 }, async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
@@ -483,10 +483,10 @@ describe("tasks of 2025-11-25", () => {
       named.add(messages[0]?.result?.["taskId"]);
     });
     const answered = Promise.all(calls);
-    answered.catch(() => undefined); // Awaited below, unless the test has failed before.
+    answered.catch(() => undefined); // Awaited below, unless the test fails first.
     for (let told = 0; told < 2 * calls.length; told += 1) {
       const { params } = await own.next();
-      // A status names its task in params, a question in its _meta.
+      // A status names its task in its params, a question in its _meta.
       const taskId = /"taskId":"([^"]+)"/.exec(JSON.stringify(params))?.[1];
       expect(named).toContain(taskId);
     }

@@ -4,7 +4,7 @@ import { until } from "../../../../../test/support/until.ts";
 import { callerNamed } from "../../../deployment.fixture.ts";
 import { Changes } from "./changes.ts";
 
-/** Changes named `t…` are of the task of that name. */
+/** A change whose name begins with `t` concerns the task with that name. */
 function subject() {
   const told: string[] = [];
   const failures: unknown[] = [];
@@ -55,7 +55,7 @@ describe("changes", () => {
     const back = Promise.withResolvers<void>();
     reads.wait = back.promise;
     for (let index = 0; index < 20; index += 1) changes.add(`t${index}`);
-    // The first came alone.
+    // The first one was read alone.
     await until(() => reads.underWay === 1);
     back.resolve();
     await until(() => told.length === 20);

@@ -6,7 +6,7 @@ import { deploy } from "../../../deployment.fixture.ts";
 import { openSession } from "../../../session-client.fixture.ts";
 import { FEED_PAGE, feedPages, readFeedPage } from "./feed-pages.ts";
 
-/** A feed that never ends, numbered. */
+/** An endless feed of numbered items. */
 function endless() {
   let read = 0;
   const feed = async (_taskId: string, cursor: string | undefined, limit = Infinity) => {

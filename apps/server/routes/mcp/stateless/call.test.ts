@@ -172,7 +172,7 @@ describe("a client without tasks", () => {
     expect(shown.result).toMatchObject({ inputRequests: { confirm: { params: { message: "Delete a.tmp?" } } } });
     disk.add("thesis.tmp");
 
-    // A refused requestState must not lead to a call that confirms something else.
+    // A retry whose requestState is refused must not start a call that confirms something else.
     const refused = await rpc(there, "tools/call", { ...call, requestState: "not one of ours", inputResponses }, plain);
     expect(refused.error).toMatchObject({
       data: { code: "REQUEST_STATE_INVALID", hint: expect.stringContaining("without requestState and without inputResponses") },
@@ -186,7 +186,7 @@ describe("a client without tasks", () => {
     expect([...disk]).toEqual(["a.tmp", "thesis.tmp"]);
     expect(created.mock.calls.map(([{ call: stored }]) => stored.replies)).toEqual([undefined, undefined]);
 
-    // With its requestState it is the answer to what was shown first, and that alone goes.
+    // With its requestState, the answer confirms what was shown first, and only that is deleted.
     const retried = await rpc(there, "tools/call", { ...call, requestState: shown.result!["requestState"], inputResponses }, plain);
     expect(retried.result).toMatchObject({ content: [{ text: "Deleted a.tmp." }] });
     expect([...disk]).toEqual(["thesis.tmp"]);

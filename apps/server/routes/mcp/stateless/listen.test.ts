@@ -22,7 +22,7 @@ function listen(front: Front, notifications: object, options = {}): Promise<Stre
   return stream(front, "subscriptions/listen", { notifications }, options);
 }
 
-/** Reads until the task has that status; returns the statuses seen. */
+/** Reads until the task has that status, and returns all statuses that it has seen. */
 async function followTo(open: Stream, status: string): Promise<string[]> {
   const seen: string[] = [];
   while (seen.at(-1) !== status) seen.push((await open.next()).params!["status"]!);
@@ -230,7 +230,7 @@ describe("a listen stream", () => {
     const { here, there, services, logged } = await twoFronts({ times: { keepAliveMs: 5, stallTimeoutMs: 300 } });
     const taskId = await task(here);
     await until(async () => (await rpc(here, "tasks/get", { taskId })).result!["status"] === "input_required");
-    // A task that changes forever, and is large.
+    // A large task that keeps changing.
     let revision = 10;
     const load = services.store.load.bind(services.store);
     services.store.load = async (id) => {
@@ -270,7 +270,7 @@ describe("a listen stream", () => {
     await until(() => logged.some(({ fields }) => fields["rpcMethod"] === "subscriptions/listen" && fields["gone"])).finally(() =>
       clearInterval(waking),
     );
-    // What fits into the sockets' buffers was read; then nothing more, however often the task changed.
+    // The task was read until the buffers of the sockets were full, and then no more, however often it changed.
     expect(revision - before).toBeLessThan(60);
     socket.destroy();
   });
