@@ -80,7 +80,7 @@ async function one(request: Partial<Parameters<typeof deploy>[0]> = {}): Promise
   return { ...deployment, ...deployment.fronts[0]! };
 }
 
-interface Told {
+interface RpcReply {
   readonly error?: { readonly message: string; readonly data?: { readonly violations?: readonly object[] } };
   readonly result?: { readonly isError?: boolean; readonly content?: readonly { readonly text: string }[] };
 }
@@ -95,8 +95,8 @@ describe("the reply to a request with something huge in it", { timeout: 60_000 }
         headers: { "content-type": "application/json", ...headers },
         payload: JSON.stringify(larger),
       });
-      const said = body === "" ? {} : (JSON.parse(body) as Told);
-      if (!said.error && !said.result?.isError) continue;
+      const reply = body === "" ? {} : (JSON.parse(body) as RpcReply);
+      if (!reply.error && !reply.result?.isError) continue;
       refused += 1;
       expect(statusCode).toBeLessThan(500);
       expect(Buffer.byteLength(body), body.slice(0, 500)).toBeLessThan(REPLY_MAX);
@@ -141,7 +141,7 @@ describe("the violations of a value", () => {
     }),
   ]);
   const call = async (here: Front, name: string, args: object) => await rpc(here, "tools/call", { name, arguments: args });
-  const textOf = (told: Told) => told.result?.content?.[0]?.text ?? "";
+  const textOf = (reply: RpcReply) => reply.result?.content?.[0]?.text ?? "";
   const times = (text: string, word: RegExp) => [...text.matchAll(word)].length;
 
   test("are reported up to eight, with a note that there are more", async () => {
@@ -180,7 +180,8 @@ describe("the violations of a value", () => {
       const text = textOf(await call(here, name, args));
       const { user, system } = process.threadCpuUsage(before);
       expect(text, name).toMatch(/must be|is not known/);
-      // The time of client and server together. Zod alone takes a second for 24,000 problems of a union, and a quarter of a second for strings.
+      // The time of client and server together. Zod alone takes a second for 24,000 problems of a union, and a quarter of a second for
+      // strings.
       expect((user + system) / 1_000, name).toBeLessThan(200);
     }
   });

@@ -407,8 +407,8 @@ describe("a provider that", () => {
     const seen = await send(down.page, { ...fieldsOf(await look(down.page)), action: "accept" });
     expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Cal &amp; Co cannot be reached")]);
     const lying = await planning({ oauth: providers({ issuer: `${issuer}/other` }) });
-    const told = await send(lying.page, { ...fieldsOf(await look(lying.page)), action: "accept" });
-    expect([told.status, problemOf(told)]).toEqual([422, expect.stringContaining("cannot be trusted")]);
+    const answer = await send(lying.page, { ...fieldsOf(await look(lying.page)), action: "accept" });
+    expect([answer.status, problemOf(answer)]).toEqual([422, expect.stringContaining("cannot be trusted")]);
   });
 
   test("is slow: codes are redeemed up to the limit, and the person beyond it reads to try again", async () => {

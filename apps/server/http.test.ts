@@ -174,9 +174,9 @@ describe("a request", () => {
     await ready();
     away = false;
     expect((await ready()).statusCode).toBe(200);
-    const told = here.logged.filter(({ message }) => message.startsWith("front end"));
-    expect(told.map(({ message }) => message)).toEqual(["front end not ready", "front end ready again"]);
-    expect(told[0]?.fields["err"]).toMatchObject({ message: secret });
+    const lines = here.logged.filter(({ message }) => message.startsWith("front end"));
+    expect(lines.map(({ message }) => message)).toEqual(["front end not ready", "front end ready again"]);
+    expect(lines[0]?.fields["err"]).toMatchObject({ message: secret });
   });
 
   test.each([

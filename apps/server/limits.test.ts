@@ -88,11 +88,11 @@ describe("one session", () => {
     const here = await one({ limits: { sessionTasksMax: 2 } });
     const client = await openSession(here);
     const call = () => client.request(here, "tools/call", { name: "greet", arguments: {}, task: {} });
-    const told = () => here.logged.filter(({ message }) => message.startsWith("session follows too many tasks"));
+    const warnings = () => here.logged.filter(({ message }) => message.startsWith("session follows too many tasks"));
     await call();
     await call();
-    expect(told()).toEqual([]);
+    expect(warnings()).toEqual([]);
     expect((await call()).messages[0]?.result).toHaveProperty("task");
-    expect(told()).toHaveLength(1);
+    expect(warnings()).toHaveLength(1);
   });
 });

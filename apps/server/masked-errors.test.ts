@@ -68,7 +68,7 @@ function under({ logged }: Pick<Deployment, "logged">, defectId: unknown) {
 }
 
 /** Everything that a client received, as one string. */
-function told(...received: unknown[]): string {
+function asText(...received: unknown[]): string {
   return JSON.stringify(received);
 }
 
@@ -80,7 +80,7 @@ describe("what a tool throws", () => {
     const received = await rpc(deployment.here, "tools/call", { name, arguments: {} }, { tasks: false });
     expect(received.result).toMatchObject({ isError: true });
     const [, , defectId] = MASKED.exec(textOf(received.result)) ?? [];
-    expect(told(received)).not.toMatch(/hunter2|ECONNREFUSED|second|masked-errors/);
+    expect(asText(received)).not.toMatch(/hunter2|ECONNREFUSED|second|masked-errors/);
 
     const [line] = under(deployment, defectId);
     expect(line).toMatchObject({ message: "task finished with an error", fields: { tool: name, status: "completed" } });
@@ -107,20 +107,20 @@ describe("what a tool throws", () => {
     const taskId = (await rpc(here, "tools/call", { name: "throws", arguments: {} })).result!["taskId"]!;
     const got = () => rpc(here, "tasks/get", { taskId });
     await until(async () => (await got()).result!["status"] === "completed");
-    expect(told(await got())).not.toContain("hunter2");
+    expect(asText(await got())).not.toContain("hunter2");
 
     for (const version of ["2025-11-25", "2025-06-18", "2025-03-26"]) {
       const client = await openSession(here, { version });
       const held = await client.request(here, "tools/call", { name: "throws", arguments: {} });
       expect(textOf(held.messages.at(-1)?.result), version).toMatch(MASKED);
-      expect(told(held.messages)).not.toContain("hunter2");
+      expect(asText(held.messages)).not.toContain("hunter2");
     }
     const client = await openSession(here);
     const created = (await client.request(here, "tools/call", { name: "step", arguments: {}, task: {} })).messages.at(-1)?.result;
     const result = await client.request(here, "tasks/result", { taskId: created!["taskId"] });
     const status = await client.request(here, "tasks/get", { taskId: created!["taskId"] });
     expect(status.messages.at(-1)?.result).toMatchObject({ status: "failed", statusMessage: expect.stringMatching(MASKED) });
-    expect(told(created, result.messages, status.messages)).not.toContain("hunter2");
+    expect(asText(created, result.messages, status.messages)).not.toContain("hunter2");
   });
 
   test("in a step is masked, and the log has step, stack and causes under the id that the caller sees", async () => {
@@ -156,7 +156,7 @@ describe("what a tool throws", () => {
     expect(seen).toEqual([`connect ECONNREFUSED ${SECRET}`, `connect ECONNREFUSED ${SECRET}`]);
     const end = await got();
     const [, , defectId] = MASKED.exec(textOf(end["result"])) ?? [];
-    expect(told(end)).not.toContain("hunter2");
+    expect(asText(end)).not.toContain("hunter2");
     expect(under(deployment, defectId).map(({ message }) => message)).toEqual(["step failed", "task finished with an error"]);
   });
 
@@ -164,7 +164,7 @@ describe("what a tool throws", () => {
     const deployment = await oneFront();
     const received = await rpc(deployment.here, "tools/call", { name: "callback", arguments: {} }, { tasks: false });
     expect(received.error).toMatchObject({ message: "step:lost failed and was never awaited", data: { code: "UNHANDLED_REJECTION" } });
-    expect(told(received)).not.toContain("hunter2");
+    expect(asText(received)).not.toContain("hunter2");
     expect(under(deployment, received.error!.data!["defectId"])).toMatchObject([
       { fields: { code: "UNHANDLED_REJECTION", cause: { error: "StepFailed", step: "lost", detail: expect.stringContaining(SECRET) } } },
     ]);

@@ -65,7 +65,7 @@ const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /** Removes what differs by front end and by task. */
-function told(messages: readonly object[], taskId: string): unknown {
+function normalised(messages: readonly object[], taskId: string): unknown {
   const text = JSON.stringify(messages.map(({ ...message }) => ({ ...message, eventId: undefined })));
   const own = text.replaceAll(taskId, "TASK").replaceAll(TIME, "TIME").replaceAll(UUID, "UUID");
   return (JSON.parse(own, anonymous) as Message[]).map((message) =>
@@ -122,14 +122,16 @@ test.each(cases)("2026-07-28, a client that calls: %s with %s", async (name, _sh
     ...received.notifications,
     { jsonrpc: "2.0", id: "call", ...(received.error ? { error: received.error } : { result: received.result }) },
   ];
-  expect(told(messages(first), created[0]!)).toEqual(told(seenBy("2026-07-28", played), played.task.id));
+  expect(normalised(messages(first), created[0]!)).toEqual(normalised(seenBy("2026-07-28", played), played.task.id));
   if (played.task.asks.length === 0) return;
 
   const inputResponses = Object.fromEntries(Object.entries(replies(played, answers)).map(([key, reply]) => [key, sent(reply)]));
   const second = await call({ requestState: first.result!["requestState"], inputResponses });
   await played.answer(replies(played, answers));
   // Earlier notifications were part of the first reply.
-  expect(told([...first.notifications, ...messages(second)], created[0]!)).toEqual(told(seenBy("2026-07-28", played), played.task.id));
+  expect(normalised([...first.notifications, ...messages(second)], created[0]!)).toEqual(
+    normalised(seenBy("2026-07-28", played), played.task.id),
+  );
 });
 
 test.each(cases)("2026-07-28, a client of a task: %s with %s", async (name, _shown, tool, answers) => {
@@ -141,8 +143,8 @@ test.each(cases)("2026-07-28, a client of a task: %s with %s", async (name, _sho
   const get = async () => (await rpc(front, "tasks/get", { taskId }, { capabilities: CAPABILITIES })).result;
   const equal = async () => {
     await until(async () => (await get())!["status"] === played.task.status);
-    const found = told([{ jsonrpc: "2.0", id: "tasks/get", result: await get() }], taskId);
-    expect(found).toEqual(told(seenBy("2026-07-28", played, { as: "task" }), played.task.id));
+    const found = normalised([{ jsonrpc: "2.0", id: "tasks/get", result: await get() }], taskId);
+    expect(found).toEqual(normalised(seenBy("2026-07-28", played, { as: "task" }), played.task.id));
   };
   await equal();
   if (played.task.asks.length === 0) return;
@@ -170,12 +172,12 @@ test.each(SESSIONS.flatMap((version) => cases.map((each) => [version, ...each] a
     if (played.task.asks.length === 0) {
       // A call that ends at once needs no stream.
       const { messages } = await client.request(front, "tools/call", params, "call");
-      return expect(told(messages, created[0]!)).toEqual(told(wanted, played.task.id));
+      return expect(normalised(messages, created[0]!)).toEqual(normalised(wanted, played.task.id));
     }
     const call = await client.stream(front, "tools/call", params, "call");
     const found: Message[] = [];
     while (found.length < wanted.length) found.push(await call.next());
-    expect(told(found, created[0]!)).toEqual(told(wanted, played.task.id));
+    expect(normalised(found, created[0]!)).toEqual(normalised(wanted, played.task.id));
     const questions = found.filter(({ method }) => method === "elicitation/create");
 
     for (const [index, { key }] of played.task.asks.entries()) await client.reply(front, questions[index]?.id, sent(answers[key] as Reply));
@@ -183,7 +185,7 @@ test.each(SESSIONS.flatMap((version) => cases.map((each) => [version, ...each] a
     const end = seenBy(version, played);
     const all = found.filter(({ method }) => method !== "elicitation/create");
     while (all.length < end.length) all.push(await call.next());
-    expect(told(all, created[0]!)).toEqual(told(end, played.task.id));
+    expect(normalised(all, created[0]!)).toEqual(normalised(end, played.task.id));
   },
 );
 
@@ -198,17 +200,17 @@ test.each(cases)("2025-11-25, a client of a task: %s with %s", async (name, _sho
   const get = async () => (await client.request(front, "tasks/get", { taskId }, "tasks/get")).messages.at(-1)!;
   await until(async () => (await services.store.load(taskId))?.status === played.task.status);
   const wanted = seenBy("2025-11-25", played, { as: "task" });
-  expect(told([await get()], taskId)).toEqual(told(wanted.slice(0, 1), played.task.id));
+  expect(normalised([await get()], taskId)).toEqual(normalised(wanted.slice(0, 1), played.task.id));
 
   const params = { taskId, _meta: { progressToken: "call" } };
   if (played.task.asks.length === 0) {
     const { messages } = await client.request(front, "tasks/result", params, "tasks/result");
-    return expect(told(messages, taskId)).toEqual(told(wanted.slice(1), played.task.id));
+    return expect(normalised(messages, taskId)).toEqual(normalised(wanted.slice(1), played.task.id));
   }
   const result = await client.stream(front, "tasks/result", params, "tasks/result");
   const found: Message[] = [];
   while (found.length < wanted.length - 1) found.push(await result.next());
-  expect(told(found, taskId)).toEqual(told(wanted.slice(1), played.task.id));
+  expect(normalised(found, taskId)).toEqual(normalised(wanted.slice(1), played.task.id));
 
   const questions = found.filter(({ method }) => method === "elicitation/create");
   for (const [index, { key }] of played.task.asks.entries()) await client.reply(front, questions[index]?.id, sent(answers[key] as Reply));
@@ -216,5 +218,5 @@ test.each(cases)("2025-11-25, a client of a task: %s with %s", async (name, _sho
   const end = seenBy("2025-11-25", played, { as: "task" });
   const all = found.filter(({ method }) => method !== "elicitation/create");
   while (all.length < end.length - 1) all.push(await result.next());
-  expect(told(all, taskId)).toEqual(told(end.slice(1), played.task.id));
+  expect(normalised(all, taskId)).toEqual(normalised(end.slice(1), played.task.id));
 });

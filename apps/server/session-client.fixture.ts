@@ -1,4 +1,6 @@
-/** A client of the revisions with sessions that sends exactly what a test specifies, to any front end, and returns everything it receives. */
+/**
+ * A client of the revisions with sessions that sends exactly what a test specifies, to any front end, and returns everything it receives.
+ */
 import type { Message } from "./client.fixture.ts";
 import type { Front } from "./deployment.fixture.ts";
 

@@ -43,7 +43,7 @@ const tooMany = (setting: string) => ({
 });
 
 describe("what a session keeps", () => {
-  test("is nothing of refused calls", async () => {
+  test("includes nothing of refused calls", async () => {
     const { a, sessions, created } = await twoFronts();
     const client = await openSession(a);
     const refused = { name: "greet", arguments: { times: "many" } };
@@ -57,7 +57,7 @@ describe("what a session keeps", () => {
     expect(await sessions.interests(client.sessionId)).toEqual({ taskIds: [], resources: [] });
   });
 
-  test("is nothing of calls that have ended", async () => {
+  test("includes nothing of calls that have ended", async () => {
     const { a, b, sessions } = await twoFronts();
     const client = await openSession(a);
     const id = "i".repeat(1_024);
@@ -74,7 +74,7 @@ describe("what a session keeps", () => {
     await until(async () => (await sessions.calls(client.sessionId)).size === 0);
   });
 
-  test("is nothing of a call that was resumed and answered elsewhere", async () => {
+  test("includes nothing of a call that was resumed and answered elsewhere", async () => {
     const { a, b, sessions } = await twoFronts();
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", greet, 1);
@@ -89,7 +89,7 @@ describe("what a session keeps", () => {
     await until(async () => (await sessions.calls(client.sessionId)).size === 0);
   });
 
-  test("names a call with a long id so that it can be cancelled", async () => {
+  test("includes calls with long ids, so that they can be cancelled", async () => {
     const { a, b, services } = await twoFronts();
     const client = await openSession(a);
     const ids = ["i".repeat(1_023) + "a", "i".repeat(1_023) + "b"];
@@ -203,7 +203,7 @@ describe("calls that wait", () => {
     expect(created()).toBe(2);
   });
 
-  test("cannot be resumed while there are too many, and can when there are not", async () => {
+  test("cannot be resumed while there are too many, and can afterwards", async () => {
     const { a } = await twoFronts({ limits: { sessionWaitsMax: 2 } });
     const client = await openSession(a);
     const [call, other] = [await client.stream(a, "tools/call", greet, 1), await client.stream(a, "tools/call", greet, 2)];
@@ -225,7 +225,7 @@ describe("event ids", () => {
   const EVENT_ID_MAX = 200;
   const longest = (text: string) => Math.max(...[...text.matchAll(/^id: (.*)$/gm)].map(([, id = ""]) => id.length));
 
-  test("are short however many tasks of a session wait, and nothing that waits is asked twice or lost on another front end", async () => {
+  test("are short however many tasks of a session wait, and no question is asked twice or lost on another front end", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const taskIds: unknown[] = [];
@@ -266,7 +266,7 @@ describe("event ids", () => {
     expect(ended).toEqual(expect.arrayContaining([expect.objectContaining({ status: "completed" })]));
   });
 
-  test("are short for a call with the longest id, the longest progress token and a hundred questions at once, and it can be resumed", async () => {
+  test("are short for a call with the longest id, the longest progress token and a hundred concurrent questions, and it can be resumed", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const [id, progressToken] = ["ü".repeat(1_024), "☃".repeat(128)];
@@ -292,7 +292,7 @@ describe("event ids", () => {
     expect(longest(call.text + resumed.text + last.text)).toBeLessThan(EVENT_ID_MAX);
   });
 
-  test("of a task's result are short and resumed; a request with too long an id has none, and is sent again", async () => {
+  test("of a task's result are short and can be resumed; a request with too long an id has none, and is sent again", async () => {
     const { a, b } = await twoFronts({ times: { resumableAfterMs: 0 } });
     const client = await openSession(a);
     const { messages } = await client.request(a, "tools/call", { ...greet, task: {} });
@@ -316,7 +316,7 @@ describe("event ids", () => {
     expect(longest(named.text + resumed.text)).toBeLessThan(EVENT_ID_MAX);
   });
 
-  test("of a call that is over and forgotten are refused", async () => {
+  test("of a call that has ended and expired are refused", async () => {
     const { a, skip } = await twoFronts({ times: { resumableAfterMs: 0, sessionTtlMs: 1e12 } });
     const client = await openSession(a);
     const call = await client.stream(a, "tools/call", greet, 1);
@@ -329,8 +329,8 @@ describe("event ids", () => {
   });
 });
 
-describe("what is stored of a request", () => {
-  test("is at most so much of early replies", async () => {
+describe("the stored part of a request", () => {
+  test("includes a limited amount of early replies", async () => {
     const { a, created } = await twoFronts({ settings: { storedValueMax: 1_000 } });
     const reply = (length: number) => ({ who: { action: "accept", content: { name: "x".repeat(length) } } });
     const most = 1_000 - JSON.stringify(reply(0)).length;

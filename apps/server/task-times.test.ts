@@ -47,10 +47,10 @@ describe("ttlMs of a task that waits", () => {
   });
 });
 
-describe("how long a client is told to wait before it asks again", () => {
+describe("the poll interval", () => {
   const MINUTE = 60_000;
 
-  test("grows to a tenth of the wait, to five minutes, and is a second again when something has happened to the task", async () => {
+  test("grows to a tenth of the wait, up to five minutes, and returns to a second when the task changes", async () => {
     const { here, there, skip } = await twoFronts();
     const taskId = (await rpc(here, "tools/call", { name: "greet", arguments: {} })).result!["taskId"]!;
     const read = async (front: typeof here) => (await rpc(front, "tasks/get", { taskId })).result!;

@@ -30,7 +30,7 @@ const left = async () =>
 
 describeUploads("a directory", () => ({ files, left }));
 
-test("what a process left of an upload is taken away when it is old, and its task may stay", async () => {
+test("the remains of an interrupted upload are removed once they are old, even if the task remains", async () => {
   const folder = join(directory, "parley", `0-${"a".repeat(22)}`);
   const store = { load: async () => ({}) as never } as unknown as Parameters<typeof sweepFiles>[0]["store"];
   const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };

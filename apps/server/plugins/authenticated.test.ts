@@ -15,7 +15,9 @@ import { declareCaller } from "./authenticated.ts";
 const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
 /** Where people return from the provider: not logged in yet, and identified by a cookie (test/e2e/login.e2e.test.ts). */
 const CALLBACK = "/login/callback";
-/** Other systems are identified by the token in the address (apps/server/events.test.ts). Without a valid token, the address is not found. */
+/**
+ * Other systems are identified by the token in the address (apps/server/events.test.ts). Without a valid token, the address is not found.
+ */
 const EVENTS = "/events/*";
 const OPEN = ["/healthz", "/readyz", CALLBACK, EVENTS, ...METADATA, "/", "/home.css", "/play"];
 const isOpen = (url: string) => OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api"));

@@ -1,4 +1,7 @@
-/** PARLEY_SECRET is replaced while front ends and workers roll one after another: those of neighbouring steps open what the others sealed. */
+/**
+ * PARLEY_SECRET is replaced while front ends and workers restart one after another: processes of neighbouring steps open what the others
+ * sealed.
+ */
 import { depositSeal } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { eventIds } from "../routes/mcp/sessions/event-ids.ts";
@@ -12,7 +15,7 @@ const STEPS = [[old], [old, fresh], [fresh, old], [fresh]];
 const bound = { principal: "ann", kind: "tool", name: "book", argumentsDigest: "digest" } as const;
 const state: RequestState = { ...bound, taskId: "0-a", asked: ["who"], deadlineMs: 1, expiresAtMs: 2 };
 
-/** What a process with `theirs` opens of what one with `ours` gave out. */
+/** What a process with the secrets `theirs` can open of what a process with `ours` has sealed. */
 async function opened(ours: readonly string[], theirs: readonly string[]) {
   const [here, there] = [stateKeys(ours), stateKeys(theirs)];
   const eventId = eventIds(signatures(here)).write("session", { stream: "standalone", event: 7 });
@@ -38,7 +41,7 @@ const everything = { requestState: state, eventId: { stream: "standalone", event
 const nothing = { requestState: undefined, eventId: undefined, deposit: undefined };
 
 describe("a secret that is replaced", () => {
-  test("in three steps leaves nothing unopened: each step and the one before open what the other sealed", async () => {
+  test("in three steps keeps everything readable: each step and the one before open what the other sealed", async () => {
     for (const [index, later] of STEPS.entries()) {
       const earlier = STEPS[Math.max(0, index - 1)]!;
       expect(await opened(earlier, later)).toEqual(everything);
@@ -46,7 +49,7 @@ describe("a secret that is replaced", () => {
     }
   });
 
-  test("by putting the new one in front at once is not opened by processes that have not been rolled", async () => {
+  test("in one step is unknown to processes that have not been restarted yet", async () => {
     expect(await opened([fresh, old], [old])).toEqual(nothing);
   });
 });

@@ -4,7 +4,7 @@ import { heartbeat } from "./heartbeat.ts";
 describe("the heartbeat", () => {
   afterEach(() => void vi.useRealTimers());
 
-  test("beats as often as it was told, and never more often, however rarely that is", async () => {
+  test("beats at its interval and never more often, however long the interval is", async () => {
     vi.useFakeTimers();
     const beat = vi.fn();
     heartbeat(15_000).onBeat(beat);

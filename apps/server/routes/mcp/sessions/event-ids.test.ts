@@ -10,9 +10,9 @@ const feed = "1767225600000-4294967295";
 
 const cursors: readonly (readonly [string, Cursor])[] = [
   ["a session's own stream", { stream: "standalone", event }],
-  ["a call that has told nothing", { stream: "call", event: 1, taskId }],
+  ["a call without reports", { stream: "call", event: 1, taskId }],
   [
-    "a call that has told all kinds of things",
+    "a call with reports of every kind",
     { stream: "call", event, taskId, feed, seen: { revision: 1_000_000, position: 99 }, progress: -1.7976931348623157e308 },
   ],
   ["a call that made no progress", { stream: "call", event, taskId, seen: { revision: 0, position: 0 }, progress: 0 }],

@@ -484,7 +484,7 @@ describe("tasks of 2025-11-25", () => {
     });
     const answered = Promise.all(calls);
     answered.catch(() => undefined); // Awaited below, unless the test fails first.
-    for (let told = 0; told < 2 * calls.length; told += 1) {
+    for (let count = 0; count < 2 * calls.length; count += 1) {
       const { params } = await own.next();
       // A status names its task in its params, a question in its _meta.
       const taskId = /"taskId":"([^"]+)"/.exec(JSON.stringify(params))?.[1];

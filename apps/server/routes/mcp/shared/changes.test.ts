@@ -6,7 +6,7 @@ import { Changes } from "./changes.ts";
 
 /** A change whose name begins with `t` concerns the task with that name. */
 function subject() {
-  const told: string[] = [];
+  const reported: string[] = [];
   const failures: unknown[] = [];
   const reads = { underWay: 0, most: 0, wait: Promise.resolve() };
   const reader = { taken: Promise.resolve() };
@@ -21,59 +21,59 @@ function subject() {
   };
   const changes = new Changes<string>({ store } as unknown as ConstructorParameters<typeof Changes>[0], callerNamed("ann"), {
     taskOf: (change) => (change.startsWith("t") ? change : undefined),
-    report: (change, task) => void told.push(task ? `task ${task.id}` : change),
+    report: (change, task) => void reported.push(task ? `task ${task.id}` : change),
     drained: () => reader.taken,
     failed: (error) => void failures.push(error),
   });
-  return { changes, told, failures, reads, reader };
+  return { changes, reported, failures, reads, reader };
 }
 
 describe("changes", () => {
   test("are reported in the order of their arrival, with their task if there is one", async () => {
-    const { changes, told } = subject();
+    const { changes, reported } = subject();
     for (const change of ["list", "t1", "t-gone", "other"]) changes.add(change);
-    await until(() => told.length === 4);
-    expect(told).toEqual(["list", "task t1", "t-gone", "other"]);
+    await until(() => reported.length === 4);
+    expect(reported).toEqual(["list", "task t1", "t-gone", "other"]);
   });
 
   test("that are repeated while the client reads are reported once more, not every time", async () => {
-    const { changes, told, reader } = subject();
+    const { changes, reported, reader } = subject();
     const taken = Promise.withResolvers<void>();
     reader.taken = taken.promise;
     changes.add("t1");
-    await until(() => told.length === 1);
+    await until(() => reported.length === 1);
     for (let count = 0; count < 10; count += 1) changes.add("t1");
     taken.resolve();
-    await until(() => told.length === 2);
+    await until(() => reported.length === 2);
     changes.add("end");
-    await until(() => told.includes("end"));
-    expect(told).toEqual(["task t1", "task t1", "end"]);
+    await until(() => reported.includes("end"));
+    expect(reported).toEqual(["task t1", "task t1", "end"]);
   });
 
   test("of many tasks are read eight at a time", async () => {
-    const { changes, told, reads } = subject();
+    const { changes, reported, reads } = subject();
     const back = Promise.withResolvers<void>();
     reads.wait = back.promise;
     for (let index = 0; index < 20; index += 1) changes.add(`t${index}`);
     // The first one was read alone.
     await until(() => reads.underWay === 1);
     back.resolve();
-    await until(() => told.length === 20);
+    await until(() => reported.length === 20);
     expect(reads.most).toBe(8);
   });
 
   test("end with the first task that cannot be read", async () => {
-    const { changes, told, failures } = subject();
+    const { changes, reported, failures } = subject();
     for (const change of ["t1", "t-lost", "t2"]) changes.add(change);
     await until(() => failures.length === 1);
     changes.add("t3");
     await new Promise(setImmediate);
-    expect(told).toEqual(["task t1"]);
+    expect(reported).toEqual(["task t1"]);
     expect(changes.stopped).toBe(true);
   });
 
   test("are no longer reported once stopped, even if their task was already read", async () => {
-    const { changes, told, reads } = subject();
+    const { changes, reported, reads } = subject();
     const back = Promise.withResolvers<void>();
     reads.wait = back.promise;
     changes.add("t1");
@@ -81,6 +81,6 @@ describe("changes", () => {
     changes.stop();
     back.resolve();
     await new Promise(setImmediate);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 });

@@ -39,11 +39,11 @@ describe("a listen stream", () => {
       method: "notifications/subscriptions/acknowledged",
       params: { notifications: { taskIds: [taskId], toolsListChanged: true } },
     });
-    const told = await open.next();
-    expect(told).toMatchObject({ method: "notifications/tasks", params: { taskId } });
+    const notification = await open.next();
+    expect(notification).toMatchObject({ method: "notifications/tasks", params: { taskId } });
     const id = acknowledged.params!["_meta"]![SUBSCRIPTION];
     expect(id).toBeTypeOf("number");
-    expect(told.params!["_meta"]![SUBSCRIPTION]).toBe(id);
+    expect(notification.params!["_meta"]![SUBSCRIPTION]).toBe(id);
     open.close();
   });
 
