@@ -31,7 +31,7 @@ function described(command: Command, path: readonly string[]): Completed {
 }
 
 function helpOption(): Pick<Option, "short" | "long" | "required" | "optional" | "description">[] {
-  return [{ short: "-h", long: "--help", required: false, optional: false, description: "display help" }];
+  return [{ short: "-h", long: "--help", required: false, optional: false, description: "Show help for a command" }];
 }
 
 function summary(text: string): string {

@@ -22,7 +22,11 @@ import { addWorker } from "./commands/worker.ts";
 import { PIPE_CLOSED, PipeClosed, whileHeard } from "./lost-output.ts";
 import { clean, jsonText, tell } from "./terminal.ts";
 
-export const program = new Command("parley").description("A task-elicitation server for the Model Context Protocol.").showHelpAfterError();
+export const program = new Command("parley")
+  .description("A task-elicitation server for the Model Context Protocol")
+  .helpOption("-h, --help", "Show help for a command")
+  .helpCommand("help [command]", "Show help for a command")
+  .showHelpAfterError();
 const COMMANDS = [
   addStart,
   addDev,

@@ -8,15 +8,15 @@ interface Options extends Omit<AnswerCommand, "json">, ServerOptions {
 
 export function addAnswer(program: Command): void {
   withServerOptions(
-    program.command("answer <taskId> [key]").description("answers a question of a task, at the terminal or from the options"),
+    program.command("answer <taskId> [key]").description("Answer an open question of a task, at the terminal or with options"),
   )
-    .option("-s, --set <field=value>", "set a field of the form", collect)
-    .option("--content <object>", "the form's content as JSON")
-    .option("-j, --json [object]", "print the outcome as JSON; with an object: the content, as --content")
-    .option("--accept", "accept without content, such as a page to visit")
-    .option("--decline", "decline to answer")
-    .option("--cancel", "dismiss the question")
-    .option("-w, --wait", "wait for the task to end and print its result")
+    .option("-s, --set <field=value>", "Set a field of the form", collect)
+    .option("--content <object>", "Content of the form as JSON")
+    .option("-j, --json [object]", "Print the outcome as JSON; with an object: the content, as in --content")
+    .option("--accept", "Accept without content, for example a page to visit")
+    .option("--decline", "Decline to answer")
+    .option("--cancel", "Dismiss the question")
+    .option("-w, --wait", "Wait for the task to end and print its result")
     .addHelpText(
       "after",
       `

@@ -25,15 +25,15 @@ export function addChanges(program: Command): void {
   program
     .command("export [taskId]")
     .description(
-      "writes waiting tasks to a file for `parley replay`, one JSON object per line; needs REDIS_URL, and the content keys if content is sealed",
+      "Write waiting tasks to a file for `parley replay`, one JSON object per line; needs REDIS_URL, and the content keys if content is sealed",
     )
-    .option("-t, --tool <name>", "all waiting tasks of this tool")
-    .option("--all", "all waiting tasks")
-    .option("-o, --out <file>", "a new file that only you can read; without it, standard output")
-    .option("--with-content", "keep what callers, people and services said; without it, strings and numbers become placeholders")
-    .option("-r, --redact <field...>", "with --with-content: members with these names become placeholders, at any depth")
-    .option("-l, --limit <number>", "maximum number of tasks", whole, 10_000)
-    .option("--json", "with --out: print the counts as JSON; without it the output is JSON anyway")
+    .option("-t, --tool <name>", "All waiting tasks of this tool")
+    .option("--all", "All waiting tasks")
+    .option("-o, --out <file>", "New file that only you can read (default: standard output)")
+    .option("--with-content", "Keep what callers, people and services said; otherwise strings and numbers become placeholders")
+    .option("-r, --redact <field...>", "With --with-content: members with these names become placeholders, at any depth")
+    .option("-l, --limit <number>", "Maximum number of tasks", whole, 10_000)
+    .option("--json", "With --out: print the counts as JSON; without --out the output is JSON anyway")
     .addHelpText(
       "after",
       `
@@ -46,20 +46,20 @@ Examples:
     );
   program
     .command("replay <file>")
-    .description("replays exported tasks against tools, offline, without running steps; exits with 1 unless every task continues")
-    .requiredOption("-t, --tools <module...>", "the changed tools, as in PARLEY_TOOLS")
-    .option("-b, --baseline <module...>", "the tools that the tasks run on now; for redacted or sealed exports")
-    .option("--timeout <duration>", "how long a handler may wait for something outside ctx", "10s")
+    .description("Replay exported tasks against tools, offline, without running steps; exit with 1 unless every task continues")
+    .requiredOption("-t, --tools <module...>", "The changed tools, as in PARLEY_TOOLS")
+    .option("-b, --baseline <module...>", "The tools that the tasks run on now; for redacted or sealed exports")
+    .option("--timeout <duration>", "How long a handler may wait for something outside ctx", "10s")
     .option(
       "--fork-at <effect>",
-      "continue one task for real from this step or question, such as step:charge: asks here, and runs what is not replayed",
+      "Continue one task for real from this step or question, for example step:charge: ask here, and run what is not replayed",
     )
-    .option("--task <id>", "with --fork-at: which task of the file")
+    .option("--task <id>", "With --fork-at: which task of the file")
     .option(
       "--answers <file>",
-      'with --fork-at: a JSON file of answers by question, {"party-size": {"partySize": 4}}; the terminal asks the others',
+      'With --fork-at: a JSON file of answers by question, {"party-size": {"partySize": 4}}; the terminal asks the others',
     )
-    .option("--json", "one JSON object per task and line, and one with the counts")
+    .option("--json", "Print one JSON object per line: one for each task, then one with the counts")
     .addHelpText(
       "after",
       `

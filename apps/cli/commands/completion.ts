@@ -3,7 +3,7 @@ import type { Command } from "commander";
 export function addCompletion(program: Command): void {
   program
     .command("completion <shell>")
-    .description("prints a completion script for bash, zsh or fish")
+    .description("Print a completion script for bash, zsh or fish")
     .addHelpText(
       "after",
       `

@@ -9,10 +9,10 @@ export interface DevOptions {
 export function addDev(program: Command): void {
   program
     .command("dev")
-    .description("like start, and restarts when a file of the tools changes; reports which waiting tasks the changed tools continue")
-    .option("-p, --port <port>", "port to listen on (default: PARLEY_PORT, PORT, or 3000)")
-    .option("-t, --tools <modules>", "tool modules, separated by commas (default: PARLEY_TOOLS, or the gallery)")
-    .option("-d, --data-dir <directory>", "where the embedded Redis keeps its data", ".parley/redis")
+    .description("Run like `parley start`, restart when a tool file changes, and report which waiting tasks the changed tools can continue")
+    .option("-p, --port <port>", "Port to listen on (default: PARLEY_PORT, PORT, or 3000)")
+    .option("-t, --tools <modules>", "Tool modules, separated by commas (default: PARLEY_TOOLS, or the gallery)")
+    .option("-d, --data-dir <directory>", "Directory where the embedded Redis keeps its data", ".parley/redis")
     .addHelpText("after", "\nExamples:\n  $ parley dev --tools ./tools.ts")
     .action(async (options: DevOptions) => (await import("../dev/run.ts")).dev(options));
 }

@@ -8,10 +8,10 @@ const SIGNS = { fine: "✓", advice: "!", problem: "✗" } as const;
 export function addDoctor(program: Command): void {
   program
     .command("doctor")
-    .description("checks Node.js, settings, Redis, port and tools, and says what to fix; exits with 1 if Parley could not serve")
-    .option("--auth", "check identity instead: its settings, and whether the providers respond")
-    .option("--token-file <file>", "with --auth: print how the server judges the access token in this file")
-    .option("--json", "print the findings as JSON")
+    .description("Check Node.js, settings, Redis, port and tools, and report what to fix; exit with 1 if Parley could not serve")
+    .option("--auth", "Check identity instead: its settings, and whether the providers respond")
+    .option("--token-file <file>", "With --auth: print whether the server would accept the access token in this file, and why")
+    .option("--json", "Print the findings as JSON")
     .action(async ({ auth, tokenFile, json }: { readonly auth?: true; readonly tokenFile?: string; readonly json?: true }) => {
       const findings = auth || tokenFile !== undefined ? await identityFindings(tokenFile) : await allFindings();
       if (json) printJson({ findings });

@@ -10,25 +10,25 @@ export interface NewKey {
 export function addKeys(program: Command): void {
   const keys = program
     .command("keys")
-    .description("manages API keys for machines, on front ends with PARLEY_AUTH_API_KEYS=true; needs REDIS_URL");
+    .description("Manage API keys for machines, on front ends with PARLEY_AUTH_API_KEYS=true; needs REDIS_URL");
   keys
     .command("create <name>")
     .description(
-      "creates a key and prints it once; keys with the same name and tenant are one caller, so create the new key before you revoke the old one",
+      "Create a key and print it once; keys with the same name and tenant are one caller, so create the new key before you revoke the old one",
     )
-    .option("-s, --scopes <list>", "what the key allows", "tools,tasks,asks")
-    .option("-t, --tenant <tenant>", "the tenant that it belongs to", "default")
-    .option("-e, --expires <duration>", "how long it is valid, such as 90d (default: until it is revoked)")
-    .option("--json", "print it as JSON, including the key")
+    .option("-s, --scopes <list>", "Scopes of the key, separated by commas", "tools,tasks,asks")
+    .option("-t, --tenant <tenant>", "Tenant that the key belongs to", "default")
+    .option("-e, --expires <duration>", "How long the key is valid, for example 90d (default: until it is revoked)")
+    .option("--json", "Print the key and its properties as JSON")
     .action(async (name: string, options: NewKey) => (await import("../api-keys.ts")).createKey(name, options));
   keys
     .command("list")
-    .description("prints ids, names, tenants, scopes and times, but no keys")
-    .option("--json", "one JSON object per line")
+    .description("List ids, names, tenants, scopes and times, but not the keys")
+    .option("--json", "Print one JSON object per line")
     .action(async (options: { json?: true }) => (await import("../api-keys.ts")).listKeys(options));
   keys
     .command("revoke <id>")
-    .description("revokes a key: within 5 seconds no front end accepts it")
-    .option("--json", "print what was revoked as JSON")
+    .description("Revoke a key: within 5 seconds no front end accepts it")
+    .option("--json", "Print what was revoked as JSON")
     .action(async (id: string, options: { readonly json?: true }) => (await import("../api-keys.ts")).revokeKey(id, options));
 }

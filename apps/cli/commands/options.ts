@@ -10,7 +10,7 @@ export interface ServerOptions {
 export function withServerOptions(command: Command): Command {
   return command
     .option("-u, --url <url>", "URL of the MCP endpoint (default: PARLEY_URL, or the server that runs here)")
-    .option("-d, --data-dir <directory>", "data directory of a server that ran here");
+    .option("-d, --data-dir <directory>", "Data directory of a server that ran here");
 }
 
 /** Collects the values of an option that may be repeated; undefined without one, so that the help shows no default. */

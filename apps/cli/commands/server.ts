@@ -3,6 +3,6 @@ import type { Command } from "commander";
 export function addServer(program: Command): void {
   program
     .command("server")
-    .description("runs a front end, which serves /mcp; needs REDIS_URL")
+    .description("Run a front end, which serves /mcp; needs REDIS_URL")
     .action(async () => (await import("../serve.ts")).serveFrontEnd());
 }

@@ -9,9 +9,9 @@ export interface StartOptions {
 export function addStart(program: Command): void {
   program
     .command("start")
-    .description("runs everything in one process: Redis (unless REDIS_URL is set), a front end and a worker")
-    .option("-p, --port <port>", "port to listen on (default: PARLEY_PORT, PORT, or 3000)")
-    .option("-t, --tools <modules>", "tool modules, separated by commas (default: PARLEY_TOOLS, or the gallery)")
-    .option("-d, --data-dir <directory>", "where the embedded Redis keeps its data", ".parley/redis")
+    .description("Run everything in one process: Redis (unless REDIS_URL is set), a front end and a worker")
+    .option("-p, --port <port>", "Port to listen on (default: PARLEY_PORT, PORT, or 3000)")
+    .option("-t, --tools <modules>", "Tool modules, separated by commas (default: PARLEY_TOOLS, or the gallery)")
+    .option("-d, --data-dir <directory>", "Directory where the embedded Redis keeps its data", ".parley/redis")
     .action(async (options: StartOptions) => (await import("../serve.ts")).serveAll(options));
 }

@@ -9,13 +9,13 @@ export interface StdioCommand {
 export function addStdio(program: Command): void {
   program
     .command("stdio")
-    .description("serves one MCP client over standard input and output; desktop and editor clients start it")
+    .description("Serve one MCP client over standard input and output; started by desktop and editor clients")
     .option(
       "-u, --url <url>",
-      "forward every message to this MCP endpoint instead of starting a server (default: PARLEY_URL)",
+      "Forward every message to this MCP endpoint instead of starting a server (default: PARLEY_URL)",
       process.env["PARLEY_URL"],
     )
-    .option("-t, --tools <modules>", "tool modules for its own server, separated by commas (default: PARLEY_TOOLS, or the gallery)")
-    .option("-d, --data-dir <directory>", "where its own server keeps its data (default: a directory in your home)")
+    .option("-t, --tools <modules>", "Tool modules for its own server, separated by commas (default: PARLEY_TOOLS, or the gallery)")
+    .option("-d, --data-dir <directory>", "Directory where its own server keeps its data (default: a directory in your home)")
     .action(async (options: StdioCommand) => (await import("../stdio/run.ts")).serveStdio(options));
 }

@@ -22,11 +22,11 @@ const cancelling = async (taskId: string, { json, ...server }: OneTask) => {
 };
 
 export function addTasks(program: Command): void {
-  const tasks = withServerOptions(program.command("tasks").description("lists your tasks, newest first"))
-    .option("-s, --status <status...>", "only working, input_required, completed, failed or cancelled")
-    .option("-l, --limit <number>", "maximum number of tasks", atLeastOne, 100)
-    .option("-w, --watch", "keep running, and print changes")
-    .option("--json", "print them as JSON; with --watch, one object per line")
+  const tasks = withServerOptions(program.command("tasks").description("List your tasks, newest first"))
+    .option("-s, --status <status...>", "Only tasks in these states: working, input_required, completed, failed or cancelled")
+    .option("-l, --limit <number>", "Maximum number of tasks", atLeastOne, 100)
+    .option("-w, --watch", "Keep running and print changes")
+    .option("--json", "Print the tasks as JSON; with --watch, one object per line")
     .addHelpText(
       "after",
       `
@@ -38,26 +38,24 @@ Examples:
       const [{ withServer }, { printTasks }] = await Promise.all([import("../reach.ts"), import("../tasks/list.ts")]);
       await withServer({ url, dataDir }, (client) => printTasks(client, list));
     });
-  withServerOptions(tasks.command("get <taskId>").description("shows the state of a task, its open questions and its result"))
-    .option("-j, --json", "print the response as it was received")
+  withServerOptions(tasks.command("get <taskId>").description("Show the state of a task, its open questions and its result"))
+    .option("-j, --json", "Print the response as received")
     .action((taskId: string, _own: object, command: Command) => gettingShort(taskId, command.optsWithGlobals()));
-  withServerOptions(tasks.command("cancel <taskId>").description("cancels a task"))
-    .option("--json", "print the outcome as JSON")
+  withServerOptions(tasks.command("cancel <taskId>").description("Cancel a task"))
+    .option("--json", "Print the outcome as JSON")
     .action((taskId: string, _own: object, command: Command) => cancelling(taskId, command.optsWithGlobals()));
 
   withServerOptions(
-    program
-      .command("task <taskId>")
-      .description("shows a task: its state, its timeline, its open questions with their deadlines, its result"),
+    program.command("task <taskId>").description("Show a task: its state, timeline, open questions with their deadlines, and result"),
   )
-    .option("--json", "print the response of tasks/get, with the timeline")
+    .option("--json", "Print the response of tasks/get, with the timeline")
     .action(getting);
-  withServerOptions(program.command("cancel <taskId>").description("cancels a task"))
-    .option("--json", "print the outcome as JSON")
+  withServerOptions(program.command("cancel <taskId>").description("Cancel a task"))
+    .option("--json", "Print the outcome as JSON")
     .action(cancelling);
-  withServerOptions(program.command("inbox").description("asks all open questions of your tasks, the oldest first"))
-    .option("--list", "print them with the commands to answer, and ask nothing")
-    .option("--json", "print them as JSON, and ask nothing")
+  withServerOptions(program.command("inbox").description("Answer the open questions of your tasks, oldest first"))
+    .option("--list", "Print the questions with the commands to answer them, and do not ask them")
+    .option("--json", "Print the questions as JSON, and do not ask them")
     .action(async ({ json, list, ...server }: OneTask & { list?: boolean }) => {
       const [{ withServer }, { inbox }] = await Promise.all([import("../reach.ts"), import("../tasks/inbox.ts")]);
       await withServer(server, (client) => inbox(client, { ...(json && { json }), ...(list && { list }) }));

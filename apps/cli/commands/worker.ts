@@ -3,6 +3,6 @@ import type { Command } from "commander";
 export function addWorker(program: Command): void {
   program
     .command("worker")
-    .description("runs a worker, which runs tools; needs REDIS_URL")
+    .description("Run a worker, which runs tools; needs REDIS_URL")
     .action(async () => (await import("../serve.ts")).serveWorker());
 }
