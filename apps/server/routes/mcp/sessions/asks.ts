@@ -10,8 +10,40 @@ export interface AskToSend {
   readonly moment: AskMoment;
 }
 
+/** Keys of asks. */
+export type AskKeys = ReadonlySet<string>;
+
+const NONE: AskKeys = new Set();
+
+/** What a stream remembers of its task from one read to the next. */
+export interface LastRead {
+  readonly revision: number;
+  readonly asks: readonly Pick<Ask, "key">[];
+}
+
+/**
+ * The asks that are open again because Redis has lost its newest writes, as a failover may (docs/redis.md): accepted answers among them. They have to
+ * be sent again, because the client considers them answered.
+ */
+export function reopenedAsks(before: LastRead | undefined, { revision, asks }: LastRead): AskKeys {
+  if (!before || revision >= before.revision) return NONE;
+  const open = new Set(before.asks.map(({ key }) => key));
+  return new Set(asks.map(({ key }) => key).filter((key) => !open.has(key)));
+}
+
+interface Sent {
+  /** The last ask that the client has seen. */
+  readonly seen?: AskMoment | undefined;
+  readonly reopened?: AskKeys;
+}
+
 /** All open asks, or those after the last one that the client has seen, in the order in which they were asked or refused. */
-export function asksToSend({ askIds }: SessionRoute, sessionId: string, task: Task, seen: AskMoment = BEFORE_ALL): AskToSend[] {
+export function asksToSend(
+  { askIds }: SessionRoute,
+  sessionId: string,
+  task: Task,
+  { seen = BEFORE_ALL, reopened = NONE }: Sent = {},
+): AskToSend[] {
   return task.asks
     .map((ask) => ({
       ask,
@@ -19,7 +51,7 @@ export function asksToSend({ askIds }: SessionRoute, sessionId: string, task: Ta
       mark: markOf({ key: ask.key, refusals: ask.refused?.count ?? 0 }),
       moment: ask.since ?? BEFORE_ALL,
     }))
-    .filter(({ moment }) => seen === BEFORE_ALL || isLater(moment, seen))
+    .filter(({ ask, moment }) => seen === BEFORE_ALL || isLater(moment, seen) || reopened.has(ask.key))
     .toSorted((a, b) => (isLater(a.moment, b.moment) ? 1 : -1));
 }
 

@@ -25,7 +25,7 @@ import { elicitationId } from "@parley/protocol/sessions";
 import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
-import { asksToSend } from "./asks.ts";
+import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
 import { callName } from "./note-call.ts";
@@ -71,6 +71,7 @@ class CallStream {
   #hold: StreamHold | undefined;
   /** Marks of the asks that were sent on a held stream. */
   #sent = new Set<string>();
+  #reopened: AskKeys = new Set();
   /** Keys of the asks whose pages were open at the last report. */
   #openPages = new Set<string>();
   readonly #done = new AbortController();
@@ -129,6 +130,7 @@ class CallStream {
         readFeedPage(services.store, this.#task.id, this.#cursor.feed),
       ]);
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
+      this.#reopened = reopenedAsks(this.#task, task);
       this.#task = readable(task);
       feed = next;
     }
@@ -254,7 +256,7 @@ class CallStream {
     const { session, caller, encode, channel } = this.#exchange;
     const { id: taskId } = this.#task;
     const seen = this.#cursor.stream === "call" ? this.#cursor.seen : undefined;
-    for (const { ask, requestId, moment } of asksToSend(this.#route, session.id, this.#task, seen)) {
+    for (const { ask, requestId, moment } of asksToSend(this.#route, session.id, this.#task, { seen, reopened: this.#reopened })) {
       if (this.#canAsk(ask)) {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
         noteShown(services, this.#exchange, this.#task, [ask]);
@@ -269,12 +271,13 @@ class CallStream {
     const { session, encode, channel } = this.#exchange;
     const { id: taskId } = this.#task;
     for (const { ask, requestId, mark } of asksToSend(this.#route, session.id, this.#task)) {
-      if (this.#sent.has(mark) || !this.#canAsk(ask)) continue;
+      const isReopened = this.#reopened.has(ask.key);
+      if ((this.#sent.has(mark) && !isReopened) || !this.#canAsk(ask)) continue;
       this.#prime();
       const claimed = await hold.claim({ taskId, ask, event: this.#cursor.event + 1 });
       if (claimed === "elsewhere") continue;
       this.#sent.add(mark);
-      if (claimed === "put") continue;
+      if (claimed === "put" && !isReopened) continue;
       this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key), taskId }));
       noteShown(this.#route.services, this.#exchange, this.#task, [ask]);
       await channel.drained();

@@ -14,7 +14,7 @@ import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts
 import { enterStream } from "../../../front-end/gate.ts";
 import { type ChangeReporter, Changes } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
-import { asksToSend } from "./asks.ts";
+import { type AskKeys, asksToSend, type LastRead, reopenedAsks } from "./asks.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
@@ -34,6 +34,7 @@ interface FollowedTask {
   isKnown: boolean;
   /** The last reported state, as far as clients can tell states apart. Undefined before the first report. */
   reported: string | undefined;
+  lastRead: LastRead | undefined;
   /** Marks of the open asks that are on this stream. */
   sent: ReadonlySet<string>;
 }
@@ -150,7 +151,14 @@ class StandaloneStream implements ChangeReporter<Change> {
   }
 
   #followed(taskId: string): FollowedTask {
-    return { type: "task", taskId, isKnown: false, reported: undefined, sent: new Set(this.#hold?.sentBefore(taskId)) };
+    return {
+      type: "task",
+      taskId,
+      isKnown: false,
+      reported: undefined,
+      lastRead: undefined,
+      sent: new Set(this.#hold?.sentBefore(taskId)),
+    };
   }
 
   async #follow(task: FollowedTask): Promise<void> {
@@ -179,7 +187,9 @@ class StandaloneStream implements ChangeReporter<Change> {
       const differs = followed.reported === undefined ? task.status !== "working" : followed.reported !== state;
       if (differs && encode.tasks) this.#outlet.send(encode.tasks.taskStatus(task), this.#eventId());
       followed.reported = state;
-      await this.#ask(followed, task);
+      const reopened = reopenedAsks(followed.lastRead, task);
+      followed.lastRead = { revision: task.revision, asks: task.asks.map(({ key }) => ({ key })) };
+      await this.#ask(followed, task, reopened);
     }
     // A finished task never changes again (I1), and a deleted task never comes back.
     if (!task || isFinished(task.status)) {
@@ -188,7 +198,7 @@ class StandaloneStream implements ChangeReporter<Change> {
     }
   }
 
-  async #ask(followed: FollowedTask, task: Task): Promise<void> {
+  async #ask(followed: FollowedTask, task: Task, reopened: AskKeys): Promise<void> {
     const { session, dialect, encode } = this.#context;
     const asks = asksToSend(this.#route, session.id, task);
     const sent = new Set(asks.map(({ mark }) => mark).filter((mark) => followed.sent.has(mark)));
@@ -197,7 +207,7 @@ class StandaloneStream implements ChangeReporter<Change> {
       if (sent.has(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
       const claimed = await this.#hold?.claim({ taskId: task.id, ask, event: this.#event + 1 });
       if (claimed === "claimed" || claimed === "put") sent.add(mark);
-      if (claimed !== "claimed") continue;
+      if (claimed !== "claimed" && !(claimed === "put" && reopened.has(ask.key))) continue;
       const asked = encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id });
       this.#outlet.send(asked, this.#eventId());
       noteShown(this.#route.services, this.#context, task, [ask]);

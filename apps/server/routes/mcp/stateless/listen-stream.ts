@@ -102,7 +102,8 @@ class ListenStream implements ChangeReporter<Followed> {
   }
 
   #reportTask(followed: FollowedTask, task: Task | undefined): void {
-    if (task && task.revision > followed.revision) {
+    // An earlier one is new as well: Redis has lost its newest writes, as a failover may, and what the client was told last is not true any more.
+    if (task && task.revision !== followed.revision) {
       followed.revision = task.revision;
       const { id, client, encode, channel } = this.#exchange;
       channel.send(encode.taskNotification(task, { subscriptionId: id, capabilities: client.capabilities }));
