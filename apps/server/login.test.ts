@@ -10,7 +10,7 @@ import { offered } from "./tools.fixture.ts";
 const PUBLIC = "http://localhost:3000/below";
 
 /** A provider that accepts every login. */
-function provider(): Login {
+function provider(finish: Login["finish"] = async () => callerNamed("ann")): Login {
   let count = 0;
   return {
     ttlMs: 60_000,
@@ -20,15 +20,14 @@ function provider(): Login {
       const state = `${(count += 1)}`.padStart(12, "0").padEnd(43, "s");
       return { url: `https://id.example.com/auth?state=${state}`, state, verifier: "v".repeat(43) };
     },
-    finish: async () => callerNamed("ann"),
+    finish,
   };
 }
 
 /** A browser that keeps cookies, behind which a proxy serves Parley below a path. */
-async function browser() {
-  const login = provider();
+async function browser(login = provider()) {
   const nobody = () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token"));
-  const { fronts } = await deploy({
+  const { fronts, logged } = await deploy({
     catalogue: offered,
     fronts: 1,
     login,
@@ -46,7 +45,7 @@ async function browser() {
     }
     return response;
   }
-  return { jar, get };
+  return { jar, get, logged };
 }
 
 const PAGE = `/asks/0-${"a".repeat(22)}/branch/key?x=1`;
@@ -69,4 +68,16 @@ test("a person who returns from the provider is sent to the page, also if it is 
   const { get } = await browser();
   const back = await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
   expect(back.headers.get("location")).toBe(`${PUBLIC}${PAGE}`);
+});
+
+test("a login that fails through a defect shows an id, under which the log has the error", async () => {
+  const { get, logged } = await browser(provider(() => Promise.reject(new TypeError("hunter2 is undefined"))));
+  const state = stateOf(await get(PAGE));
+  const failed = await get(`/login/callback?code=c&state=${state}`);
+  const text = await failed.text();
+  expect(failed.status).toBe(500);
+  expect(text).not.toContain("hunter2");
+  const lines = logged.filter(({ message }) => message === "request failed");
+  expect(lines).toMatchObject([{ fields: { err: expect.any(TypeError), defectId: expect.any(String) } }]);
+  expect(text).toContain(String(lines[0]?.fields["defectId"]));
 });

@@ -16,7 +16,7 @@ export function declareOffered(server: FastifyInstance): void {
   server.decorateRequest("catalogue", {
     getter() {
       const catalogue = this.getDecorator<Catalogue | undefined>(CATALOGUE);
-      if (!catalogue) throw new Error(`${this.method} ${this.routeOptions.url ?? "to no route"} is offered nothing`);
+      if (!catalogue) throw new Error(`${this.method} ${this.routeOptions.url ?? "to no route"} has no catalogue`);
       return catalogue;
     },
   });

@@ -47,10 +47,10 @@ export function loggedIn({ authenticate, login, seal, now }: LoggedIn): Visitors
 export interface LoginRoute {
   readonly login: Login;
   readonly seal: DepositSeal;
-  readonly services: Pick<Services, "clock" | "log">;
+  readonly services: Pick<Services, "clock" | "ids" | "log">;
 }
 
-export function loginRoute(scope: FastifyInstance, { login, seal, services: { clock, log } }: LoginRoute): void {
+export function loginRoute(scope: FastifyInstance, { login, seal, services: { clock, ids, log } }: LoginRoute): void {
   const cookies = loginCookies(seal, login.isSecure);
 
   scope.get(LOGIN_CALLBACK_PATH, { exposeHeadRoute: false }, async (request, reply) => {
@@ -67,10 +67,16 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
   });
 
   scope.setErrorHandler((error: Error, request, reply) => {
-    const code = error instanceof ParleyError ? error.code : undefined;
+    void reply.type("text/html; charset=utf-8");
+    if (!(error instanceof ParleyError)) {
+      const defectId = ids.uuid();
+      log.error({ requestId: request.id, defectId, err: error }, "request failed");
+      return reply.code(NOTICES.broken.status).send(noticePage(NOTICES.broken, `The operator can look it up under ${defectId}.`));
+    }
+    const { code } = error;
     const isAway = code === "PROVIDER_UNAVAILABLE" || code === "PROVIDER_INVALID" || code === "OVERLOADED";
-    log.info({ requestId: request.id, ...(code === undefined ? { err: error } : { code, problem: error.message }) }, "login refused");
-    const notice = NOTICES[code === "LOGIN_REFUSED" ? "login-refused" : isAway ? "away" : code === undefined ? "broken" : "refused"];
-    return reply.code(notice.status).type("text/html; charset=utf-8").send(noticePage(notice));
+    log.info({ requestId: request.id, code, problem: error.message }, "login refused");
+    const notice = NOTICES[code === "LOGIN_REFUSED" ? "login-refused" : isAway ? "away" : "refused"];
+    return reply.code(notice.status).send(noticePage(notice));
   });
 }

@@ -156,8 +156,11 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       if (message.type === "request") await answerRequest(context, message, { channel, batchWaits });
       else channel.answer(message);
     });
-    // The response to a batch has no place for a reply that was refused, so it is logged.
-    await Promise.all([...answered, received.catch((error: unknown) => log.warn({ err: error }, "message of a batch refused"))]);
+    // The response to a batch has no place for the error of a reply or notification, so it is logged.
+    await Promise.all([
+      ...answered,
+      received.catch((error: unknown) => log.warn({ err: error }, "message of a batch could not be handled")),
+    ]);
   }
 
   async function post(request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -119,9 +119,9 @@ function keyOf(taskId: string, id: string): string {
 async function onlyOpenAsk({ services }: SessionRoute, ref: TaskRef): Promise<string> {
   const { asks } = await readTask(services, ref);
   const [only, ...more] = asks.map(({ key }) => elicitationId(ref.taskId, key));
-  if (only === undefined) throw new ParleyError("NOT_OPEN", "the task asks nothing");
+  if (only === undefined) throw new ParleyError("NOT_OPEN", "the task has no open question");
   if (more.length === 0) return only;
-  throw new ParleyError("NOT_OPEN", `elicitationId is needed: the task asks ${[only, ...more].join(", ")}`, {
+  throw new ParleyError("NOT_OPEN", `elicitationId is required: the open questions are ${[only, ...more].join(", ")}`, {
     data: { open: [only, ...more] },
   });
 }

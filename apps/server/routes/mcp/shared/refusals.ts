@@ -14,7 +14,7 @@ export function throwIfRefused(receipts: ReadonlyMap<string, Receipt>): void {
 }
 
 export function notPermitted(): ParleyError {
-  return new ParleyError("NOT_PERMITTED", "the question is for other people, who can answer it");
+  return new ParleyError("NOT_PERMITTED", "the question is for other people");
 }
 
 /** JSON-RPC code and HTTP status of errors that do not answer a message. All others are INVALID_REQUEST with status 400. */

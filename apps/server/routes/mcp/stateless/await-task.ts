@@ -64,7 +64,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
         // Other people are asked and may take days: the client comes back later.
         if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, door, reason: "The call took too long." });
-        throw new ParleyError("CALL_TIMEOUT", `${called.name} is not done after ${times.callTimeoutMs} ms`);
+        throw new ParleyError("CALL_TIMEOUT", `${called.name} did not finish within ${times.callTimeoutMs} ms`);
       }
       if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
     }
