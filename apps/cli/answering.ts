@@ -1,4 +1,4 @@
-/** One answer to one question, from the options of a command or from the terminal. */
+/** Answers one question, from the options of a command or at the terminal. */
 import type { Content, Elicitation, Reply } from "./form.ts";
 import { contentOf, isVisit, objectOf } from "./form.ts";
 import { type McpClient, RpcError } from "./mcp-client.ts";
@@ -9,14 +9,14 @@ import { isInteractive } from "./terminal.ts";
 
 export interface Given {
   readonly set?: readonly string[];
-  /** The form's content as JSON, or the result of what else is asked. */
+  /** The form's content as JSON, or the result of a request that is not an elicitation. */
   readonly content?: string;
   readonly accept?: boolean;
   readonly decline?: boolean;
   readonly cancel?: boolean;
 }
 
-/** What the options say; undefined when they say nothing and a person must. Throws an Error for what does not fit the question. */
+/** The reply that the options describe; undefined if they describe none and a person must answer. Throws an Error if they do not fit the question. */
 export function replyFrom({ method, params }: InputRequest, { set = [], content, accept, decline, cancel }: Given): unknown {
   if (method !== "elicitation/create") {
     if (content === undefined) throw new Error(`the tool asks the client for ${method}: pass the result with --content`);
@@ -37,7 +37,7 @@ export type Sent =
   | "late"
   | { readonly refused: { readonly content: Content; readonly violations: readonly Violation[] }; readonly error: RpcError };
 
-/** Throws RpcError for what is no matter of the answer. */
+/** Throws RpcError for errors that are not about the answer. */
 export async function sendReply(client: McpClient, taskId: string, key: string, reply: unknown): Promise<Sent> {
   try {
     const { _meta: meta } = await client.request<{ _meta?: { "parley/receipts"?: Record<string, string> } }>("tasks/update", {
@@ -55,13 +55,13 @@ export async function sendReply(client: McpClient, taskId: string, key: string, 
   }
 }
 
-/** `/party-size/content/partySize`: the question and its content are known. */
+/** Makes a path such as `/party-size/content/partySize` relative to the content of the answer. */
 function within({ path, message }: Violation): Violation {
   const [, , member, ...rest] = path.split("/");
   return { path: member === "content" ? `/${rest.join("/")}` : path, message };
 }
 
-/** Asks until the answer is taken, or the person leaves, or somebody else was quicker. */
+/** Asks until an answer is accepted, the person leaves, or someone else has answered. */
 export async function answerAtTerminal(
   client: McpClient,
   {
@@ -81,7 +81,7 @@ export async function answerAtTerminal(
   }
 }
 
-/** Throws an Error that says what to give instead. */
+/** Throws an Error that names the options to use instead. */
 export function mustBeInteractive(): void {
   if (!isInteractive()) throw new Error("there is no terminal to ask on: use --set, --content, --accept, --decline or --cancel");
 }

@@ -1,4 +1,4 @@
-/** What an operator does with the API keys of machines. Each command works beside running front ends. */
+/** Manages the API keys of machines. Each command can run while front ends run. */
 import { type ApiKey, parseDuration } from "@parley/core";
 import { newApiKey } from "@parley/identity";
 import { readEnvironment } from "@parley/node";

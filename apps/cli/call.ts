@@ -1,4 +1,4 @@
-/** `parley call`: calls a tool, shows what happens, asks what it asks, prints its result. */
+/** `parley call`: calls a tool, shows its progress, asks its questions, and prints its result. */
 import { fieldsOf, type JsonObject } from "@parley/core";
 import { IDEMPOTENCY_KEY } from "@parley/protocol";
 import type { CallCommand } from "./commands/call.ts";
@@ -20,7 +20,7 @@ type Called = ToolResult & {
   readonly requestState?: string;
 };
 
-/** Rounds of questions before a task is handed out. */
+/** Maximum rounds of questions before the server returns a task. */
 const ROUNDS_MAX = 20;
 
 export async function call(tool: string, options: CallCommand, flags: readonly string[]): Promise<void> {
@@ -64,7 +64,7 @@ interface Calling {
   readonly signal: AbortSignal;
 }
 
-/** Undefined when the person left. */
+/** Undefined if the person left. */
 async function givenArguments(
   server: Reached,
   { tool, options, flags, interactive, signal }: Calling & { readonly options: CallCommand; readonly flags: readonly string[] },
@@ -82,7 +82,7 @@ async function givenArguments(
   return typed === LEFT ? undefined : { ...given, ...typed };
 }
 
-/** Calls; answers what the tool asks before there is a task that somebody else could answer. Undefined when the person left. */
+/** Makes the call, and answers questions that the tool asks before a task exists. Undefined if the person left. */
 async function begin(
   server: McpClient,
   { tool, args, interactive, signal, idempotencyKey }: Calling & { readonly args: JsonObject; readonly idempotencyKey?: string },
@@ -113,7 +113,7 @@ function printImmediate(result: ToolResult, json: boolean): void {
   if (result.isError) process.exitCode = 1;
 }
 
-/** Prints how a task ended. A failure, a cancellation and a result with isError end the process with 1. */
+/** Prints how a task ended. A failure, a cancellation or a result with isError sets the exit code to 1. */
 export function printEnd(task: TaskState, json = false): void {
   const { taskId, status, result, error } = task;
   if (json) printJson({ taskId, status, ...(result && { result }), ...(error && { error }) });

@@ -1,4 +1,4 @@
-/** What `parley doctor --auth` looks at: whether the providers answer, and what the server would say about a token. Nothing prints the token. */
+/** The checks of `parley doctor --auth`: whether the providers respond, and whether the server would accept a token. The token is never printed. */
 import { type ApiKey, CLIENT_SCOPES, lackedScopes, ParleyError } from "@parley/core";
 import {
   createIdentity,
@@ -15,7 +15,7 @@ import type { Finding } from "./checkup.ts";
 
 const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** `token`: as a client would send it. */
+/** `token` is the access token as a client sends it. */
 export async function checkIdentity(given: NodeJS.ProcessEnv, token?: string): Promise<Finding[]> {
   const about = "identity";
   let environment: z.output<z.ZodObject<typeof identityEnvironment>>;

@@ -1,12 +1,12 @@
-/** What `parley doctor` says of versions: tasks that wait for one that no worker serves. */
+/** Checks versions for `parley doctor`: finds waiting tasks that need a version which no worker serves. */
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Finding } from "./checkup.ts";
 
-/** Waiting tasks that are looked at. */
+/** Maximum number of waiting tasks to check. */
 export const LOOKED_AT_MAX = 20_000;
 
-/** Nothing for a Redis that cannot be used: another check says so. */
+/** Returns nothing if Redis cannot be used: another check reports that. */
 export async function versionFindings(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   const nothing = () => undefined;
   let redis: RedisBackend;

@@ -1,4 +1,4 @@
-/** What `parley doctor` looks at. Each check finds something out and says what to do about it; none of them changes anything. */
+/** The checks of `parley doctor`. Each reports a finding and how to fix it. None changes anything. */
 import { createServer } from "node:net";
 import { readEnvironment, SettingsError, withFiles } from "@parley/node";
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
@@ -9,11 +9,11 @@ import { contentFindings } from "./check-content.ts";
 import { versionFindings } from "./check-versions.ts";
 
 export interface Finding {
-  /** `problem` keeps Parley from serving; `advice` is worth knowing. */
+  /** A `problem` keeps Parley from serving; `advice` does not. */
   readonly level: "fine" | "advice" | "problem";
   readonly about: string;
   readonly says: string;
-  /** What to do. */
+  /** How to fix it. */
   readonly cure?: string;
 }
 
@@ -22,7 +22,7 @@ const NODE_MIN = [22, 22] as const;
 export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   const environment = readable(given);
   const unread = environment["REDIS_URL_FILE"];
-  // Without REDIS_URL `parley start` brings its own: the other settings are still worth checking.
+  // Without REDIS_URL, `parley start` runs its own Redis: the other settings are still worth checking.
   const settings = unread ? environment : { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
   const found = configuration(settings);
   const areSettingsFine = !unread && found.every(({ level }) => level !== "problem");
@@ -31,7 +31,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   return [
     nodeVersion(process.versions.node),
     ...found,
-    // A Redis that cannot be reached would be waited for; a key management service is asked without one.
+    // Connecting to an unreachable Redis would wait for it. A key management service can be checked without Redis.
     ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
     ...(isServing ? await versionFindings(environment) : []),
     await port(settings),
@@ -51,7 +51,7 @@ export function nodeVersion(version: string): Finding {
   };
 }
 
-/** With what files hold. If one cannot be read, as it was given: the check of the settings then says so. */
+/** The settings with values read from `…_FILE` files. If a file cannot be read, the settings as given: the check of the settings reports it. */
 function readable(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
     return withFiles(Object.keys({ ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape }), given);
@@ -165,7 +165,7 @@ async function port(environment: NodeJS.ProcessEnv): Promise<Finding> {
     return { level: "fine", about, says: `${host}:${number} is free` };
   } catch (error) {
     const says = `${host}:${number} is not available to listen on: ${error instanceof Error ? error.message : String(error)}`;
-    // A Parley that runs already is the usual reason, and nothing to fix.
+    // The usual reason is a Parley that is already running, which is not a problem.
     return {
       level: "advice",
       about,

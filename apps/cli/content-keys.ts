@@ -1,4 +1,4 @@
-/** What an operator does with the keys that seal content. Each command works beside running front ends and workers. */
+/** Manages the keys that seal content. Each command can run while front ends and workers run. */
 import { randomBytes } from "node:crypto";
 import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
@@ -36,7 +36,7 @@ export async function eraseTenant(tenant: string, { json }: Output): Promise<voi
   await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys, redis) => {
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
-    // They no longer open. This removes what is legible of them, too.
+    // The grants can no longer be opened. This also removes their plaintext fields.
     await redis.keptGrants.revoke({ tenant });
     if (erased.keys === 0) {
       process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: it has no sealed content, or was erased before\n`);

@@ -2,8 +2,8 @@ import { readCredentials } from "./login/store.ts";
 import { accessToken } from "./token.ts";
 
 /**
- * The token for a server: from the environment, else from `parley login`. Called with a token that was refused it finds another: one that was written meanwhile,
- * or a renewed one. Undefined when there is none.
+ * Finds the token for a server: the one in the environment, or else the one from `parley login`. Given a token that the server refused, it looks for
+ * another: one that was written in the meantime, or a renewed one. Returns undefined if there is none.
  */
 export function credentialsFor(url: string): (refused?: string) => Promise<string | undefined> {
   let known: Promise<string | undefined> | undefined;
@@ -19,7 +19,7 @@ export function credentialsFor(url: string): (refused?: string) => Promise<strin
 
   return async (refused) => {
     if (refused === undefined) return await (known ??= find(undefined));
-    // Several requests may be refused at once: one of them renews for all.
+    // Several requests may be refused at once. Only the first renews the token; the others use its result.
     const current = await known;
     if (current !== refused && current !== undefined) return current;
     return await (known = find(refused));

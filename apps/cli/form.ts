@@ -1,6 +1,5 @@
 /**
- * Answers to what tools ask, from `--set field=value`: by the ask's schema, so that "4" becomes a number where a number is asked for. What fits is judged by
- * the server alone.
+ * Builds answers from `--set field=value`, by the schema of the ask: "4" becomes a number if the field is a number. Only the server validates the answer.
  */
 import { fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
 
@@ -10,7 +9,7 @@ export interface Form {
   readonly requestedSchema: JsonObject;
 }
 
-/** Asks the user to go to a page. */
+/** Asks the person to visit a page. */
 export interface Visit {
   readonly mode: "url";
   readonly message: string;
@@ -27,7 +26,7 @@ export function isVisit(asked: Elicitation): asked is Visit {
   return asked.mode === "url";
 }
 
-/** `["partySize=4", "seats=inside,window"]` → the content of an answer, by the form's types. Throws an Error for what is no assignment or no field. */
+/** `["partySize=4", "seats=inside,window"]` → the content of an answer, by the form's types. Throws an Error if an item is not an assignment or names no field. */
 export function contentOf(assignments: readonly string[], { requestedSchema }: Form): Content {
   const fields = fieldsOf(requestedSchema);
   const content: Content = {};
@@ -42,14 +41,14 @@ export function contentOf(assignments: readonly string[], { requestedSchema }: F
   return content;
 }
 
-/** `name=value` → both. */
+/** Splits `name=value`. */
 export function split(assignment: string): [name: string, value: string] {
   const at = assignment.indexOf("=");
   if (at < 1) throw new Error(`${assignment} does not have the form name=value`);
   return [assignment.slice(0, at), assignment.slice(at + 1)];
 }
 
-/** An object from the command line. Throws an Error that names the option. */
+/** Parses a JSON object from the command line. Throws an Error that names the option. */
 export function objectOf(text: string, option: string): JsonObject {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** Lists and revokes grants for later tasks. Works beside running front ends and workers, and needs no secret. */
+/** Lists and revokes grants for later tasks. It can run while front ends and workers run, and needs no secret. */
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Grants } from "./commands/grants.ts";

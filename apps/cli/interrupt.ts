@@ -1,4 +1,4 @@
-/** Ctrl-C leaves; it never cancels a task. A second one ends the process at once. */
+/** Ctrl-C leaves the command and never cancels a task. A second Ctrl-C ends the process at once. */
 export const INTERRUPTED = 130;
 
 export function onInterrupt(): AbortSignal {

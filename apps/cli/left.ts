@@ -1,2 +1,2 @@
-/** The person left, by Ctrl-C or Escape; or the question is over: the signal says which. */
+/** The person left with Ctrl-C or Escape, or the question was closed; an aborted signal means the latter. */
 export const LEFT: unique symbol = Symbol("left");

@@ -1,4 +1,4 @@
-/** The commands. Each is a file in commands/, which loads what it needs when it is run: most of a command's time is what it imports. */
+/** Registers the commands. Each file in commands/ imports its implementation only when the command runs, since imports take most of a command's time. */
 import { Command } from "commander";
 import { addAnswer } from "./commands/answer.ts";
 import { addAudit } from "./commands/audit.ts";
@@ -62,7 +62,7 @@ export async function run(): Promise<void> {
   }
 }
 
-/** Of JSON-RPC, where the server refused. */
+/** The JSON-RPC error code, if the server refused the request. */
 function codeOf(error: unknown): { readonly code?: number } {
   const { code } = error as { code?: unknown };
   return typeof code === "number" ? { code } : {};

@@ -1,4 +1,4 @@
-/** Everything in one process, for one machine: a Redis of its own unless REDIS_URL names one, a front end, a worker. */
+/** Runs everything in one process, for one machine: Redis (unless REDIS_URL names one), a front end and a worker. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { readEnvironment, withFiles, withLogFields } from "@parley/node";
@@ -11,22 +11,22 @@ import { forgetServing, noteServing } from "./serving.ts";
 export interface ServeAll {
   readonly port?: string | undefined;
   readonly tools?: string | undefined;
-  /** Of the embedded Redis. */
+  /** Data directory of the embedded Redis. */
   readonly dataDir: string;
-  /** One that is starting already; closed with the rest. */
+  /** An embedded Redis that is already starting; it is closed with the rest. */
   readonly embedded?: EmbeddedRedis | undefined;
 }
 
 export interface Running {
-  /** Of the MCP endpoint. */
+  /** URL of the MCP endpoint. */
   readonly url: string;
-  /** Where the page at /play is, if it is served. */
+  /** URL of the playground, if it is served. */
   readonly playground: string | undefined;
   readonly embedded: EmbeddedRedis | undefined;
   readonly showsErrors: boolean;
-  /** Settles when the worker cannot continue. */
+  /** Resolves when the worker cannot continue. */
   readonly broken: Promise<void>;
-  /** Resolves with whether all work was brought to its end. */
+  /** Resolves to whether all work finished. */
   close(): Promise<boolean>;
 }
 
@@ -35,7 +35,7 @@ export async function serveEverything({ port, tools, dataDir, embedded: started 
   const embedded = url ? undefined : (started ?? (await startEmbeddedRedis({ dataDir })));
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
-    // A laptop's own Redis holds nobody else's data, and the author of a tool wants to see what it throws.
+    // An embedded Redis holds only this user's data, and the author of a tool needs to see its errors.
     ...(embedded && { PARLEY_SHOW_ERRORS: "true", PARLEY_FILES: `dir:${resolve(dataDir, "../files")}` }),
     ...process.env,
     ...(embedded && { REDIS_URL: embedded.url }),
@@ -47,7 +47,7 @@ export async function serveEverything({ port, tools, dataDir, embedded: started 
     const { allowedHosts } = frontEnd;
     const telemetry = await createTelemetry(frontEnd.telemetry, { process: "all", version: VERSION, allowedHosts, withLogFields });
     const server = await startServer(frontEnd, telemetry);
-    // Other systems on this machine reach the front end where it listens.
+    // Other processes on this machine reach the front end at its own address.
     const ofWorker = { PARLEY_PUBLIC_URL: new URL(server.url).origin, ...environment };
     const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, ofWorker)), telemetry);
     await telemetry.open();

@@ -1,9 +1,9 @@
-/** How tasks, questions and results look on a terminal. */
+/** Formats tasks, questions and results for a terminal. */
 import { type Field, fieldsOf } from "@parley/core";
 import type { Elicitation } from "./form.ts";
 import { clean, cleanAll, cleanLine, jsonText, shellWord } from "./terminal.ts";
 
-/** A choice among more is named by its kind alone. */
+/** Longer lists of choices are not shown. */
 const CHOICES_SHOWN = 8;
 
 /** An entry of `inputRequests`. */
@@ -12,7 +12,7 @@ export interface InputRequest {
   readonly params?: object;
 }
 
-/** What tasks/get answers. */
+/** The result of tasks/get. */
 export interface TaskState {
   readonly taskId: string;
   readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
@@ -20,7 +20,7 @@ export interface TaskState {
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
   readonly ttlMs?: number | null;
-  /** `parley/toolVersion`: of the tool that the task is of. */
+  /** `parley/toolVersion`: the version of the task's tool. */
   readonly _meta?: Readonly<Record<string, unknown>>;
   readonly inputRequests?: Readonly<Record<string, InputRequest>>;
   readonly result?: ToolResult;
@@ -43,7 +43,7 @@ export function isOver({ status }: TaskState): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** The question, and how to answer it from another terminal. */
+/** Formats a question, with the command that answers it from another terminal. */
 export function showAsk(taskId: string, key: string, request: InputRequest): string {
   const how = `parley answer ${shellWord(taskId)} ${shellWord(key)}`;
   const name = cleanLine(key);
@@ -54,7 +54,7 @@ export function showAsk(taskId: string, key: string, request: InputRequest): str
   return `? ${name}: ${clean(asked.message)}\n    ${how} ${fields.join(" ")}`;
 }
 
-/** The whole of it, with the host as browsers resolve it: look-alike letters show as what they are. */
+/** The whole URL, with the host as browsers resolve it, so that look-alike letters are visible. */
 export function showUrl(text: string): string {
   return URL.parse(text)?.href ?? cleanLine(text);
 }

@@ -1,17 +1,17 @@
-/** The arguments of a call, from flags by the names of the tool's input schema: `--date 2026-12-24 --window --no-smoking`. */
+/** Reads the arguments of a call from flags named after the properties of the tool's input schema: `--date 2026-12-24 --window --no-smoking`. */
 import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
 import { objectOf, split } from "./form.ts";
 
 export interface GivenArguments {
   /** `name=value`; a value that is valid JSON is read as JSON. */
   readonly arg: readonly string[];
-  /** All of them, as JSON. */
+  /** All arguments as JSON. */
   readonly args?: string | undefined;
-  /** What commander did not know. */
+  /** The flags that commander does not know. */
   readonly flags: readonly string[];
 }
 
-/** `schema` is asked for when a flag needs it. Throws an Error that names the flag. */
+/** Calls `schema` only if a flag needs it. Throws an Error that names the flag. */
 export async function argumentsOf({ arg, args, flags }: GivenArguments, schema: () => Promise<JsonObject>): Promise<Record<string, Json>> {
   const given = arg.map(split).map(([name, value]) => [name, parsed(value)] as const);
   return {
@@ -62,7 +62,7 @@ function added(before: Json | undefined, value: Json): Json {
 function typed(value: string, field: Field): Json {
   const { type } = field.schema;
   if (type === "object" || (type === "array" && /^\s*\[/.test(value))) return parsed(value);
-  // A schema that takes several types says none.
+  // A schema that allows several types has no `type`.
   if (type === undefined && field.kind === "text") return parsed(value);
   return readTyped(value, field);
 }

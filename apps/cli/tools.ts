@@ -1,4 +1,4 @@
-/** The tools of a server, as it lists them. */
+/** Lists the tools of a server. */
 import { fieldsOf, type JsonObject } from "@parley/core";
 import type { McpClient } from "./mcp-client.ts";
 import { clean, cleanLine, print, printJson, styled } from "./terminal.ts";
@@ -31,7 +31,7 @@ export function listTools(client: McpClient): AsyncGenerator<ListedTool> {
   });
 }
 
-/** Throws an Error that names those that are there. */
+/** Throws an Error that names the tools that exist. */
 export async function findTool(client: McpClient, name: string): Promise<ListedTool> {
   const names: string[] = [];
   for await (const tool of listTools(client)) {

@@ -1,6 +1,6 @@
 /**
- * Runs `close` on the first SIGTERM or SIGINT and ends the process with what it says; a second signal ends it at once. So does `broken`, and the
- * process ends with 1 then.
+ * Runs `close` on the first SIGTERM or SIGINT, then exits: with 1 if it resolved to false or rejected, with 0 otherwise. A second signal exits at once.
+ * When `broken` resolves, `close` runs too and the exit code is 1.
  */
 export function untilStopped(close: () => Promise<boolean | void>, broken?: Promise<void>): void {
   let stopping = false;

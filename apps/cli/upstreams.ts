@@ -1,4 +1,4 @@
-/** What `parley upstreams` does: by the gateway's own parts, so that what it says is what a worker meets. */
+/** Implements `parley upstreams`. It uses the gateway's own code, so that its findings match what a worker will see. */
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import {
@@ -20,7 +20,7 @@ export interface UpstreamsCommand {
 
 export function listUpstreams({ file, json }: UpstreamsCommand): void {
   const upstreams = upstreamsOf(file).map(({ name, reached, prefix, concurrency }) => {
-    // Without what may be a secret: the rest of an address, the arguments of a command.
+    // The rest of a URL and the arguments of a command may contain secrets.
     const at = reached.by === "url" ? new URL(reached.url).origin + new URL(reached.url).pathname : `stdio ${reached.command}`;
     return { name, at, prefix, concurrency };
   });
@@ -30,7 +30,7 @@ export function listUpstreams({ file, json }: UpstreamsCommand): void {
     print(`${name}  ${at}  names ${JSON.stringify(`${prefix}…`)}, ${concurrency} calls at once`);
 }
 
-/** Whether all of them answered. */
+/** Returns whether all of them responded. */
 export async function testUpstreams({ file, json }: UpstreamsCommand, name: string | undefined): Promise<boolean> {
   const upstreams = name === undefined ? upstreamsOf(file) : [oneOf(file, name)];
   const answered = await Promise.all(

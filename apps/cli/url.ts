@@ -1,5 +1,5 @@
-/** Where the client commands look for a server when nothing names one. */
+/** Where client commands look for a server by default. */
 export const DEFAULT_URL = "http://127.0.0.1:3000/mcp";
 
-/** Where `parley start` keeps what its Redis writes. */
+/** Where `parley start` keeps the data of its Redis. */
 export const DEFAULT_DATA_DIR = ".parley/redis";

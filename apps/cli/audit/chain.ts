@@ -1,11 +1,11 @@
 /**
- * The chain of audit records in files: one JSON object a line, in canonical form, each with the hash of the one before it in its partition.
+ * The chain of audit records in files: one JSON object per line, in canonical form, with the hash of the previous record of its partition.
  *
  *   {"action":"answer",…,"at":…,"hash":"…","n":17,"p":0,"prev":"…","verdict":"accepted"}
  *
  *   A1  `hash` is SHA-256, in base64url, over the canonical JSON of the record without it.
- *   A2  `prev` is the hash of the partition's record before; 43 zeros for the first.
- *   A3  `n` grows by one. Where records were lost before they came here, a record of `missing` says so, and n continues after it.
+ *   A2  `prev` is the hash of the partition's previous record; 43 zeros for the first.
+ *   A3  `n` grows by one. If records were lost before they were exported, a `missing` record reports it, and n continues after it.
  */
 import { hash } from "node:crypto";
 import { canonicalJson, type Json } from "@parley/core";
@@ -13,11 +13,11 @@ import type { StoredRecord } from "@parley/redis";
 
 export const GENESIS = "0".repeat(43);
 
-/** Where the chain of one partition ends. */
+/** The end of the chain of one partition. */
 export interface Head {
   readonly n: number;
   readonly hash: string;
-  /** Of a record, the hash before it; undefined where the chain ends with a gap. */
+  /** The `prev` of the last record; undefined if the chain ends with a gap. */
   readonly prev?: string;
 }
 
@@ -28,7 +28,7 @@ export function hashOf(link: { readonly [member: string]: Json }): string {
   return hash("sha256", canonicalJson(rest), "base64url");
 }
 
-/** The line of a record behind `head`, and the head that it makes. */
+/** The line of a record that follows `head`, and the new head. */
 export function chained(
   p: number,
   { number, atMs, verdict, fact }: StoredRecord,
@@ -39,7 +39,7 @@ export function chained(
   return { line, head: { ...next, prev } };
 }
 
-/** Says that records are missing: those up to `through` were gone before they could be taken, or numbering has begun again (`through` 0). */
+/** A record of missing records: those up to `through` were deleted before they could be exported, or numbering has restarted (`through` 0). */
 export function chainedGap(
   p: number,
   head: Head | undefined,

@@ -1,10 +1,10 @@
-/** A signed statement of where the chains end, to be kept where nobody who can write the files can write. */
+/** A signed statement of where the chains end. Keep it where the writers of the files cannot write. */
 import { createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { canonicalJson, type JsonObject } from "@parley/core";
 import type { Heads } from "./chain.ts";
 
-/** Canonical JSON without `signature` is what is signed. */
+/** The signature covers the canonical JSON without `signature`. */
 export interface Checkpoint {
   readonly parley: "audit checkpoint 1";
   readonly at: string;
@@ -13,7 +13,7 @@ export interface Checkpoint {
   readonly signature: string;
 }
 
-/** Throws an Error for a file that holds no Ed25519 key. */
+/** Throws an Error if the file does not contain an Ed25519 key. */
 export async function signCheckpoint(heads: Heads, keyFile: string, at: Date): Promise<Checkpoint> {
   const key = createPrivateKey(await readFile(keyFile));
   if (key.asymmetricKeyType !== "ed25519") throw new Error(`${keyFile} must hold an Ed25519 key: openssl genpkey -algorithm ed25519`);
@@ -22,7 +22,7 @@ export async function signCheckpoint(heads: Heads, keyFile: string, at: Date): P
   return { ...statement, signature: sign(null, toSign(statement), key).toString("base64url") };
 }
 
-/** Throws an Error when the file is no checkpoint, or was not signed by that key. */
+/** Throws an Error if the file is not a checkpoint or was not signed with that key. */
 export async function readCheckpoint(file: string, publicKeyFile: string): Promise<Checkpoint> {
   const checkpoint = JSON.parse(await readFile(file, "utf8")) as Checkpoint;
   if (checkpoint.parley !== "audit checkpoint 1") throw new Error(`${file} is not an audit checkpoint`);

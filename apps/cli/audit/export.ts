@@ -9,30 +9,30 @@ import type { AuditTrail, StoredRecord } from "@parley/redis";
 import { chained, chainedGap, type Head, type Heads } from "./chain.ts";
 import { verifyFiles } from "./verify.ts";
 
-/** Records that are read and flushed together. */
+/** Records per read and flush. */
 const BATCH = 1_000;
 
 export interface Exporter {
   /**
-   * Takes what is there. Returns how many records that were. It may be called again after an error, unless that is FileChanged.
+   * Exports the records that exist now and returns their number. It may be called again after an error, unless the error is FileChanged.
    */
   take(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** The file is not what this exporter has written: it was moved, removed or truncated, or somebody else writes to it. */
+/** The file is not as this exporter wrote it: it was moved, removed or truncated, or another process writes to it. */
 export class FileChanged extends Error {}
 
 export interface ExportOptions {
   readonly trail: Pick<AuditTrail, "read">;
   readonly partitions: readonly number[];
   readonly file: string;
-  /** Files before this one, whose chains it continues. */
+  /** Earlier files whose chains this file continues. */
   readonly after: readonly string[];
   readonly now: () => number;
 }
 
-/** Throws an Error for a file that is not whole: what follows it would prove nothing. */
+/** Throws an Error if the file is not intact: records after a broken one would prove nothing. */
 export async function openExport({ trail, partitions, file, after, now }: ExportOptions): Promise<Exporter> {
   const handle = await open(file, "a+", 0o600);
   try {
@@ -123,7 +123,7 @@ async function appender(handle: FileHandle, file: string): Promise<(text: string
   };
 }
 
-/** A last line without its end was being written as the exporter died. */
+/** Cuts off a last line without a newline: the exporter died while it wrote the line. */
 async function cutUnfinished(handle: FileHandle): Promise<void> {
   const { size } = await handle.stat();
   const chunk = Buffer.alloc(65_536);

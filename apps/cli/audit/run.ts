@@ -9,7 +9,7 @@ import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
 import { FileChanged, openExport } from "./export.ts";
 import { type Problem, verifyFiles } from "./verify.ts";
 
-/** How often an exporter that stays looks for more. */
+/** How often an exporter with --follow reads new records. */
 const LOOK_EVERY_MS = 1_000;
 
 export async function exportRecords({ out, after = [], follow = false, json }: ExportCommand): Promise<void> {

@@ -1,4 +1,4 @@
-/** Reads files of audit records, offline, and says what is wrong and where. */
+/** Reads files of audit records, offline, and reports each problem with its location. */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { canonicalJson, type JsonObject } from "@parley/core";
@@ -6,7 +6,7 @@ import { GENESIS, type Head, hashOf, type Heads } from "./chain.ts";
 
 export interface Problem {
   readonly file: string;
-  /** From 1; 0 for what is about the whole file. */
+  /** Counted from 1; 0 for a problem of the whole file. */
   readonly line: number;
   readonly says: string;
   /** `gap`: records were lost before they were exported, and the exporter said so. Nothing behind it is in doubt. */
@@ -21,9 +21,9 @@ export interface Verified {
   readonly found: ReadonlyMap<string, string>;
 }
 
-/** Problems that are told; a file that is not an audit at all has one in each line. */
+/** Maximum number of problems to report: a file that is not an audit has one in each line. */
 export const PROBLEMS_MAX = 1_000;
-/** Characters of a line; a record has some hundreds. */
+/** Maximum characters per line; a record has a few hundred. */
 export const LINE_MAX = 65_536;
 
 /** Files in the order in which they were written. `wanted`: records whose hashes are needed, as `<p> <n>`. */
@@ -49,7 +49,7 @@ export async function verifyFiles(files: readonly string[], wanted: ReadonlySet<
       for (const problem of problemsOf(link, head)) note(problem);
       const key = `${link.p} ${link.n}`;
       if (wanted.has(key)) found.set(key, link.hash);
-      // From here on what follows is held to this record, so that one change is told once.
+      // Later records are compared with this one, so that one change is reported once.
       heads.set(link.p, { n: link.n, hash: link.hash, ...(link.whole["action"] !== "missing" && { prev: link.prev }) });
     }
   }
@@ -85,7 +85,7 @@ function problemsOf({ text, whole, p, n, prev, hash }: ReadLink, head: Head | un
   const about = `record ${n} of partition ${p}`;
   const problems: Found[] = [];
   const broken = (says: string) => problems.push({ kind: "broken", says });
-  // A member that is there twice, or written otherwise, reads the same and is not what was written.
+  // A line with a duplicate member, or in another notation, parses to the same record, but the exporter did not write it.
   if (hashOf(whole) !== hash || canonicalJson(whole) !== text) broken(`${about} was changed: its hash does not match`);
   const before = head?.n ?? 0;
   const isNext = whole["action"] === "missing" ? whole["from"] === before + 1 : n === before + 1;

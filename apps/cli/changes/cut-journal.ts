@@ -1,17 +1,17 @@
-/** An exported task as it was before one of its effects settled: where a fork begins. */
+/** Cuts the journal of an exported task before one of its effects settled: the point at which a fork begins. */
 import { entryKey, isOfCompensation, type KeyedEntry, settledBefore } from "@parley/core";
 import type { RecordedTask } from "@parley/sdk/replay";
 
 export interface Cut {
-  /** The effect that comes next, by its entry's key. */
+  /** The key of the entry that comes next. */
   readonly at: string;
-  /** What is left of the journal, in the order in which it settled. */
+  /** The entries that are kept, in the order in which they settled. */
   readonly entries: readonly KeyedEntry[];
 }
 
 /**
- * What had settled before the effect stays, with what was read of the clock and decided by `ctx.patched` on the way. What settled behind it, or waited
- * then, is done again. Throws an Error that lists the effects of the journal for a name that is none of them.
+ * Keeps what settled before the effect, including the times that the handler read and the decisions of `ctx.patched` up to then. Effects that settled
+ * after it, or were still waiting, run again. Throws an Error that lists the effects of the journal if none has this name.
  */
 export function cutAt(recorded: RecordedTask, name: string): Cut {
   const journal = Object.entries(recorded.journal).filter(([key]) => !isOfCompensation(key));
@@ -31,7 +31,7 @@ export function cutAt(recorded: RecordedTask, name: string): Cut {
   };
 }
 
-/** What settles for nobody, and so has no place. */
+/** Entries that do not settle a promise, and therefore have no place. */
 function isFact(key: string): boolean {
   return key.startsWith("now:") || key.startsWith("patch:");
 }

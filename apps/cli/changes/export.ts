@@ -1,6 +1,6 @@
 /**
- * `parley export`: waiting tasks out of a running deployment. It reads, and changes nothing but the audit. One batch of tasks is in memory at a
- * time, however many there are.
+ * `parley export`: exports waiting tasks of a running deployment. It only reads, except for its audit record, and keeps one batch of tasks in memory
+ * at a time.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { isFinished } from "@parley/core";
@@ -20,7 +20,7 @@ export async function exportTasks(
   if (redact.length > 0 && !withContent) throw new Error("--redact goes with --with-content: without it everything is redacted");
   const redaction: Redaction = { withContent: withContent === true, fields: redact };
   const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
-  // Before anything is read: a file that is there may be somebody's evidence.
+  // Created before any task is read, and never overwritten: an existing file may be evidence.
   const file = out === undefined ? undefined : await openNew(out);
   const redis = await connectRedis(settings, { log: onStderr });
   try {
@@ -74,7 +74,7 @@ async function write(file: FileHandle | undefined, line: string): Promise<void> 
   if (!process.stdout.write(line)) await new Promise((resolve) => process.stdout.once("drain", resolve));
 }
 
-/** Each once: a scan may come by a task twice. */
+/** Yields each id once, although a scan may return a task twice. */
 export async function* idsOf({ partitions, waiting }: RedisBackend, tool: string | undefined): AsyncGenerator<string> {
   for (const partition of partitions) {
     const seen = new Set<string>();
@@ -88,7 +88,7 @@ export async function* idsOf({ partitions, waiting }: RedisBackend, tool: string
   }
 }
 
-/** Undefined for a task that has ended meanwhile. */
+/** Undefined if the task has ended in the meantime. */
 export async function recordedTask(
   redis: RedisBackend,
   taskId: string,

@@ -1,4 +1,4 @@
-/** Tools for the tests of forks: what their steps do stands in a file. */
+/** Tools for the tests of forks. Their steps write what they do to a file. */
 import { appendFileSync } from "node:fs";
 import { defineModule, defineTool } from "@parley/sdk";
 import { z } from "zod";

@@ -1,6 +1,6 @@
 /**
- * `parley replay --fork-at`: a task from an export, replayed up to one of its effects, and from there for real, in this process: questions are asked at
- * the terminal, steps are done. Nothing is written to any deployment, and what steps hand to services is under keys of the fork's own.
+ * `parley replay --fork-at`: replays an exported task up to one of its effects and continues it from there for real, in this process: it asks questions
+ * at the terminal and runs steps. It writes nothing to any deployment, and its steps have idempotency keys of their own.
  */
 import { readFile } from "node:fs/promises";
 import {
@@ -39,7 +39,7 @@ import { clean, cleanLine, isInteractive, print, printJson, tell } from "../term
 import { type Cut, cutAt } from "./cut-journal.ts";
 import { tasksOf } from "./replay.ts";
 
-/** Exits with 1 where the task does not come to its result. */
+/** Sets the exit code to 1 unless the task ends with its result. */
 export async function forkTask(file: string, { tools, task: taskId, forkAt = "", answers, json }: ReplayTasks): Promise<void> {
   const recorded = await taskIn(file, taskId);
   const given = answers === undefined ? {} : objectOf(await readFile(answers, "utf8"), "--answers");
@@ -56,7 +56,7 @@ export async function forkTask(file: string, { tools, task: taskId, forkAt = "",
   if (end.status !== "completed" || isNo(end)) process.exitCode = 1;
 }
 
-/** What the tools share is started as in a worker. */
+/** Starts the modules of the tools as a worker does. */
 async function withModules<T>({ modules = [] }: Catalogue, work: () => Promise<T>): Promise<T> {
   const started: Module[] = [];
   try {
@@ -84,7 +84,7 @@ async function taskIn(file: string, taskId: string | undefined): Promise<Recorde
   return task;
 }
 
-/** Of a sealed deployment nobody else can tell a question by its digest: it is taken to be what the code asks. */
+/** A sealed export contains no digests of questions. The recorded question is assumed to be the one that the code asks. */
 async function withDigests(cut: Cut, { recorded, tool }: { readonly recorded: RecordedTask; readonly tool: Tool | Prompt }): Promise<Cut> {
   if (!recorded.isSealed) return cut;
   const journal = Object.fromEntries(cut.entries.map(({ key, entry }) => [key, entry]));
@@ -103,7 +103,7 @@ interface Refused {
   readonly violations: readonly { readonly path: string; readonly message: string }[];
 }
 
-/** By what was given beforehand, once for each question, or else by the person at the terminal. Undefined: nobody can. */
+/** Answers from `given`, once for each question, or else at the terminal. Undefined if the question cannot be answered here. */
 function answering(given: JsonObject): Answering {
   return async ({ key, request }, refused) => {
     if (Object.hasOwn(given, key) && !refused) return { action: "accept", content: given[key] };
@@ -137,7 +137,7 @@ async function continued({ recorded, cut, catalogue, tool, answer }: Continue): 
   const clock = { ...systemClock, now: () => systemClock.now() + skippedMs };
   const wakeUps = createMemoryWakeUps();
   const memory = createMemoryStore({ clock, wakeUps });
-  /** When tasks must run at the latest, children among them. */
+  /** The latest times at which tasks must run, including children. */
   const due = new Map<string, number>();
   const store: TaskStore = {
     ...memory,
@@ -205,7 +205,7 @@ interface Seed {
   readonly entries: readonly KeyedEntry[];
 }
 
-/** Puts the task into the store as its next run is to find it. */
+/** Stores the task as its next run must find it. */
 async function seed(services: Services, { recorded, tool, caller, entries }: Seed): Promise<void> {
   const { taskId, call, generation } = recorded;
   const { store, clock, settings } = services;
@@ -252,7 +252,7 @@ interface Put {
   readonly answer: Answering;
 }
 
-/** Puts a question until an answer to it is taken. */
+/** Asks a question until an answer is accepted. */
 async function put(services: Services, { taskId, caller, ask, answer }: Put): Promise<void> {
   const { key } = ask;
   for (let refused: Refused | undefined; ;) {
@@ -270,12 +270,12 @@ async function put(services: Services, { taskId, caller, ask, answer }: Put): Pr
   }
 }
 
-/** `/content/partySize`: the form is known. */
+/** Makes a path such as `/content/partySize` relative to the form. */
 function within(path: string): string {
   return path.replace(/^\/content/, "");
 }
 
-/** The tools as the fork runs them: what they do is told, and no service takes it for what the task itself has done, or will do. */
+/** The tools as the fork runs them: each step is reported, and services cannot confuse it with a step of the task itself. */
 function forkOf(catalogue: Catalogue, mark: string): Catalogue {
   const stepping = (effects: Effects): Effects => ({
     ...effects,

@@ -1,6 +1,6 @@
 /**
- * Replays run in a thread: what a handler does to its thread (an endless loop, an exit) ends the thread, and not the command. What the tools
- * write to standard output goes to standard error.
+ * Runs replays in a thread, so that a handler that loops endlessly or exits ends the thread and not the command. Output of the tools to standard
+ * output goes to standard error.
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { type Catalogue, versionFor } from "@parley/core";
@@ -13,11 +13,11 @@ export interface ThreadOptions {
   readonly patienceMs: number;
 }
 
-/** What is told of one task. */
+/** The report about one task. */
 export type Told = Omit<Replayed, "questions">;
 
 export interface ReplayThread {
-  /** Never takes longer than the handler's patience and the time for a handler that blocks its thread. */
+  /** Takes at most the handler's timeout plus the time allowed to a handler that blocks its thread. */
   replay(task: RecordedTask): Promise<Told>;
   close(): Promise<void>;
 }
@@ -29,10 +29,10 @@ type Message =
 
 const MARK = "parley replay";
 const LOAD_MS = 60_000;
-/** For the work of handlers between their effects, beyond what they wait for. */
+/** Time for the work of handlers between their effects, in addition to the time for which they may wait. */
 const BUSY_MS = 20_000;
 
-/** Throws an Error for tools that do not load. */
+/** Throws an Error if the tools do not load. */
 export async function startReplayThread(options: ThreadOptions, busyMs = BUSY_MS): Promise<ReplayThread> {
   const first = await start(options);
   let thread: Worker | undefined = first;
@@ -60,7 +60,7 @@ async function start(options: ThreadOptions): Promise<Worker> {
   throw new Error(message.type === "failed" ? message.message : "the tools did not load");
 }
 
-/** What the thread says next. One that says nothing in time, throws or exits has failed. */
+/** The next message of the thread. A thread that sends none in time, throws or exits has failed. */
 function next(thread: Worker, timeoutMs: number): Promise<Message> {
   return new Promise((resolve) => {
     const fail = (message: string) => settle({ type: "failed", message });
@@ -100,7 +100,7 @@ interface Code {
 
 async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: Code): Promise<Told> {
   const { kind, name } = task.call;
-  // Of a version that the modules do not have, the newest: there it would move.
+  // If the modules do not have the task's version, the newest one: the task would move to it.
   const of = ({ tools, prompts }: Catalogue) => {
     const newest = tools.get(name);
     if (kind === "prompt") return prompts.get(name);

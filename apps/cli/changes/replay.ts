@@ -1,4 +1,4 @@
-/** `parley replay`: exported tasks against changed tools. Offline; no step runs. */
+/** `parley replay`: replays exported tasks with changed tools, offline and without running steps. */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseDuration } from "@parley/core";
@@ -8,7 +8,7 @@ import { print, printJson } from "../terminal.ts";
 import { type ReplayThread, startReplayThread, type Told } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
 
-/** Far more than the largest journal that a deployment allows by default. */
+/** Much more than the largest journal that a deployment allows by default. */
 export const LINE_MAX = 64 * 1_024 * 1_024;
 
 export async function replayTasks(file: string, { tools, baseline, timeout, json }: ReplayTasks): Promise<void> {
@@ -38,7 +38,7 @@ async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTas
   return { verdict: "unknown", reason: `the task could not be read when it was exported: ${task.unreadable}`, recorded: [], found: [] };
 }
 
-/** Throws an Error that names the line that is no task. */
+/** Throws an Error that names the first line that is not a task. */
 export async function* tasksOf(file: string): AsyncGenerator<RecordedTask | UnreadableTask> {
   let number = 0;
   const input = createReadStream(file, "utf8");

@@ -1,11 +1,11 @@
-/** How the replay of a task looks on a terminal. */
+/** Formats the replay of a task for a terminal. */
 import type { ChangedQuestion, Verdict } from "@parley/sdk/replay";
 import { diffArrays, diffLines } from "diff";
 import { clean, cleanLine, styled } from "../terminal.ts";
 import type { Told } from "./replay-thread.ts";
 
 const SIGNS = { continues: "✓", diverges: "✗", fails: "✗", unknown: "?" } as const satisfies Record<Verdict, string>;
-/** What is alike around a difference. */
+/** Equal lines that are shown around a difference. */
 const CONTEXT = 2;
 const LINES_MAX = 60;
 
@@ -20,7 +20,7 @@ export function showReplayed(
   return lines.join("\n");
 }
 
-/** Recorded against found, as a diff has it. */
+/** Compares the recorded entry with the one that the replay produced, as a diff. */
 export function callsDiff({ recorded, found }: Pick<Told, "recorded" | "found">): string[] {
   if (recorded.length === 0 && found.length === 0) return [];
   const rows = diffArrays([...recorded], [...found]).flatMap(({ added, removed, value }) =>

@@ -1,13 +1,13 @@
-/** Which files tools are made of, and whether they load: found out in a thread, which takes with it what they leave behind. */
+/** Finds the files that tools consist of, and whether they load. Runs in a thread, so that nothing the tools start outlives the check. */
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { loadCatalogue } from "@parley/sdk";
 
 export interface ToolFiles {
-  /** Absolute paths, without those of installed packages; also of files that are imported and not there. */
+  /** Absolute paths, without files of installed packages, and including imported files that do not exist. */
   readonly files: readonly string[];
-  /** Why they do not load. */
+  /** Why the tools do not load. */
   readonly problem?: string;
 }
 
@@ -48,7 +48,7 @@ function look(modules: readonly string[]): void {
         tell(resolved.url);
         return resolved;
       } catch (error) {
-        // It may be made next.
+        // The file may be created next.
         const url = URL.parse(specifier, context.parentURL);
         if (url) tell(url.href);
         throw error;

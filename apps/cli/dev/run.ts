@@ -1,8 +1,8 @@
 /**
- * `parley dev`: the server in a process of its own, which is replaced when a file of the tools changes. Redis stays, and with it every task that waits.
+ * `parley dev`: runs the server in a process of its own and replaces it when a tool file changes. Redis keeps running, and with it every waiting task.
  *
- *   files ─ a change, and then a moment of quiet ─▶ do the tools load? ─▶ what becomes of the tasks that wait? ─▶ another process
- *                                                        └▶ no: says why, and what runs continues with the tools of before
+ *   files ─ a change, then a quiet moment ─▶ do the tools load? ─▶ replay the waiting tasks, report ─▶ start another process
+ *                                                 └▶ no: report why; the running process keeps the previous tools
  */
 import { resolve } from "node:path";
 import { withFiles } from "@parley/node";
@@ -24,7 +24,7 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
   const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
   const embedded = url ? undefined : await startEmbeddedRedis({ dataDir });
   const env: NodeJS.ProcessEnv = {
-    // What is at work when a file changes is put back for the next process, and nobody wants to wait for it.
+    // Runs in progress are returned to the queue for the next process at once, so that a restart does not wait for them.
     PARLEY_DRAIN_TIMEOUT: "2s",
     ...(embedded && { PARLEY_SHOW_ERRORS: "true", PARLEY_FILES: `dir:${resolve(dataDir, "../files")}` }),
     ...process.env,
@@ -42,7 +42,7 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
     await before?.stop();
     const started = await serve(env);
     served = started;
-    // Clients come back to where they were.
+    // On the same port, so that clients can reconnect.
     env["PARLEY_PORT"] = new URL(started.url).port;
     if (embedded) await noteServing(dataDir, started.url);
     void started.ended.then((why) => {
@@ -103,7 +103,7 @@ function banner(served: Served | undefined, embedded: EmbeddedRedis | undefined,
   ].join("\n");
 }
 
-/** The second signal ends the process at once. */
+/** A second signal ends the process at once. */
 function stopRequested(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT"] as const) {

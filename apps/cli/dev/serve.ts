@@ -1,27 +1,27 @@
-/** The server of `parley dev`, in a process of its own: modules that were loaded once cannot be loaded anew. */
+/** The server of `parley dev`, in a process of its own because modules cannot be reloaded. */
 import { fork } from "node:child_process";
 
 export interface Served {
-  /** Of the MCP endpoint. */
+  /** URL of the MCP endpoint. */
   readonly url: string;
   readonly playground: string | undefined;
-  /** Resolves with why, also after `stop`. */
+  /** Resolves with the reason when the process ends, also after `stop`. */
   readonly ended: Promise<string>;
-  /** Resolves when it has ended. */
+  /** Resolves when the process has ended. */
   stop(): Promise<void>;
 }
 
-/** What the process tells. */
+/** Messages from the process. */
 export type Said =
   | { readonly type: "serving"; readonly url: string; readonly playground?: string }
   | { readonly type: "failed"; readonly message: string };
 
-/** For what is at work; beyond it the process is ended by force, and the next one takes its tasks over. */
+/** Grace period for runs in progress. Then the process is killed, and the next one takes over its tasks. */
 const STOP_MS = 10_000;
 
-/** Throws an Error that says why it does not start. */
+/** Throws an Error that says why the process does not start. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<Served> {
-  // A group of its own: Ctrl-C is for the one who holds it. The channel's end ends it, however this process ends.
+  // In a process group of its own, so that Ctrl-C reaches only the parent. When the parent ends for any reason, the channel closes and the child exits.
   const child = fork(new URL("./served.ts", import.meta.url), { env, detached: true, stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const ended = new Promise<string>((done) => {
     child.once("exit", (code, signal) => done(signal ?? `exit code ${code}`));

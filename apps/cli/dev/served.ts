@@ -1,11 +1,11 @@
-/** The process that serve.ts starts. */
+/** The child process that serve.ts starts. */
 import { enableCompileCache } from "node:module";
 import type { Said } from "./serve.ts";
 
 enableCompileCache();
 const { serveEverything } = await import("../serve-all.ts");
 
-/** Nobody hears it where `parley dev` has ended meanwhile. */
+/** Sends a message to `parley dev`, unless it has ended. */
 function say(said: Said): void {
   if (process.connected) process.send?.(said, () => undefined);
 }

@@ -1,4 +1,4 @@
-/** What becomes of waiting tasks under changed tools: each is replayed by them, offline, as `parley replay` does it. */
+/** Reports whether waiting tasks continue with changed tools: replays each of them offline, as `parley replay` does. */
 import { readEnvironment } from "@parley/node";
 import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
 import type { RecordedTask } from "@parley/sdk/replay";
@@ -8,7 +8,7 @@ import { showReplayed } from "../changes/show.ts";
 import { onStderr } from "../on-stderr.ts";
 import { print } from "../terminal.ts";
 
-/** Tasks that are replayed at each change: somebody waits for it. */
+/** Maximum number of tasks to replay after a change, because the developer waits for it. */
 export const TASKS_MAX = 100;
 /** How long a handler may wait for something outside `ctx`. */
 const PATIENCE_MS = 2_000;
@@ -30,7 +30,7 @@ export async function tellWaiting(modules: readonly string[], env: NodeJS.Proces
   }
 }
 
-/** A line for each task that does not continue, and one with the counts. */
+/** Prints a line for each task that does not continue, then one with the counts. */
 export async function* outcomes(tasks: AsyncIterable<RecordedTask>, replay: (task: RecordedTask) => Promise<Told>): AsyncGenerator<string> {
   let all = 0;
   let continuing = 0;

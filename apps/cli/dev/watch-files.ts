@@ -1,15 +1,15 @@
-/** Tells when files change. Their directories are watched, since editors put another file in the place of the one that they save. */
+/** Reports when files change. It watches their directories, since editors replace a file when they save it. */
 import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** Saving is several events, and a branch that is switched to many: all of them are one change. */
+/** Saving a file causes several events, and switching branches many. They count as one change. */
 const QUIET_MS = 200;
 
 export interface WatchedFiles {
-  /** Watches these instead, and counts as changed those that changed after `sinceMs`, before anybody watched. */
+  /** Watches these files instead. Files that changed after `sinceMs`, before the watch began, count as changed. */
   set(files: readonly string[], sinceMs: number): Promise<void>;
-  /** Resolves after a change and a moment of quiet, or when `signal` is aborted. What changed since the last time counts. */
+  /** Resolves after a change and a quiet moment, or when `signal` is aborted. Changes since the last call count. */
   changed(signal: AbortSignal): Promise<void>;
   close(): void;
 }
@@ -48,7 +48,7 @@ export function watchFiles(): WatchedFiles {
           watcher.on("error", () => watcher.close());
           watchers.set(directory, watcher);
         } catch {
-          // A directory of a file that is imported and not there.
+          // The directory of an imported file that does not exist.
         }
       }
       const times = await Promise.all(

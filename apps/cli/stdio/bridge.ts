@@ -1,16 +1,17 @@
 /**
- * Speaks to a client on a pipe as a server, and to a server over HTTP as the client: it carries messages, and understands only what it must.
+ * Forwards messages between a client on a pipe and a server over HTTP. It is the server to the client and the client to the server, and interprets only
+ * what it needs.
  *
  *   line ─▶ request ──────▶ POST ─▶ JSON or a stream ─▶ lines      one exchange for each request, or batch
- *        ├▶ answer ───────▶ POST ─▶ 202                            sent again until it has arrived: it counts once
- *        └▶ notification ─▶ POST, or the end of the request that it cancels (2026-07-28)
+ *        ├▶ answer ───────▶ POST ─▶ 202                            repeated until it has arrived: it counts once
+ *        └▶ notification ─▶ POST, or closes the request that it cancels (2026-07-28)
  *                           GET: the session's own stream ─▶ lines
  *
  * Invariants:
- *   B1  Each request is answered exactly once, by the server or by an error that says what is known, unless the client cancelled it.
- *   B2  A request is sent again only if the server cannot have seen it, or if seeing it twice is seeing it once.
+ *   B1  Each request is answered exactly once, by the server or by an error that describes what is known, unless the client cancels it.
+ *   B2  A request is repeated only if the server cannot have received it, or if receiving it twice has no further effect.
  *   B3  A question reaches the client once, however often its stream is resumed.
- *   B4  What the client does not read is not read from the server.
+ *   B4  The bridge reads from the server no faster than the client reads from the bridge.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -34,13 +35,13 @@ import { agreedVersion, type Session, SessionMemory } from "./session.ts";
 import { sendSlots } from "./slots.ts";
 
 export interface BridgeLimits {
-  /** Requests that are not answered yet. */
+  /** Unanswered requests. */
   readonly requestsMax: number;
-  /** Characters of the messages that wait to be sent. */
+  /** Characters of messages that wait to be sent. */
   readonly waitingCharsMax: number;
-  /** How long a request is tried while the server cannot be reached. */
+  /** How long a request is retried while the server is unreachable. */
   readonly requestPatienceMs: number;
-  /** How long the rest of a stream is tried. */
+  /** How long the bridge tries to resume a stream. */
   readonly streamPatienceMs: number;
 }
 
@@ -51,17 +52,17 @@ export const BRIDGE_LIMITS: BridgeLimits = {
   streamPatienceMs: 10 * 60_000,
 };
 
-/** Requests that are on their way to the server at once; those that it has begun to answer do not count. */
+/** Concurrent requests to the server, not counting those that it has begun to answer. */
 const SENDING_MAX = 64;
-/** Questions whose answers are remembered, in case the server asks again what it was answered. */
+/** Questions whose answers are kept, in case the server repeats a question that was answered. */
 const QUESTIONS_MAX = 1_000;
-/** How long a cancellation waits for the server to have begun with what it cancels. */
+/** How long a cancellation waits until the server has begun to handle the request that it cancels. */
 const OVERTAKING_MS = 1_000;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 2_000;
 const GOODBYE_MS = 250;
 
-/** A server that does not answer as MCP says. -32000 to -32099 are free to use; clients know this one for a lost connection. */
+/** The server did not respond as MCP requires. JSON-RPC leaves -32000 to -32099 to implementations; MCP clients use -32000 for a lost connection. */
 const CONNECTION_LOST = -32000;
 
 const ACCEPT = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -70,26 +71,26 @@ export interface BridgeOptions {
   readonly remote: Remote;
   /** Writes one message to the client; resolves when there is room for the next. */
   readonly write: (message: unknown) => Promise<void>;
-  /** What a person who looks at the log should know. Never content. */
+  /** Reports a problem to the operator. The text never contains content. */
   readonly log: (text: string) => void;
   readonly limits?: Partial<BridgeLimits>;
 }
 
 export interface Bridge {
-  /** One line of the client. */
+  /** Handles one line from the client. */
   take(line: string): void;
-  /** A line that could not be read. */
+  /** Reports a line that could not be read to the client. */
   refuse(problem: string): void;
   /** Resolves when no request is open. */
   idle(): Promise<void>;
-  /** Leaves requests unanswered, and ends the session. */
+  /** Abandons open requests and ends the session. */
   close(): Promise<void>;
 }
 
 interface Question {
-  /** What the client said; undefined while it is on the client's screen. */
+  /** The client's answer; undefined until the client answers. */
   readonly answer?: string;
-  /** The session that asked, and alone takes the answer. */
+  /** The session that asked. Only it accepts the answer. */
   readonly session: string | undefined;
 }
 
@@ -100,13 +101,13 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   const schemas = toolSchemas();
   const slots = sendSlots(SENDING_MAX);
   const closing = new AbortController();
-  /** Of the server, by id. */
+  /** The server's questions, by id. */
   const questions = new Map<string, Question>();
-  /** Sessions in which something is still open, although the client has shaken hands again; by id. */
+  /** Previous sessions that still have open requests after the client opened another one, by id. */
   const earlier = new Map<string, Session>();
-  /** Everything of a session waits until `initialize` is answered, and `initialized` has arrived. */
+  /** All messages of a session wait until `initialize` is answered and `notifications/initialized` has arrived. */
   let ready: Promise<unknown> = Promise.resolve();
-  /** Answers and notifications arrive in the order in which the client gave them. */
+  /** Answers and notifications are delivered in the order in which the client sent them. */
   let inOrder: Promise<void> = Promise.resolve();
   let waitingChars = 0;
   let reopening: Promise<boolean> | undefined;
@@ -131,7 +132,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     }
   }
 
-  /** Of 2025-03-26; the server says whether the session may. */
+  /** Batches exist in 2025-03-26 only. The server checks whether the session may send them. */
   function takeBatch(line: string, shapes: readonly RpcShape[]): void {
     const requests = shapes.filter((shape) => shape.type === "request");
     for (const shape of shapes) if (shape.type === "response") noteAnswer(shape.id, JSON.stringify(shape.message));
@@ -181,7 +182,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
 
   function takeNotification(line: string, shape: Extract<RpcShape, { type: "notification" }>): void {
     if (shape.method === "notifications/cancelled") return cancel(line, own(shape.params, "requestId"));
-    // A revision without sessions has no other notifications of clients.
+    // In a revision without sessions, clients send no other notifications.
     if (!memory.initialize) return;
     if (shape.method !== "notifications/initialized") return void afterHandshake(() => deliver(line, shape.method));
     ready = afterHandshake(async () => {
@@ -196,13 +197,13 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     const exchange = id === undefined ? undefined : exchanges.get(idKey(id));
     if (!exchange || id === undefined) return;
     if (exchange.revision !== undefined) {
-      // Over HTTP that revision cancels by closing the request.
+      // In this revision, an HTTP client cancels a request by closing it.
       exchange.cancelled = true;
       exchange.pending.clear();
       exchange.over.abort();
       return;
     }
-    // It must not overtake what it cancels.
+    // The cancellation must not overtake the request.
     void afterHandshake(async () => {
       await Promise.race([exchange.begun.promise, sleep(OVERTAKING_MS)]);
       if (!exchange.pending.has(idKey(id))) return;
@@ -241,7 +242,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     return done;
   }
 
-  /** Sends what is not answered, until it has arrived. `of`: the session that it is about, if it is not the last. */
+  /** Sends a message that has no response, until it has arrived. `of` is the session to which it belongs, if not the current one. */
   async function deliver(text: string, what: string, of?: string): Promise<void> {
     const startedAtMs = performance.now();
     for (let attempt = 0; !closing.signal.aborted; attempt += 1) {
@@ -251,7 +252,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
         await response.body?.cancel();
         if (response.status === 404 && session && (await reopen(session)) && attempt === 0) continue;
         if (response.status !== 503 || waited(startedAtMs) > limits.requestPatienceMs) {
-          // What the answer was must not be in a log, and the refusal repeats it.
+          // The log must not contain answers, and the body of the refusal may repeat one.
           if (!response.ok) log(`the server refused ${what} with HTTP ${response.status}`);
           return;
         }
@@ -268,7 +269,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   async function run(exchange: Exchange, before: Promise<unknown>): Promise<void> {
     const [request] = exchange.requests;
     const opens = request?.method === "initialize" && exchange.revision === undefined;
-    // What is sent before a first handshake has ended waits for it; so does another handshake.
+    // Requests sent during the first handshake wait for it, and so does a second handshake.
     if (opens && memory.initialize === undefined) memory.open(request);
     else if (exchange.revision === undefined) await before;
     const free = await slots.take(exchange.over.signal);
@@ -286,7 +287,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     } else if (exchange.pending.size > 0) await sendAgain(exchange);
   }
 
-  /** Sends it, and reads the answer as far as it comes. Returns when that ended, whether or not it was complete. */
+  /** Sends the request and reads the response until it ends or breaks off. */
   async function send(exchange: Exchange, opens: boolean): Promise<Session | undefined> {
     const startedAtMs = performance.now();
     const patienceMs = exchange.confirmed ? limits.streamPatienceMs : limits.requestPatienceMs;
@@ -305,7 +306,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
         continue;
       }
       if (response.status === 503 && waited(startedAtMs) <= patienceMs) {
-        // Nothing was begun; the server will be back, or less busy.
+        // The server has not begun the request, so it can be repeated when the server is available again.
         await response.body?.cancel();
         await pause(backoff(attempt), exchange.over.signal);
         continue;
@@ -324,7 +325,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     }
   }
 
-  /** Hands what a response holds to the client. */
+  /** Forwards the contents of a response to the client. */
   async function hand(exchange: Exchange, response: Response, body: unknown): Promise<void> {
     if (isStream(response)) {
       exchange.begun.resolve();
@@ -338,7 +339,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     if (exchange.pending.size > 0 && !response.ok) throw new Error(describeStatus(response));
   }
 
-  /** A stream that breaks is no error: the rest of it is taken up elsewhere. */
+  /** Reads a stream. If it breaks, the caller resumes it. */
   async function follow(exchange: Exchange, response: Response): Promise<void> {
     try {
       await readEvents(response, {
@@ -351,7 +352,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     }
   }
 
-  /** The rest of a session's stream, wherever the server is now. */
+  /** Resumes the stream of a session's request until the request is answered. */
   async function resume(exchange: Exchange, session: Session | undefined): Promise<void> {
     const { signal } = exchange.over;
     let startedAtMs = performance.now();
@@ -379,7 +380,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     }
   }
 
-  /** A request of a revision without sessions, whose answer broke off. */
+  /** Repeats a request of a revision without sessions, whose response broke off. */
   async function sendAgain(exchange: Exchange): Promise<void> {
     let startedAtMs = performance.now();
     for (let attempt = 0; exchange.pending.size > 0; attempt += 1) {
@@ -387,7 +388,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
       await pause(backoff(attempt), exchange.over.signal);
       const sentAtMs = performance.now();
       await send(exchange, false);
-      // A stream that lived is no failed attempt.
+      // A stream that stayed open for a while does not count as a failed attempt.
       if (waited(sentAtMs) > BACKOFF_MAX_MS) [attempt, startedAtMs] = [0, performance.now()];
     }
   }
@@ -404,7 +405,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     if (message !== undefined) await write(message);
   }
 
-  /** The message as the client should see it; undefined for what it need not see. */
+  /** The message to forward to the client; undefined if it is not forwarded. */
   function heard(body: unknown, exchange: Exchange | undefined): object | undefined {
     if (!isObject(body)) {
       log("the server sent something that is not a JSON-RPC message");
@@ -424,11 +425,11 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   function answered(body: Wire, exchange: Exchange): object | undefined {
     const id = own(body, "id");
     const given = typeof id === "string" || typeof id === "number" ? id : undefined;
-    // An error about a message that could not be read names no id; here it can only be about this one.
+    // An error about an unreadable message has no id. With one pending request, it must be about that request.
     const [only] = exchange.pending.size === 1 ? exchange.pending.values() : [];
     const about = given !== undefined && exchange.pending.has(idKey(given)) ? given : given === undefined ? only : undefined;
     if (about === undefined) return undefined;
-    // The server ends a stream when it is restarted: it is opened again, and the client need not know.
+    // A server that restarts ends its streams. The bridge opens them again without the client's involvement.
     if (isListen(exchange) && exchange.confirmed && Object.hasOwn(body, "result")) return undefined;
     exchange.pending.delete(idKey(about));
     if (exchange.requests.some(({ method }) => method === "tools/list")) schemas.learn(own(body, "result"));
@@ -441,7 +442,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     if (version !== undefined && memory.current) memory.current = { ...memory.current, version };
   }
 
-  /** False for a question that the client has on its screen. One that it has answered is answered again in its place. */
+  /** False for a question that the client has already received. If the client has answered it, the bridge sends that answer again. */
   function isNewQuestion(id: RequestId, exchange: Exchange | undefined): boolean {
     const known = questions.get(idKey(id));
     const session = exchange?.session ?? memory.current?.id;
@@ -458,13 +459,13 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   }
 
   /**
-   * Another handshake on the same pipe is served, as by servers without sessions: a program may carry several clients on it, one after another. What
-   * was called before ends on its own streams; the rest is of the new session.
+   * Enters the session that `initialize` opened. A pipe may see several handshakes, because a program may run several clients on it one after another.
+   * Earlier requests finish on their own streams; later messages belong to the new session.
    */
   function enter(exchange: Exchange, response: Response): void {
     const [request] = exchange.requests;
     const before = memory.current;
-    // A refusal; the session that there is stays.
+    // The server refused the handshake: keep the current session.
     if (before?.id !== undefined && !response.headers.has("mcp-session-id")) return;
     if (request) memory.open(request);
     memory.current = sessionOf(response);
@@ -473,7 +474,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     leaveEarlier();
   }
 
-  /** Ends the earlier sessions in which nothing is open any more. */
+  /** Ends earlier sessions that have no open request. */
   function leaveEarlier(): void {
     for (const [id, session] of earlier) {
       if ([...exchanges.values()].some((each) => each.session === id)) continue;
@@ -482,7 +483,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     }
   }
 
-  /** A session that is not ended expires by itself. */
+  /** Ends a session. If this fails, the session expires at the server. */
   async function goodbye(session: Session): Promise<void> {
     if (session.id === undefined) return;
     const signal = AbortSignal.timeout(GOODBYE_MS);
@@ -492,7 +493,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     );
   }
 
-  /** Opens another session in the place of one that is gone. False when it cannot be. Once for all who find it gone. */
+  /** Replaces a session that the server has lost, once for all concurrent callers. Returns false if it cannot. */
   async function reopen(gone: Session): Promise<boolean> {
     if (memory.current?.id !== gone.id) return true;
     reopening ??= openAgain().finally(() => (reopening = undefined));
@@ -526,7 +527,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     }
   }
 
-  /** What the server says outside of any request: read for as long as the session lives. */
+  /** Reads the session's standalone stream for as long as the session lives. */
   async function ownStream(session: Session): Promise<void> {
     const signal = AbortSignal.any([closing.signal, session.over.signal]);
     let lastEventId: string | undefined;
@@ -548,7 +549,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
           });
         } else await response?.body?.cancel();
       } catch {
-        // It broke: it is opened again below, unless it is not wanted any more.
+        // The stream broke. The loop opens it again, unless it was aborted.
       }
       if (!signal.aborted) await pause(Math.max(retryMs, backoff(attempt)), signal).catch(() => undefined);
     }
@@ -562,7 +563,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     return requestHeaders(request, exchange.revision, schemas);
   }
 
-  /** Undefined while the server cannot be reached. */
+  /** Undefined if the server cannot be reached. */
   async function get(headers: Record<string, string>, signal: AbortSignal): Promise<Response | undefined> {
     try {
       return await ask(remote, { method: "GET", headers: { ...headers, accept: "text/event-stream" }, signal });
@@ -572,7 +573,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     }
   }
 
-  /** A tool whose arguments travel in headers, and whose schema was not seen yet. Nothing was begun: the headers are judged first. */
+  /** Reads the tool schemas after a header mismatch: the tool's arguments travel in headers too. The server checks headers first, so no call has begun. */
   async function learnSchemas({ requests: [request], over }: Exchange): Promise<boolean> {
     if (request?.method !== "tools/call") return false;
     for (let cursor: unknown, page = 0; page < PAGES_MAX; page += 1) {
@@ -621,7 +622,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   };
 }
 
-/** Pages of tools/list that are read to find a schema. */
+/** Maximum pages of tools/list to read for a schema. */
 const PAGES_MAX = 100;
 
 function post(body: string, headers: Record<string, string>, signal: AbortSignal): Outgoing {
@@ -645,15 +646,15 @@ function isHeaderMismatch(body: unknown): boolean {
 function lost(exchange: Exchange, cause?: unknown): Error {
   const why = cause instanceof Error ? ` (${cause.message})` : "";
   const what = `the connection to the server was lost before ${namesOf(exchange)} was answered${why}`;
-  // A server may close the connection under a message that it will not read to its end.
+  // A server may close the connection instead of reading a large message to its end.
   if (exchange.text.length > LARGE_CHARS)
     return new Error(
-      `${what}. The message has ${exchange.text.length} characters, which may be more than it takes (PARLEY_BODY_BYTES_MAX)`,
+      `${what}. The message has ${exchange.text.length} characters, which may be more than the server accepts (PARLEY_BODY_BYTES_MAX)`,
     );
   return new Error(`${what}. It may have been carried out: check before you retry`);
 }
 
-/** What Parley takes unless it is set otherwise. */
+/** The default of PARLEY_BODY_BYTES_MAX. */
 const LARGE_CHARS = 1_048_576;
 
 function describe(error: unknown): string {
@@ -662,7 +663,7 @@ function describe(error: unknown): string {
 
 function describeStatus({ status, url }: Response): string {
   if (status === 401) return `${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN to an access token`;
-  if (status === 403) return `${url} does not let this caller in (HTTP 403)`;
+  if (status === 403) return `${url} denies access to this caller (HTTP 403)`;
   return `${url} answered HTTP ${status} without a JSON-RPC message`;
 }
 

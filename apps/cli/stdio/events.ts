@@ -1,8 +1,8 @@
-/** Reads what a server sends back, within bounds: a body of its own, or a stream of messages. */
+/** Reads a response within bounds: a single body, or a stream of messages. */
 import { EventSourceParserStream } from "eventsource-parser/stream";
 
 export interface EventReader {
-  /** Called with each message in turn; the next is read when it has resolved. */
+  /** Called with each message in turn. The next message is read after it resolves. */
   onMessage(message: unknown): Promise<void>;
   onId?(id: string): void;
   onRetry?(retryMs: number): void;

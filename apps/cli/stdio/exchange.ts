@@ -1,26 +1,26 @@
-/** Requests of the client that are not answered yet. One message may hold several: a batch. */
+/** Unanswered requests of the client. One message holds several if it is a batch. */
 import { cut } from "@parley/core";
 import type { RequestId, RpcRequest } from "@parley/protocol";
 
 export interface Exchange {
-  /** As it goes out. */
+  /** The message as it is sent. */
   readonly text: string;
   readonly requests: readonly RpcRequest[];
-  /** Of 2026-07-28 and later: each request says everything about itself. Undefined: the request is one of the session. */
+  /** The revision of a stateless request (2026-07-28 and later); undefined if the request belongs to the session. */
   readonly revision: string | undefined;
-  /** Its ids that are not answered, by their keys. */
+  /** The unanswered ids, by their keys. */
   readonly pending: Map<string, RequestId>;
-  /** Ends its HTTP requests. */
+  /** Aborts the HTTP requests of the exchange. */
   readonly over: AbortController;
-  /** Settles when the server has begun to answer: what is said about the request comes after it. */
+  /** Settles when the server has begun to respond. Messages about the request are sent after that. */
   readonly begun: PromiseWithResolvers<void>;
-  /** The session that it was last sent in. */
+  /** The session in which it was last sent. */
   session: string | undefined;
-  /** The client wants no answer any more. */
+  /** The client has cancelled the request. */
   cancelled: boolean;
-  /** A stream of subscriptions/listen that was confirmed to the client. */
+  /** Whether the stream of subscriptions/listen was acknowledged to the client. */
   confirmed: boolean;
-  /** Of the last event that was read: where the answer can be taken up again. */
+  /** The id of the last event that was read: where the response can be resumed. */
   lastEventId: string | undefined;
   retryMs: number | undefined;
 }
@@ -41,12 +41,12 @@ export function exchangeOf(text: string, requests: readonly RpcRequest[], revisi
   };
 }
 
-/** 1 and "1" are two ids. */
+/** 1 and "1" are different ids. */
 export function idKey(id: RequestId): string {
   return JSON.stringify(id);
 }
 
-/** What only looks, and what counts once however often it is sent: an answer, a cancellation. */
+/** Methods that only read, or that take effect once however often they are sent, such as an answer or a cancellation. */
 const REPEATABLE: ReadonlySet<string> = new Set([
   "ping",
   "server/discover",
@@ -69,8 +69,7 @@ const REPEATABLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether it may be sent again when nobody knows if the server has seen it. A call that carries a requestState may: answers that were recorded are
- * acknowledged again.
+ * Whether the request may be repeated if the server may have received it. A call with a requestState may: the server acknowledges recorded answers again.
  */
 export function isRepeatable({ requests }: Exchange): boolean {
   return requests.every(({ method, params }) => REPEATABLE.has(method) || typeof params["requestState"] === "string");
@@ -80,7 +79,7 @@ export function isListen({ requests }: Exchange): boolean {
   return requests.length === 1 && requests[0]?.method === "subscriptions/listen";
 }
 
-/** In errors: a caller can make up a method of any length. */
+/** Maximum characters of method names in an error message: a client can send names of any length. */
 const NAMES_CHARS = 200;
 
 export function namesOf({ requests }: Exchange): string {

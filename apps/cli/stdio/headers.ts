@@ -1,13 +1,12 @@
 /**
- * What 2026-07-28 repeats of a message in the headers of its request. A client on a pipe has no headers, so it does not send them: the bridge
- * writes them from the body.
+ * The headers in which 2026-07-28 repeats parts of a message. A client on a pipe cannot send headers, so the bridge derives them from the body.
  *
  * Source: specification 2026-07-28, basic/transports/streamable-http, "Request metadata".
  */
 import { encodeHeaderValue, isObject, own, type RpcRequest, type Wire } from "@parley/protocol";
 import { paramHeaders, PROTOCOL_VERSION } from "@parley/protocol/stateless";
 
-/** The revision that a request of the family without sessions claims; undefined for all others. */
+/** The revision that a stateless request claims; undefined for any other request. */
 export function claimedRevision({ params }: Pick<RpcRequest, "params">): string | undefined {
   const meta = own(params, "_meta");
   const version = isObject(meta) ? own(meta, PROTOCOL_VERSION) : undefined;
@@ -35,14 +34,14 @@ export function requestHeaders(request: RpcRequest, revision: string, schemas: T
   };
 }
 
-/** Which arguments of which tools travel in headers too, as the server's own lists say it. */
+/** Which tool arguments are repeated in headers, according to the server's tool lists. */
 export interface ToolSchemas {
-  /** From a page of tools/list. */
+  /** Reads a page of tools/list. */
   learn(result: unknown): void;
   headersOf(tool: string, params: Wire): Record<string, string>;
 }
 
-/** Tools whose arguments are known to travel in headers. */
+/** Maximum number of tools to remember. */
 const TOOLS_MAX = 10_000;
 
 export function toolSchemas(): ToolSchemas {

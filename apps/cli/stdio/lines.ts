@@ -1,20 +1,20 @@
 /**
- * Lines out of a stream of bytes, each at most so many bytes long. A longer one is reported once and passed over up to its end, so that one bad
- * message does not end the conversation; what was read of it is not kept.
+ * Splits a stream of bytes into lines of bounded length. A longer line is reported once and skipped to its end without being buffered, so that one bad
+ * message does not end the conversation.
  */
 export interface LineReader {
   readonly bytesMax: number;
   onLine(text: string): void;
-  /** A line that is no text, or too long. */
+  /** Called for a line that is not UTF-8 or is too long. */
   onBad(problem: string): void;
 }
 
 const NEWLINE = 0x0a;
 
-/** Takes chunks in order, however they cut the lines. What stands behind the last newline is no line yet. */
+/** Takes chunks in order, wherever they split the lines. Text after the last newline is not a line yet. */
 export function lineReader({ bytesMax, onLine, onBad }: LineReader): (chunk: Buffer) => void {
   const utf8 = new TextDecoder("utf-8", { fatal: true });
-  // Joined once for each line: joining at each chunk would copy a long line over and over.
+  // Joined once per line: joining at each chunk would copy a long line repeatedly.
   let parts: Buffer[] = [];
   let bytes = 0;
 

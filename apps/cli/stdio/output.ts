@@ -1,9 +1,9 @@
-/** Messages to the client, one on each line. */
+/** Writes messages to the client, one per line. */
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 
 export interface Output {
-  /** Resolves when there is room for more. A client that is gone takes everything. */
+  /** Resolves when there is room for more. If the client is gone, messages are discarded. */
   write(message: unknown): Promise<void>;
 }
 
@@ -12,7 +12,7 @@ export function messageOutput(stream: Writable, { onBlocked, onDrained }: { onBl
   let drained: Promise<void> | undefined;
   async function drain(): Promise<void> {
     onBlocked();
-    // A stream that fails will never drain, and nobody reads it.
+    // A stream that fails never drains.
     await once(stream, "drain").catch(() => undefined);
     drained = undefined;
     onDrained();

@@ -1,20 +1,19 @@
-/** The server that a bridge speaks to, over HTTP: where it is, with which credentials, and what it means when it does not answer. */
+/** Sends HTTP requests to the server: its URL, its credentials, and the meaning of a missing response. */
 
-/** Where the server is and how to be let in. */
 export interface Remote {
-  /** The URL of the MCP endpoint. Asked for before each request: a server on this machine may come back elsewhere. */
+  /** The URL of the MCP endpoint. Read before each request, since a server on this machine may restart on another port. */
   url(): Promise<string>;
-  /** An access token. `refused` is the one that the server does not take any more: another, or undefined. */
+  /** An access token. If the server refused one, it is passed as `refused`; the result is another token, or undefined. */
   token(refused?: string): Promise<string | undefined>;
-  /** Nothing answers at the URL. */
+  /** Called if no server responds at the URL. */
   lost(): void;
 }
 
-/** No answer came. */
+/** The server did not respond. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
   readonly url: string;
-  /** The request cannot have reached the server. */
+  /** Whether it is certain that the request did not reach the server. */
   readonly notSent: boolean;
   constructor(url: string, cause: unknown) {
     super(`${url} does not answer (${reasonOf(cause)})`, { cause });
@@ -39,7 +38,7 @@ export interface Outgoing {
   readonly signal: AbortSignal;
 }
 
-/** Sends a request, and once more with another token when the first is refused. Throws Unreachable. */
+/** Sends a request, and repeats it once with another token if the first is refused. Throws Unreachable. */
 export async function ask(remote: Remote, outgoing: Outgoing): Promise<Response> {
   const url = await remote.url();
   const token = await remote.token();
@@ -61,7 +60,7 @@ async function send(
     return await fetch(url, {
       method,
       headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
-      // A server that is somewhere else now would be sent the token.
+      // A redirect would send the token to another server.
       redirect: "error",
       signal,
       ...(body !== undefined && { body }),
@@ -73,7 +72,7 @@ async function send(
   }
 }
 
-/** fetch fails with a message that says nothing; its cause says it. */
+/** The message of a failed fetch is always the same; the reason is in its cause. */
 function reasonOf(error: unknown): string {
   const code = codeOf(error);
   if (code !== undefined) return code;

@@ -1,4 +1,4 @@
-/** `parley stdio`: the pipe, the server behind it, and their ends. */
+/** `parley stdio`: connects the pipe to a server, and shuts both down. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,11 +11,11 @@ import { messageOutput } from "./output.ts";
 import type { Remote } from "./remote.ts";
 import { clean, tell } from "../terminal.ts";
 
-/** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is smaller, and answers by itself. */
+/** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is lower, and the server reports it. */
 const LINE_BYTES_MAX = 16 * 1_048_576;
-/** How long requests of a client that has closed its end may still be answered: scripts write all they have and close. */
+/** How long open requests may still be answered after the client has closed its end: scripts write all their requests and close. */
 const GOODBYE_MS = 500;
-/** The process ends after this, even if something still hangs. */
+/** The process exits after this time, even if closing has not finished. */
 const CLOSE_MS = 400;
 
 export interface StdioOptions {
@@ -25,7 +25,7 @@ export interface StdioOptions {
 }
 
 export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: StdioOptions): Promise<void> {
-  // A client may close the standard error of its server, and one that closes standard output is gone: see below.
+  // A client may close standard error and continue. A client that closes standard output is gone: see below.
   serveWithoutOutput();
   const local = url === undefined ? localServer({ dataDir, tools }) : undefined;
   const remote: Remote = local
@@ -43,7 +43,7 @@ export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: Std
   process.stdin.on("data", read);
   process.stdin.once("end", () => void end(0, GOODBYE_MS));
   process.stdin.once("error", () => void end(0, 0));
-  // A client that is gone: nobody reads what is written any more.
+  // The client is gone.
   process.stdout.on("error", () => void end(0, 0));
   process.once("SIGTERM", () => void end(0, 0));
   process.once("SIGINT", () => void end(0, 0));
@@ -54,7 +54,7 @@ export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: Std
 
   if (!local) return;
   try {
-    // Before the first message: a client waits for its answer with a time limit.
+    // Started before the first message arrives, since the client waits for its response with a timeout.
     await local.url();
   } catch (error) {
     log(error instanceof Error ? error.message : String(error));
@@ -77,7 +77,7 @@ function log(text: string): void {
   tell(`parley stdio: ${clean(text)}`);
 }
 
-/** Clients start their servers in directories of their own choosing: a place of the user's, so that waiting tasks are found again. */
+/** A directory of the user, since clients start servers in arbitrary directories: the next start must find the waiting tasks. */
 function defaultDataDir(): string {
   return join(process.env["XDG_STATE_HOME"] || join(homedir(), ".local", "state"), "parley", "redis");
 }

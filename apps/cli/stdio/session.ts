@@ -1,18 +1,18 @@
 /**
- * The session that the client opened by `initialize`. When the server has lost it, another is opened in the same words, so that the client need
- * not know: its log level and its subscriptions are set again.
+ * Remembers the session that the client opened with `initialize`. If the server loses it, the bridge opens another with the same request and restores its
+ * log level and subscriptions, without the client's involvement.
  */
 import { isObject, own, type RpcRequest } from "@parley/protocol";
 
 export interface Session {
   readonly id: string | undefined;
-  /** As agreed; what the MCP-Protocol-Version header says from then on. */
+  /** The negotiated revision, sent in the MCP-Protocol-Version header. */
   readonly version: string | undefined;
-  /** Ends its own stream. */
+  /** Ends the session's standalone stream. */
   readonly over: AbortController;
 }
 
-/** Resources that are subscribed to again. */
+/** Maximum subscriptions to restore. */
 const SUBSCRIPTIONS_MAX = 1_000;
 
 export class SessionMemory {
@@ -39,7 +39,7 @@ export class SessionMemory {
     this.#initialized = true;
   }
 
-  /** What another session must be told too. */
+  /** Records a request that must be repeated in a new session. */
   note(request: RpcRequest): void {
     const { method, params } = request;
     const uri = own(params, "uri");
@@ -61,7 +61,7 @@ export class SessionMemory {
   }
 }
 
-/** What `initialize` was answered with. */
+/** The protocol version in the result of `initialize`. */
 export function agreedVersion(message: unknown): string | undefined {
   const result = isObject(message) ? own(message, "result") : undefined;
   const version = isObject(result) ? own(result, "protocolVersion") : undefined;

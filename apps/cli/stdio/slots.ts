@@ -1,6 +1,6 @@
-/** So many at once; the others wait for their turn, first come first served. */
+/** Limits how many callers proceed at once. The others wait, in the order in which they came. */
 export interface Slots {
-  /** Resolves with what gives the slot back. Throws when the wait is given up. */
+  /** Resolves to a function that releases the slot. Throws if `signal` is aborted while the caller waits. */
   take(signal: AbortSignal): Promise<() => void>;
 }
 

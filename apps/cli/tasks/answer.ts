@@ -1,4 +1,4 @@
-/** `parley answer`: one open question of a task. */
+/** `parley answer`: answers one open question of a task. */
 import { select } from "@clack/prompts";
 import { asksOf, type Given, mustBeInteractive, replyFrom, sendReply } from "../answering.ts";
 import { printEnd } from "../call.ts";

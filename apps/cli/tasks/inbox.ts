@@ -1,4 +1,4 @@
-/** `parley inbox`: all open questions of the caller's tasks, the longest waiting first, one after another. */
+/** `parley inbox`: asks the open questions of the caller's tasks one after another, the longest waiting first. */
 import { asksOf } from "../answering.ts";
 import { askUntilOver, Left, watchTask } from "../follow.ts";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
@@ -9,7 +9,7 @@ import { moment } from "../times.ts";
 import { tasksOf } from "./list.ts";
 import { getTask } from "./one.ts";
 
-/** Tasks that are looked through. */
+/** Maximum number of tasks to read. */
 const TASKS_MAX = 1_000;
 
 interface Open {
@@ -79,7 +79,7 @@ async function stillOpen(client: McpClient, taskId: string, key: string): Promis
   return task && asksOf(task)[key];
 }
 
-/** A task may end, and be gone, between two looks. */
+/** A task may end and be deleted between two reads. */
 async function found(client: McpClient, taskId: string): Promise<TaskState | undefined> {
   try {
     return await getTask(client, taskId);

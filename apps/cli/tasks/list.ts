@@ -5,7 +5,7 @@ import type { McpClient } from "../mcp-client.ts";
 import { cleanAll, cleanLine, print, printJson, styled } from "../terminal.ts";
 import { pagesOf } from "../tools.ts";
 
-/** As tasks/list has them (2025-11-25). */
+/** An entry of tasks/list (2025-11-25). */
 export interface ListedTask {
   readonly taskId: string;
   readonly status: string;
@@ -64,7 +64,7 @@ export async function printTasks(client: McpClient, command: ListCommand): Promi
   const signal = onInterrupt();
   while (!signal.aborted) {
     await sleep(WATCH_EVERY_MS, undefined, { signal }).catch(() => undefined);
-    // Oldest first: what is new stands below what was there.
+    // Oldest first, so that new tasks appear below the earlier ones.
     if (!signal.aborted) printNew((await tasksOf(client, command)).toReversed());
   }
   process.exitCode = INTERRUPTED;

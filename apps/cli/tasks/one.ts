@@ -1,4 +1,4 @@
-/** `parley task`, `parley cancel` and what they were called before: one task. */
+/** `parley task` and `parley cancel`, and their earlier names `tasks get` and `tasks cancel`. */
 import { asksOf } from "../answering.ts";
 import type { McpClient } from "../mcp-client.ts";
 import type { Reached } from "../reach.ts";
@@ -31,7 +31,7 @@ export async function printTask(server: Reached, taskId: string, { json }: { rea
   if (error) print(`error ${jsonText(error)}`);
 }
 
-/** As `tasks get` has always printed it. */
+/** Prints the format that `tasks get` has always had. */
 export async function printTaskShort(client: McpClient, taskId: string, { json }: { readonly json?: boolean }): Promise<void> {
   const task = await getTask(client, taskId);
   print(json ? jsonText(task, 2) : showTask(task));

@@ -1,4 +1,4 @@
-/** A task's course: what its journal holds, in the order in which a replay settles it, and what it waits for. docs/playground.md has its shape. */
+/** The timeline of a task: its journal in the order in which a replay settles it, and what it waits for. docs/playground.md describes the shape. */
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
 import { credentialsFor } from "../credentials.ts";
 import type { Reached } from "../reach.ts";
@@ -7,12 +7,12 @@ import { ask as send } from "../stdio/remote.ts";
 import { cleanAll, cleanLine } from "../terminal.ts";
 import { moment } from "../times.ts";
 
-/** Longer journals are shown by their end. */
+/** Of a longer journal, only the last lines are shown. */
 const LINES_SHOWN = 50;
 const TIMEOUT_MS = 10_000;
 const KINDS: Readonly<Record<string, string>> = { ask: "question", now: "clock" };
 
-/** Undefined where the server tells no timelines (an older one), or tells this caller none: the task itself is shown all the same. */
+/** Undefined if the server offers no timelines (an older version) or denies this caller's: the task itself is still shown. */
 export async function timelineOf({ url }: Pick<Reached, "url">, taskId: string): Promise<TaskTimeline | undefined> {
   const at = new URL(`play/api/tasks/${encodeURIComponent(taskId)}/timeline`, url).href;
   const remote = { url: () => Promise.resolve(at), lost: () => undefined, token: credentialsFor(url) };
@@ -30,7 +30,7 @@ export async function timelineOf({ url }: Pick<Reached, "url">, taskId: string):
   }
 }
 
-/** What is shown of a timeline. */
+/** The lines that show a timeline. */
 export type Shown = Pick<TaskTimeline, "asks" | "calls" | "nowMs"> & {
   readonly task: Pick<TaskTimeline["task"], "run" | "generation" | "parent">;
   readonly journal: TaskTimeline["journal"];
