@@ -13,7 +13,9 @@ export const upstreamsEnvironment = {
   PARLEY_UPSTREAMS: z
     .string()
     .optional()
-    .describe("File that lists the MCP servers behind the gateway: ./parley.upstreams.json. Unset: none."),
+    .describe(
+      "File that lists the MCP servers behind the gateway: ./parley.upstreams.json, or a module such as ./parley.config.ts. Unset: none.",
+    ),
 };
 
 /** Of workers alone: they make the calls. */

@@ -1,9 +1,12 @@
 /**
- * The file of upstreams over time: it is read again and again, since it may be a ConfigMap, whose links tell no watcher of a change. So are the
- * files with credentials that it refers to. A content that does not fit changes nothing, and the log says what is wrong with it.
+ * The file of upstreams over time. It is read again and again, because it may be a ConfigMap, whose links notify no
+ * watcher, and so are the files with credentials that it refers to. A module is loaded again when its file has changed.
+ * Invalid content changes nothing, and the log reports what is wrong with it.
  */
+import { statSync } from "node:fs";
 import { describeError, type Log } from "@parley/core";
-import { type ReadUpstreams, readUpstreams, type Upstream, UpstreamsError } from "./upstreams.ts";
+import { isConfigModule, loadConfig, loadConfigNow } from "./config-module.ts";
+import { loadedUpstreams, type ReadUpstreams, readUpstreams, type Upstream, UpstreamsError } from "./upstreams.ts";
 
 export interface UpstreamsFile {
   /** As it was when the process began. */
@@ -16,36 +19,95 @@ export interface UpstreamsFile {
   }): () => void;
 }
 
+export interface OpenUpstreamsFile extends ReadUpstreams {
+  /** How long a module may take to load. */
+  readonly loadMs?: number;
+}
+
 const READ_EVERY_MS = 2_000;
+/** How long a module that failed to load is left alone if its file does not change. What it imports may have been mended. */
+const LOAD_AGAIN_MS = 30_000;
+
+interface Source {
+  readonly first: readonly Upstream[];
+  /** What the file contains now. Throws UpstreamsError. */
+  again(stopped: AbortSignal): readonly Upstream[] | Promise<readonly Upstream[]>;
+}
 
 /** Throws UpstreamsError with all problems. */
-export function openUpstreamsFile(file: string, options: ReadUpstreams = {}): UpstreamsFile {
-  const upstreams = readUpstreams(file, options);
+export function openUpstreamsFile(file: string, options: OpenUpstreamsFile = {}): UpstreamsFile {
+  const source = isConfigModule(file) ? openModule(file, options) : openText(file, options);
   return {
-    upstreams,
+    upstreams: source.first,
     watch({ log, onChange, everyMs = READ_EVERY_MS }) {
-      let last = stateOf(upstreams);
+      const stopped = new AbortController();
+      let last = stateOf(source.first);
       let lastProblem: string | undefined;
-      const timer = setInterval(() => {
+      let isReading = false;
+
+      async function look(): Promise<void> {
+        if (isReading) return;
+        isReading = true;
         try {
-          const read = readUpstreams(file, options);
+          const read = await source.again(stopped.signal);
+          if (stopped.signal.aborted) return;
           lastProblem = undefined;
           if (stateOf(read) === last) return;
           last = stateOf(read);
           log.info({ upstreams: read.map(({ name }) => name) }, "file of upstreams has changed");
           onChange(read);
         } catch (error) {
+          if (stopped.signal.aborted) return;
           const problems = error instanceof UpstreamsError ? error.problems : [];
           const problem = problems.join("\n");
           if (problem !== lastProblem)
             log.error({ ...describeError(error), problems }, "file of upstreams does not fit, what was before stays");
           lastProblem = problem;
+        } finally {
+          isReading = false;
         }
-      }, everyMs);
+      }
+
+      const timer = setInterval(() => void look(), everyMs);
       timer.unref();
-      return () => clearInterval(timer);
+      return () => {
+        clearInterval(timer);
+        stopped.abort();
+      };
     },
   };
+}
+
+function openText(file: string, options: ReadUpstreams): Source {
+  return { first: readUpstreams(file, options), again: () => readUpstreams(file, options) };
+}
+
+function openModule(file: string, { loadMs, ...options }: OpenUpstreamsFile): Source {
+  // Looked at before the file is loaded, so that a change in the meantime is not missed.
+  let version = versionOf(file);
+  let loaded = loadConfigNow(file, loadMs);
+  let againAtMs = Infinity;
+  return {
+    first: loadedUpstreams(file, loaded, options),
+    async again(signal) {
+      const present = versionOf(file);
+      if (present !== version || performance.now() >= againAtMs) {
+        version = present;
+        loaded = await loadConfig(file, { signal, ...(loadMs !== undefined && { loadMs }) });
+        againAtMs = "problem" in loaded ? performance.now() + LOAD_AGAIN_MS : Infinity;
+      }
+      return loadedUpstreams(file, loaded, options);
+    },
+  };
+}
+
+function versionOf(file: string): string {
+  try {
+    const { mtimeNs, ctimeNs, size, ino } = statSync(file, { bigint: true });
+    return [mtimeNs, ctimeNs, size, ino].join();
+  } catch {
+    return "gone";
+  }
 }
 
 function stateOf(upstreams: readonly Upstream[]): string {

@@ -1,5 +1,5 @@
 /**
- * The file that lists the servers behind the gateway, in JSON or, if its name says so, in YAML.
+ * The file that lists the servers behind the gateway: in JSON or, if its name says so, in YAML or as a module (config-module.ts).
  *
  *   { "upstreams": [
  *     { "name": "crm", "url": "https://crm.example.com/mcp", "headers": { "authorization": "Bearer ${CRM_TOKEN}" } },
@@ -13,6 +13,7 @@ import { readFileSync } from "node:fs";
 import { type Duration, GRANT_KEPT_MAX_MS, parseDuration } from "@parley/core";
 import { parse as parseYaml, type YAMLParseError } from "yaml";
 import { z } from "zod";
+import { isConfigModule, loadConfigNow, type LoadedConfig } from "./config-module.ts";
 
 export interface Upstream {
   readonly name: string;
@@ -136,6 +137,14 @@ const entry = z.strictObject({
 });
 const shape = z.strictObject({ upstreams: z.array(entry).max(UPSTREAMS_MAX) });
 
+/**
+ * The content of the file, for authors of a module:
+ *
+ *   import type { UpstreamsConfig } from "@parley/gateway";
+ *   export default { upstreams: [{ name: "crm", url: "https://crm.example.com/mcp" }] } satisfies UpstreamsConfig;
+ */
+export type UpstreamsConfig = z.input<typeof shape>;
+
 export interface ReadUpstreams {
   /** What `${NAME}` stands for. Undefined: values stay as they are written, for processes that connect to nothing. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -143,8 +152,9 @@ export interface ReadUpstreams {
   readonly providers?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Throws UpstreamsError with all problems. */
+/** Throws UpstreamsError with all problems. Runs a module in a process of its own and waits for it. */
 export function readUpstreams(file: string, options: ReadUpstreams = {}): readonly Upstream[] {
+  if (isConfigModule(file)) return loadedUpstreams(file, loadConfigNow(file), options);
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -154,8 +164,18 @@ export function readUpstreams(file: string, options: ReadUpstreams = {}): readon
   return parseUpstreams(file, text, options);
 }
 
-export function parseUpstreams(file: string, text: string, { environment, providers }: ReadUpstreams = {}): readonly Upstream[] {
-  const parsed = shape.safeParse(/\.ya?ml$/.test(file) ? fromYaml(file, text) : fromJson(file, text));
+export function parseUpstreams(file: string, text: string, options: ReadUpstreams = {}): readonly Upstream[] {
+  return checkUpstreams(file, /\.ya?ml$/.test(file) ? fromYaml(file, text) : fromJson(file, text), options);
+}
+
+/** The same for what a module exports. */
+export function loadedUpstreams(file: string, loaded: LoadedConfig, options: ReadUpstreams = {}): readonly Upstream[] {
+  if ("problem" in loaded) throw new UpstreamsError(file, [loaded.problem]);
+  return checkUpstreams(file, loaded.value, options);
+}
+
+function checkUpstreams(file: string, given: unknown, { environment, providers }: ReadUpstreams): readonly Upstream[] {
+  const parsed = shape.safeParse(given);
   if (!parsed.success) throw new UpstreamsError(file, parsed.error.issues.map(problemOf));
   const problems: string[] = [];
   const read = parsed.data.upstreams.map((given, index) => {
