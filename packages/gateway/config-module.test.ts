@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { CONFIG_BYTES_MAX, loadConfig, loadConfigNow } from "./config-module.ts";
-import { readUpstreams, type Upstream, type UpstreamsConfig, UpstreamsError } from "./upstreams.ts";
+import { readUpstreams, type Upstream, type UpstreamsConfig, type UpstreamsError } from "./upstreams.ts";
 import { openUpstreamsFile } from "./upstreams-file.ts";
 
 let directory: string;

@@ -32,7 +32,6 @@ export function loadConfigNow(file: string, loadMs = LOAD_MS): LoadedConfig {
   if (missing) return missing;
   const { output, status, error } = spawnSync(process.execPath, argumentsFor(file), {
     stdio: [...STDIO],
-    env: environment(),
     timeout: loadMs,
     killSignal: "SIGKILL",
     maxBuffer: CONFIG_BYTES_MAX,
@@ -50,7 +49,7 @@ export async function loadConfig(
 ): Promise<LoadedConfig> {
   const missing = unreadable(file);
   if (missing) return missing;
-  const child = spawn(process.execPath, argumentsFor(file), { stdio: [...STDIO], env: environment() });
+  const child = spawn(process.execPath, argumentsFor(file), { stdio: [...STDIO] });
   child.unref();
   let problem: LoadedConfig | undefined;
   const stop = (why?: LoadedConfig) => {
@@ -78,13 +77,9 @@ export async function loadConfig(
   }
 }
 
+/** Node's own warnings, such as about a package.json without `type`, are of no use in a log. */
 function argumentsFor(file: string): string[] {
-  return [LOADER, resolve(file)];
-}
-
-/** The variables of this process. Node's own warnings, such as about a package.json without `type`, are of no use in a log. */
-function environment(): NodeJS.ProcessEnv {
-  return { ...process.env, NODE_NO_WARNINGS: "1" };
+  return ["--no-warnings", LOADER, resolve(file)];
 }
 
 function unreadable(file: string): LoadedConfig | undefined {
