@@ -1,4 +1,4 @@
-/** What is sent to an upstream: a call, what can be asked in it, and the answers to what it asks. */
+/** What is sent to an upstream: a call, the capabilities with which it can ask, and the answers to its questions. */
 import { type ClientCapabilities as McpCapabilities, type ElicitResult, ProtocolError } from "@modelcontextprotocol/client";
 import type { Answer, ClientCapabilities, JsonObject } from "@parley/core";
 import { NOT_SUPPORTED, REFUSED } from "./question.ts";
@@ -9,30 +9,30 @@ import type { Upstream } from "./upstreams.ts";
 export interface CallRequest {
   readonly upstream: Upstream;
   readonly kind: "tool" | "prompt";
-  /** As the upstream names it. */
+  /** The upstream's own name of it, without the prefix. */
   readonly tool: string;
   readonly args: JsonObject;
-  /** Whether the tool may run as a task of 2025-11-25. */
+  /** Whether the tool may run as a task of revision 2025-11-25. */
   readonly asTask?: boolean;
   readonly principal: string;
-  /** The caller's access token for the upstream, where the file wants one. */
+  /** The caller's access token for the upstream, if the file asks for one. */
   readonly accessToken?: string;
-  /** What can be asked in this call, and so what the upstream is told. */
+  /** What can be asked in this call; the upstream receives it as the client's capabilities. */
   readonly capabilities: ClientCapabilities;
   readonly traceparent?: string;
   readonly questionTimeoutMs: number;
-  /** Questions of this task before this call. */
+  /** How many questions the task asked before this call. */
   readonly askedBefore: number;
-  /** Answers to a call that was lost, for the same questions of this one. */
+  /** Answers to a call that was lost; they answer the same questions of this call. */
   readonly given: readonly Given[];
-  /** With the answers to what a call required. */
+  /** Answers to the input that the previous call required. */
   readonly round?: Round;
 }
 
 export interface Round {
   readonly state?: string;
   readonly responses: Readonly<Record<string, Answer>>;
-  /** The upstream's task to look at; its questions by those ids have been asked. */
+  /** The upstream's task to poll; the ids are those of its questions that were asked already. */
   readonly task?: { readonly id: string; readonly asked: readonly string[] };
 }
 
@@ -47,7 +47,7 @@ export function callParams({ tool, args, traceparent, round }: CallRequest): obj
   };
 }
 
-/** What nobody answered is cancelled here: a response has no other word for it. */
+/** A question without an answer becomes `cancel`: a response has no other word for it. */
 export function responses(answers: Readonly<Record<string, Answer>>): object {
   return Object.fromEntries(
     Object.entries(answers).map(([id, answer]) => {
@@ -70,7 +70,7 @@ export function mcpCapabilities(
   };
 }
 
-/** What is sent to the upstream of an answer. A timeout is an error, as nobody has said anything. */
+/** The part of an answer that is sent to the upstream. A timeout is an error, because nobody answered. */
 export function elicited(answer: Answer): ElicitResult {
   switch (answer.action) {
     case "accept":

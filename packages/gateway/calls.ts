@@ -1,14 +1,14 @@
 /**
- * The calls of this process, by their tasks. A task parks while people think; its call stays here, with the connection that it waits on.
+ * The calls of this process, by task. A task parks while people think; its call stays here, with the connection that it waits on.
  *
- *   step open      a permit: this process, and no other, may make the call. Recorded before the call is made
- *   step call      made, once for each permit, and followed to what happens next
- *   step continue  answers handed on, followed to what happens next
+ *   step open      a permit: this process alone may make the call. Recorded before the call is made
+ *   step call      makes the call, once per permit, and follows it to the next event
+ *   step continue  hands answers on and follows the call to the next event
  *
- *   G1  A call is made only with a permit of this process, or where the tool may be repeated. So a worker that died between making a call and
- *       recording what came of it is never followed by one that makes it again (never twice), and what is not made again is told (never silently).
- *   G2  Before a question of a held call is put, this process is named as the task's holder: the run that the answer leads to is sent here.
- *   G3  What came of a call is kept until its task has ended or gone: a run that could not record it finds it again.
+ *   G1  A call is made only with a permit of this process, or if the tool may be repeated. If a worker dies between making a call and recording its
+ *       outcome, no other worker makes the call again (never twice), and the task fails with an error that says so (never silently).
+ *   G2  Before a held call asks its question, this process is named as the task's holder, so that the run that the answer causes is sent here.
+ *   G3  The outcome of a call is kept until its task has ended or left: a run that could not record it finds it again.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
@@ -18,15 +18,15 @@ import type { CallRequest } from "./call-request.ts";
 import { type CallDeps, type Leading, startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 
-/** `isFinal`: the call cannot be made again without its holder. */
+/** `isFinal`: without its holder, the call cannot be repeated. */
 interface Claim {
   readonly isFinal: boolean;
   readonly ttlMs: number;
 }
 
-/** Which process holds the call of a task, for as long as that process says that it lives. */
+/** Which process holds the call of a task, for as long as that process renews its name. */
 export interface CallHolders {
-  /** Names this process. The name is sent before this returns, so it takes effect before any later write on the task. */
+  /** Names this process as the holder. The write is sent before this returns, so it takes effect before any later write on the task. */
   claim(taskId: string, claim: Claim): Promise<void>;
   release(taskId: string): Promise<void>;
 }
@@ -40,20 +40,20 @@ export interface Lead extends Leading {
 }
 
 export interface Calls {
-  /** A permit to make one call for the task. */
+  /** Issues a permit to make one call for the task. */
   permit(taskId: string): string;
   lead(request: Lead): Promise<UpstreamEvent>;
   give(taskId: string, callId: string, given: readonly Given[]): void;
-  /** Keys of questions that were put for the task and that nobody waits for any more. */
+  /** Keys of the task's questions that the upstream no longer waits for. */
   abandoned(taskId: string): ReadonlySet<string>;
   has(taskId: string): boolean;
-  /** Whether something has to be done when the task ends: an upstream waits for it, or has a task of its own for it. */
+  /** Whether the end of the task requires work here: an upstream waits for it, or has a task of its own for it. */
   isNeeded(taskId: string): boolean;
-  /** Those whose upstream is at work or waits: they are lost with this process. */
+  /** The tasks whose upstream is working or waiting: their calls are lost with this process. */
   taskIds(): readonly string[];
-  /** The task needs its call no more, or is another's. */
+  /** Drops the call of a task that no longer needs it, or that another process holds. */
   drop(taskId: string): Promise<void>;
-  /** Calls that wait for an answer, and all that are here. */
+  /** The number of calls that wait for an answer, and of all calls here. */
   counts(): { readonly waiting: number; readonly all: number };
 }
 
@@ -61,7 +61,7 @@ export interface CallsDeps {
   readonly call: Omit<CallDeps, "onAbandoned">;
   readonly holders: CallHolders;
   readonly callsMax: number;
-  /** A call was let go, so long after its start. */
+  /** Reports a call that ended, with its duration. */
   readonly onEnded?: (upstream: string, ms: number) => void;
   readonly log: Log;
   readonly onAbandoned: (taskId: string) => void;
@@ -73,22 +73,22 @@ interface Held {
   isClaimed: boolean;
 }
 
-/** How much longer than its question a holder is named: it must outlive the run that closes the question at its deadline. */
+/** A holder stays named this much longer than its question may be open, because the run that closes the question at its deadline needs it. */
 const CLAIM_MARGIN_MS = 60 * 60 * 1_000;
-/** When a caller may try again that came while there were too many. */
+/** When a call that was refused because too many were open may be tried again. */
 const RETRY_AFTER_MS = 1_000;
 const NONE: ReadonlySet<string> = new Set();
 
 export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAbandoned }: CallsDeps): Calls {
   const held = new Map<string, Held>();
-  /** A call outlives the run that made it: what it waits on must not keep the run's context, and with it the run. */
+  /** A call outlives the run that made it, so what it waits on must not keep the run's async context, and the run with it, in memory. */
   const outside = AsyncLocalStorage.snapshot();
   const permits = new Map<string, string>();
   const all = gate(callsMax);
   const ofUpstream = new Map<string, Gate>();
 
   function enter({ name, concurrency }: CallRequest["upstream"]): (() => void) | undefined {
-    // The file may say another number one day.
+    // The file can change the number later.
     const key = `${name} ${concurrency}`;
     const own = ofUpstream.get(key) ?? gate(concurrency);
     ofUpstream.set(key, own);
@@ -117,7 +117,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     await Promise.all([one.call.close({ continues }), one.isClaimed ? holders.release(taskId).catch(() => undefined) : undefined]);
   }
 
-  /** What calls came to is small, and still bounded: those of tasks that nobody ends. */
+  /** Outcomes are small, but tasks that never end must not accumulate them without bound. */
   function forgetOldest(): void {
     for (const [taskId, { call }] of held) {
       if (held.size <= 2 * callsMax) return;
@@ -150,7 +150,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     return one;
   }
 
-  /** G2. The run does not wait for the reply: the name is sent ahead of the question on the same connection. If it fails, no answer could reach this process. */
+  /** G2. The run does not await the reply: the name is sent before the question on the same connection. If it fails, no answer could reach this process. */
   function claim(taskId: string, one: Held, named: Claim): void {
     one.isClaimed = true;
     holders.claim(taskId, named).catch(async (error: unknown) => {
@@ -167,12 +167,12 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     },
     async lead(lead) {
       const { taskId, callId, mayRepeat, request, given } = lead;
-      // That of an earlier round has ended, and came to what this one begins with.
+      // The call of an earlier round has ended, and its outcome is what this round starts from.
       if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await end(taskId, true);
       const one = held.get(taskId) ?? (await start(lead));
       if ("type" in one) return one;
       const event = await one.call.next(given, lead);
-      // What it came to is kept (G3), and takes no room of others.
+      // The outcome is kept (G3); it does not count as an open call.
       if (event.type !== "asked") {
         one.leaves();
         forgetOldest();

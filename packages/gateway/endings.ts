@@ -1,4 +1,4 @@
-/** What a call at an upstream came to: its result, its error, what it wants first, or a task of the upstream's own. */
+/** Reads the outcome of a call at an upstream: its result, its error, the input that it requires first, or a task of the upstream's own. */
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import type { Json, JsonObject } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
@@ -10,7 +10,7 @@ import type { UpstreamTask } from "./upstream-tasks.ts";
 import { wordFor } from "./word-for.ts";
 
 const URL_REQUIRED = -32042;
-/** When a task of an upstream is looked at again: what the upstream says, else this; never sooner than the least. */
+/** When a task of an upstream is polled again: as the upstream says, else the default; never sooner than the minimum. */
 const POLL_MS = 1_000;
 const POLL_MIN_MS = 100;
 const NO_REASON: UpstreamFailure = { code: -32603, message: "the task of the upstream failed" };
@@ -41,14 +41,14 @@ export function looked(
       const isNew = ([key]: [string, unknown]) => call.request.round?.task?.asked.includes(key) !== true;
       const event = required({ inputRequests: Object.fromEntries(Object.entries(inputRequests ?? {}).filter(isNew)) }, call);
       if (event.type !== "required") return event;
-      // Others tell all of their open questions at each look.
+      // Other upstreams report all of their open questions at each poll.
       const isUnheard = status === "input_required" && isSessionTask(taskId) && Object.keys(inputRequests ?? {}).length === 0;
       return { ...event, task: { id: taskId, pollMs: Math.max(pollIntervalMs, POLL_MIN_MS), ...(isUnheard && { isUnheard }) } };
     }
   }
 }
 
-/** The client, which judges other results, has not seen it. */
+/** Validates a result that the MCP client has not validated. */
 export function completed(result: object): UpstreamEvent {
   const { content } = result as { content?: unknown };
   const isResult = Array.isArray(content) && content.every((block) => typeof (block as { type?: unknown } | null)?.type === "string");
@@ -57,7 +57,7 @@ export function completed(result: object): UpstreamEvent {
     : { type: "invalid", message: "answered with a result that MCP does not allow" };
 }
 
-/** Questions of an upstream that holds nothing, judged as all others are. */
+/** Reads the questions of an upstream that holds nothing; they are judged like all others. */
 export function required({ inputRequests = {}, requestState }: Required, { admit }: Judging): UpstreamEvent {
   try {
     const questions = Object.entries(inputRequests as Record<string, { method: QuestionMethod; params?: unknown }>).map(
@@ -72,7 +72,7 @@ export function required({ inputRequests = {}, requestState }: Required, { admit
   }
 }
 
-/** The upstream wants people to visit pages first, and has done nothing yet. */
+/** The upstream requires a visit to a page first, and has done nothing yet. */
 function urlsRequired(error: ProtocolError, { request, admit }: Judging): UpstreamEvent | undefined {
   const { elicitations } = (error.data ?? {}) as { elicitations?: unknown };
   if (error.code !== URL_REQUIRED || !Array.isArray(elicitations) || request.capabilities.elicitation?.url !== true) return undefined;

@@ -1,3 +1,3 @@
-/** What a process reads of the gateway whether or not there is one. The rest, with its MCP client, is loaded where there are upstreams. */
+/** The part of the gateway that every process loads. The rest, with its MCP client, is loaded only if there are upstreams. */
 export { GATEWAY_HEADER, gatewayEnvironment, gatewaySettings, upstreamsEnvironment } from "./settings.ts";
 export { openUpstreamsFile, type UpstreamsFile } from "./upstreams-file.ts";

@@ -1,6 +1,6 @@
-/** How many of a kind may be at once. */
+/** Limits how many of a kind may be in progress at once. */
 export interface Gate {
-  /** Returns what to call on leaving; undefined when it is full. */
+  /** Returns the function to call on leaving; undefined if the gate is full. */
   enter(): (() => void) | undefined;
   readonly open: number;
 }
@@ -23,7 +23,7 @@ export function gate(most: number): Gate {
   };
 }
 
-/** A gate for each of many. One that nobody is in is not kept. */
+/** A gate per key. Empty gates are not kept. */
 export function gates(most: number): (name: string) => Gate {
   const byName = new Map<string, Gate>();
   return (name) => {

@@ -1,6 +1,6 @@
 /**
- * A resource of an upstream as a resource of Parley, and a template as a template. Their uris begin with the name of their upstream, so that two
- * upstreams never have one uri: `file:///a` of `crm` is `crm+file:///a`.
+ * Makes a resource of an upstream a resource of Parley, and a template a template. Their uris begin with the name of the upstream, so that two
+ * upstreams never share a uri: `file:///a` of `crm` is `crm+file:///a`.
  *
  *   front end ── read ──▶ a worker, which has the connections ──▶ upstream
  */
@@ -8,7 +8,7 @@ import type { JsonObject, Prompt, Resource, ResourceContents, ResourceTemplate }
 import type { ListedResource, ListedTemplate } from "./listing.ts";
 import type { Upstream } from "./upstreams.ts";
 
-/** What a front end has workers do at an upstream. */
+/** What a front end asks workers to do at an upstream. */
 export interface ReadThrough {
   /** Throws UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, UPSTREAM_INVALID, TOO_LARGE, RESOURCE_NOT_FOUND, and RpcFailure with the upstream's own error. */
   read(upstream: Upstream, uri: string): Promise<readonly ResourceContents[]>;
@@ -58,7 +58,7 @@ export function gatewayTemplate(listed: ListedTemplate, { upstream, reads, compl
   };
 }
 
-/** The completions of a prompt's argument: what `complete` of one is, where its upstream has any. */
+/** The `complete` function of a prompt, if its upstream completes arguments. */
 export function promptCompletion(
   prompt: string,
   argument: string,
@@ -101,8 +101,8 @@ function factsOf(listed: ListedResource | ListedTemplate, { prefix }: Upstream) 
 }
 
 /**
- * Whether the uri has what stands around the variables, in that order. Which uris there are, and what its variables are, is the upstream's matter; a
- * template of a stranger is no regular expression here.
+ * Whether the uri has the literal parts of the template, in that order. Which uris exist, and what their variables hold, is up to the upstream. A
+ * stranger's template is not turned into a regular expression.
  */
 function hasInOrder(uri: string, literals: readonly string[]): boolean {
   const first = literals[0] ?? "";
@@ -119,7 +119,7 @@ function hasInOrder(uri: string, literals: readonly string[]): boolean {
   return at <= end;
 }
 
-/** Links in a result name resources of the upstream: as they are listed here. Pages of the web stay what they are. */
+/** Rewrites links to resources of the upstream to the uris that are listed here. Links to web pages stay as they are. */
 export function withOwnUris(result: JsonObject, upstream: Upstream): JsonObject {
   const prefix = uriPrefix(upstream);
   const owned = (uri: unknown) => (typeof uri === "string" && !/^https?:/i.test(uri) ? `${prefix}${uri}` : uri);

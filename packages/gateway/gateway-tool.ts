@@ -1,6 +1,6 @@
 /**
- * A tool of an upstream as a tool of Parley, and a prompt as a prompt. Its handler leads the call: what happens at the upstream is the result of a step, what the
- * upstream asks is an ask, and so it waits as long as any question does, and is answered by any door.
+ * Makes a tool of an upstream a tool of Parley, and a prompt a prompt. The handler leads the call: each event at the upstream is the result of a
+ * step, and each question of the upstream is an ask. It therefore waits as long as any question and can be answered through any door.
  */
 import {
   type Answer,
@@ -26,23 +26,23 @@ import type { Upstream } from "./upstreams.ts";
 
 export interface GatewayToolDeps {
   readonly upstream: Upstream;
-  /** Undefined where tools are only listed. */
+  /** Undefined in a process that only lists tools. */
   readonly calls?: Calls;
   readonly elicitation?: Pick<ElicitationSettings, "timeoutMs" | "blockingTimeoutMs">;
-  /** Whether links in results name what is offered here under a uri of its own. */
+  /** Whether links in results are rewritten to the uris under which resources are offered here. */
   readonly hasResources?: boolean;
-  /** With them arguments of prompts are completed: on front ends, where the upstream does so. */
+  /** Completes arguments of prompts on front ends, if the upstream does. */
   readonly reads?: ReadThrough;
 }
 
 const RETENTION_MS = 24 * 60 * 60 * 1_000;
-/** What a run needs beside the upstream's own time. */
+/** The time that a run needs in addition to the upstream's. */
 const RUN_MARGIN_MS = 30_000;
-/** How soon a task is looked at again whose upstream was away. */
+/** When a task is polled again after its upstream was down. */
 const RETRY_MS = 1_000;
-/** Looks in a row, of five seconds each, at a task that waits for an answer and does not say to what, until its question is taken for lost. */
+/** After so many polls in a row, five seconds each, a task that waits for an answer without showing a question has lost its question. */
 const UNHEARD_MAX = 3;
-/** How often one call may want other things first (input_required, −32042). */
+/** How often one call may require input first (input_required, −32042). */
 const ROUNDS_MAX = 50;
 
 export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
@@ -64,7 +64,7 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
     ...(annotations && { annotations }),
     ...(icons && { icons }),
     ...(meta && { meta }),
-    // The upstream judges its arguments: a schema of somebody else is not compiled here.
+    // The upstream validates its arguments. A stranger's schema is not compiled here.
     readArguments: (args) => ({ ok: true, args }),
     run(args, effects) {
       return leadCall(effects, { kind: "tool", listed, args, mayRepeat: mayRepeat(upstream, listed), ...atWork(name, deps) });
@@ -72,7 +72,7 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
   };
 }
 
-/** Getting a prompt does nothing, so it may be done again. */
+/** Getting a prompt has no effect, so it may be repeated. */
 export function gatewayPrompt(listed: ListedPrompt, deps: GatewayToolDeps): Prompt {
   const { upstream, reads } = deps;
   const { title, description, icons, _meta: meta } = listed;
@@ -97,7 +97,7 @@ function settingsOf({ connectTimeoutMs, callTimeoutMs }: Upstream): RunSettings 
   return { attempts: 1, backoffMs: 1_000, runTimeoutMs: connectTimeoutMs + callTimeoutMs + RUN_MARGIN_MS, retentionMs: RETENTION_MS };
 }
 
-/** Throws where it is only listed. */
+/** Throws in a process that only lists tools. */
 function atWork(
   name: string,
   { upstream, calls, elicitation, hasResources = false }: GatewayToolDeps,
@@ -106,7 +106,7 @@ function atWork(
   return { upstream, calls, elicitation, hasResources };
 }
 
-/** Whether a call may be made a second time when nobody knows what became of the first. */
+/** Whether a call may be repeated after the outcome of the first was lost. */
 export function mayRepeat({ repeatable }: Upstream, { name, annotations }: ListedTool): boolean {
   const { readOnlyHint, idempotentHint } = annotations ?? {};
   return repeatable(name) ?? (readOnlyHint === true || idempotentHint === true);
@@ -134,11 +134,11 @@ async function leadCall(
   const { taskId, call } = effects;
   const given: Given[] = [];
   let round: CallRequest["round"];
-  // A session's request is held open meanwhile; a client that answers input_required comes back.
+  // A session holds its request open in the meantime. A client that answers input_required comes back.
   const isBlocking = call.hidden && call.request !== undefined;
   const timeoutMs = upstream.questionTimeoutMs ?? (isBlocking ? elicitation.blockingTimeoutMs : elicitation.timeoutMs);
 
-  /** What people answered; and of that what was answered to the call before this one, for the same questions of this one, each once (I4). */
+  /** The answers so far; and those to an earlier call of this task, which answer the same questions of this call, each once (I4). */
   const answers: Given[] = [];
   let recorded: readonly Given[] = [];
 
@@ -161,7 +161,7 @@ async function leadCall(
   let unheard = 0;
   let waitedMs = 0;
 
-  /** It is looked at ever less often, so that a long task neither fills the journal nor is noticed late in proportion. */
+  /** The interval grows with the age of the task: a long task must not fill the journal, and its end is noticed in proportion. */
   async function waitForTask(pollMs: number): Promise<void> {
     const waitMs = Math.max(pollMs, Math.floor(waitedMs / 10));
     waitedMs += waitMs;
@@ -177,7 +177,7 @@ async function leadCall(
   while (rounds < ROUNDS_MAX) {
     const opened = await effects.step("open", () => ({ callId: calls.permit(taskId), mayRepeat: isRepeatedFreely }));
     const { callId, mayRepeat: isCallRepeatable } = opened as { callId: string; mayRepeat: boolean };
-    // A look at a task begins nothing, and its answers count once.
+    // A poll starts nothing at the upstream, and its answers count once.
     const isRepeatable = isCallRepeatable || round?.task !== undefined;
     const leadOnce = async (name: string): Promise<UpstreamEvent> => {
       const request: CallRequest = {
@@ -209,7 +209,7 @@ async function leadCall(
           report: effects.report,
         });
         if (came.type !== "result") return came;
-        // The task ends with it: both are one write, since nothing is done between them.
+        // The task ends with this event. Both are one write, because nothing is done in between.
         last.resolve(came);
         await aborted(signal);
         return came;
@@ -226,7 +226,7 @@ async function leadCall(
     const first = await leadOnce("call");
     if (first.type === "expired") {
       await access?.ask();
-      // No call was made. Another worker may run the task by now, and the permit is of no use to it.
+      // No call was made. The next run may be on another worker, which cannot use this permit.
       continue;
     }
     let event = first;
@@ -236,7 +236,7 @@ async function leadCall(
       await Promise.all(
         questions.map(async (question) => {
           await answered(question);
-          // Each answer is passed on at once: the upstream may need it to continue with something else.
+          // Each answer is passed on at once: the upstream may need it before it asks anything else.
           if (!isOnly) await effects.step(`deliver-${question.key}`, () => calls.give(taskId, callId, [...given]));
         }),
       );
@@ -247,7 +247,7 @@ async function leadCall(
       continue;
     }
     if (event.type === "result") return hasResources ? withOwnUris(event.result, upstream) : event.result;
-    // The task is there still when its upstream is away for a while.
+    // The upstream's task survives an upstream that is down for a while.
     if (round?.task && (event.type === "unavailable" || event.type === "lost" || event.type === "busy")) {
       await waitForTask(RETRY_MS);
       continue;
@@ -257,7 +257,7 @@ async function leadCall(
     unheard = task?.isUnheard === true ? unheard + 1 : 0;
     if (unheard === UNHEARD_MAX) {
       if (!isRepeatedFreely) throw failureOf({ type: "lost", message: LOST_QUESTION }, upstream, { kind, listed });
-      // Its task is cancelled, as it is when the call fails.
+      // The upstream's task is cancelled, as it is when the call fails.
       await effects.step("let-go", () => calls.drop(taskId));
       recorded = answers.filter(({ answer }) => answer.action !== "withdrawn");
       round = undefined;
@@ -294,8 +294,8 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * What can be asked in this call: what its client declared, and forms and pages where there is a handle on the task, since another client of
- * its owner, or the command line, can answer them.
+ * What can be asked in this call: whatever its client declared. If the client got a handle on the task, forms and pages can be asked as well,
+ * because another client of the owner, or the command line, can answer them.
  */
 export function askable({ capabilities, hidden }: Pick<CallFacts, "capabilities" | "hidden">): ClientCapabilities {
   return hidden ? capabilities : { ...capabilities, elicitation: { form: true, url: true } };

@@ -1,15 +1,15 @@
 /**
- * The gateway in a worker: which process runs what.
+ * The gateway in a worker: decides which process executes a run.
  *
- *   a run is due ─▶ does another living process hold the task's call? ─▶ it is sent there
- *                └▶ it is run here; a run that leads a call gives its slot back and continues beside the others
+ *   a run is due ─▶ does another living process hold the task's call? ─▶ send the run there
+ *                └▶ execute it here; a run that leads a call gives its slot back and continues beside the others
  *
- * Runs of ordinary tools work; runs that lead calls wait, for an upstream. So they take no slot (PARLEY_CONCURRENCY), and are bounded by the
- * calls that a worker may have (PARLEY_UPSTREAM_CALLS_MAX). A run that is sent and not taken is due all the same: the sweep adds it again, and
- * by then its holder has taken it, or is known to be dead.
+ * Runs that lead calls spend their time waiting for an upstream. They therefore take no slot (PARLEY_CONCURRENCY) and are bounded by the calls that
+ * a worker may have open (PARLEY_UPSTREAM_CALLS_MAX). A run that was sent stays due until it is taken: the sweep adds it again, and by then its
+ * holder has taken it or is known to be dead.
  *
- * A question that the upstream does not wait for any more is closed as withdrawn, by its holder, or by anybody once the holder is dead and the
- * call cannot be made again. That is an answer like any other (I2), and the run that it leads to says what became of the call.
+ * When an upstream stops waiting for a question, the question is closed as withdrawn: by its holder, or by any worker once the holder is dead and
+ * the call cannot be repeated. A withdrawal is an answer like any other (I2), and the run that it causes reports what became of the call.
  */
 import { type Call, type Catalogue, describeError, isFinished, type RunCause, type RunReport, type Services } from "@parley/core";
 import { type CallHolders, createCalls } from "./calls.ts";
@@ -25,7 +25,7 @@ import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
 
-/** What the processes of a deployment share; packages/redis has it. */
+/** State that the processes of a deployment share. packages/redis implements it. */
 export interface Share extends CallHolders, Asking {
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
   send(process: string, run: string): Promise<void>;
@@ -54,32 +54,32 @@ export interface GatewayDeps {
   readonly share: Share;
   readonly settings: GatewaySettings;
   readonly version: string;
-  /** Tells this deployment from others. */
+  /** Identifies this deployment among others. */
   readonly deployment: string;
   readonly observer?: GatewayObserver;
 }
 
-/** What is told for metrics. */
+/** Receives what the metrics count. */
 export interface GatewayObserver {
   question(question: CountedQuestion): void;
   callEnded(upstream: string, ms: number): void;
-  /** Whether its lists could be read; undefined where another process reads them. */
+  /** Whether its lists could be read; undefined if another process reads them. */
   listed(upstream: string, isUp: boolean | undefined): void;
 }
 
 export interface Gateway {
   readonly offer: Offer;
-  /** Other upstreams from now on; calls that are here continue at theirs. */
+  /** Replaces the upstreams. Calls in progress continue at theirs. */
   replace(upstreams: readonly Upstream[]): Promise<void>;
-  /** Does a run, or sends it to where it belongs. Resolves when its slot is free. `work` is called at most once. */
+  /** Executes a run, or sends it to the process that holds its call. Resolves when its slot is free. Calls `work` at most once. */
   run(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
-  /** The run holds its task, and runs that tool or prompt. */
+  /** The run has taken its task, and the handler of that tool or prompt starts. */
   begun(taskId: string, call: Pick<Call, "kind" | "name">): void;
-  /** Takes runs that other processes send. */
+  /** Accepts runs that other processes send. */
   open(work: (run: GatewayRun) => Promise<RunReport>): Promise<void>;
-  /** Calls that wait for an answer, and all. */
+  /** The number of calls that wait for an answer, and of all calls. */
   counts(): { readonly waiting: number; readonly all: number };
-  /** Waits for the calls that are here, so long; what is left cannot be answered any more. True when none was left. */
+  /** Waits up to that long for the open calls, then ends the rest. Returns true if none was left. */
   close(drainMs: number): Promise<boolean>;
 }
 
@@ -94,14 +94,14 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const quiet = createQuiet();
   const prepared = prepareSessions(connector, { whenQuiet: quiet.whenQuiet });
   const over = new AbortController();
-  /** Runs at work here, by their tasks; and what gives the slot of one back. */
+  /** The number of runs in progress here, by task, and the functions that give their slots back. */
   const atWork = new Map<string, number>();
   const slots = new Map<string, () => void>();
   const watched = new Map<string, Promise<() => void>>();
-  /** Tasks whose run ended in an unclear way: whether they still need their call is looked at with each beat. */
+  /** Tasks whose run ended without a known outcome. Each beat checks whether they still need their call. */
   const unclear = new Set<string>();
   const beside = new Set<Promise<void>>();
-  /** Lists that are kept, until all is over: nobody waits for these before. */
+  /** Listers that are stopping. Only `close` waits for them. */
   const keeping = new Set<Promise<void>>();
 
   const { openMax, principalMax } = settings.elicitation;
@@ -154,12 +154,12 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     }
   }
 
-  /** What was said while the run was at work is acted on now: before that the store did not know of the question. */
+  /** Withdrawals that arrived during the run are handled now: until it parked, the store did not know the question. */
   async function after(taskId: string, report: RunReport | undefined): Promise<void> {
     if (report?.type === "finished") return await drop(taskId);
     if (!calls.has(taskId)) return;
     if (report?.type === "parked") {
-      // An upstream that holds nothing: all that came of the call is in the task.
+      // The upstream holds nothing: the task has everything that came of the call.
       if (!calls.isNeeded(taskId) && calls.abandoned(taskId).size === 0) return await drop(taskId);
       watch(taskId);
       return await settle(taskId);
@@ -182,20 +182,20 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     });
     watched.set(taskId, watching);
     watching.then(
-      // It may have ended before it was watched.
+      // The task may have ended before the watch began.
       () => inBackground(look(taskId)),
-      // A task that cannot be watched is looked at from time to time.
+      // A task that cannot be watched is polled.
       () => unclear.add(taskId),
     );
   }
 
-  /** A task that was cancelled while it waited needs its call no more. */
+  /** A task that was cancelled while it waited no longer needs its call. */
   async function look(taskId: string): Promise<void> {
     const task = await store.load(taskId);
     if (!atWork.has(taskId) && (!task || isFinished(task.status))) await drop(taskId);
   }
 
-  /** Closes the questions of a task that its upstream does not wait for any more. */
+  /** Closes the questions that the upstream no longer waits for. */
   async function settle(taskId: string): Promise<void> {
     const gone = calls.abandoned(taskId);
     if (gone.size > 0) await withdraw(taskId, (key) => gone.has(key));
@@ -240,7 +240,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   await beat();
   const listers = new Map<string, { readonly upstream: Upstream; readonly stops: AbortController }>();
 
-  /** Begins to keep the lists of those that are new or another, and ends it for those that are gone. */
+  /** Starts a lister for each new or changed upstream, and stops those of upstreams that are gone. */
   function keepLists(given: readonly Upstream[]): void {
     const wanted = new Map(given.map((upstream) => [upstream.name, upstream]));
     for (const [name, { upstream, stops }] of listers) {
@@ -298,7 +298,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       });
       const done = here(run, work);
       await Promise.race([done, slot.promise]);
-      // Nobody waits for it any more: what it throws is told here, and its lease brings it back.
+      // The slot was given back, so nothing awaits this run: log its error here. Its lease brings the task back.
       if (isFree) inBackground(done);
     },
     begun(taskId, { kind, name }) {

@@ -1,9 +1,9 @@
 /**
- * Keeps the list of one upstream fresh: one worker of the deployment has a session open with it, reads its lists when it says that they have
- * changed, and from time to time anyway, which is how it is noticed that an upstream is away.
+ * Keeps the lists of one upstream fresh. One worker of the deployment has a session open with it, reads its lists when the upstream announces a
+ * change, and periodically, which also detects that an upstream is down.
  *
- * An upstream that is away keeps its last list: its tools are there, and calls say what is wrong. It harms neither the list of another nor
- * their calls. One that says all the time that its lists have changed is read once in a while.
+ * An upstream that is down keeps its last list: its tools stay listed, and calls fail with the reason. The lists and calls of other upstreams are
+ * unaffected. An upstream that announces changes constantly is read once per second at most.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientCapabilities } from "@modelcontextprotocol/client";
@@ -17,19 +17,19 @@ import { wordFor } from "./word-for.ts";
 export interface ListerDeps {
   readonly upstream: Upstream;
   readonly connector: UpstreamConnector;
-  /** This one: what has come through it is not listed. */
+  /** This deployment: items that have passed through it are not listed. */
   readonly deployment: string;
   readonly listings: Listings;
-  /** Whether this process is the one that reads the upstream's lists, for so long. */
+  /** Returns whether this process reads the upstream's lists for that long. */
   readonly lease: (upstream: string, ttlMs: number) => Promise<boolean>;
   readonly announce: (announcement: Announcement) => Promise<void>;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Undefined where another process reads the lists. */
+  /** Undefined if another process reads the lists. */
   readonly onStatus?: (upstream: string, isUp: boolean | undefined) => void;
 }
 
-/** Shortest time between two readings of one upstream, even if it asks for more. */
+/** Minimum time between two readings of one upstream, however often it announces changes. */
 const READ_EVERY_MIN_MS = 1_000;
 const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;
@@ -41,7 +41,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
-  /** What was said of the lists that clients are told of apart from tools. */
+  /** The last announced state of the lists that clients are notified about, other than tools. */
   const told = new Map<"prompts" | "resources", string>();
   let isChanged = true;
   let nextReadMs = 0;
@@ -69,7 +69,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
 
   async function keep(listing: Listing): Promise<void> {
     const said = JSON.stringify(listing);
-    // What is read still by one that was stopped is not of the upstream as the file has it now.
+    // A lister that was stopped while it read has the list of an upstream that the file has changed since.
     if (said === last || signal.aborted) return;
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
     last = said;
@@ -89,7 +89,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   async function open(): Promise<UpstreamSession> {
     const onChanged = () => void (isChanged = true);
     const opened = await deps.connector.open(upstream, {
-      // Some servers list a tool only to clients that can do what it needs.
+      // Some servers list a tool only to clients that declare the capabilities it needs.
       capabilities: EVERYTHING,
       signal,
       options: {

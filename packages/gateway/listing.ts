@@ -1,4 +1,4 @@
-/** What an upstream offers, as it says itself, within bounds. Kept as JSON where front ends and workers find it. */
+/** What an upstream offers, in its own words and within bounds. Stored as JSON where front ends and workers find it. */
 import { ProtocolError } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
 import { NOT_SUPPORTED } from "./question.ts";
@@ -15,7 +15,7 @@ export interface ListedTool {
   readonly annotations?: JsonObject;
   readonly icons?: readonly JsonObject[];
   readonly _meta?: JsonObject;
-  /** Whether it runs as a task of 2025-11-25. */
+  /** Whether it runs as a task of revision 2025-11-25. */
   readonly execution?: { readonly taskSupport?: string };
 }
 
@@ -54,7 +54,7 @@ export interface ListedTemplate extends ListedFacts {
   readonly uriTemplate: string;
 }
 
-/** What each kind of thing that an upstream lists looks like. */
+/** The shape of each kind of listed item. */
 interface Lists {
   readonly tools: readonly ListedTool[];
   readonly prompts: readonly ListedPrompt[];
@@ -63,13 +63,13 @@ interface Lists {
 }
 
 export interface Listing extends Lists {
-  /** Whether it completes arguments of prompts and templates. */
+  /** Whether the upstream completes arguments of prompts and templates. */
   readonly completes: boolean;
-  /** What cannot be offered, and why. */
+  /** Items that cannot be offered, each with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/** Of one upstream: tools, prompts, arguments of a prompt, resources, templates, characters of a uri, and characters of JSON in all. */
+/** Limits of one upstream: tools, prompts, arguments of a prompt, resources, templates, characters of a uri, and characters of JSON in total. */
 export const TOOLS_MAX = 1_000;
 export const PROMPTS_MAX = 1_000;
 export const RESOURCES_MAX = 1_000;
@@ -77,13 +77,13 @@ export const TEMPLATES_MAX = 1_000;
 export const URI_CHARS_MAX = 2_048;
 export const ARGUMENTS_MAX = 100;
 export const LISTING_CHARS_MAX = 4_000_000;
-/** With the prefix; what may stand in a name (specification 2025-11-25, server/tools). */
+/** A valid name, prefix included (specification 2025-11-25, server/tools). */
 const NAME = /^[A-Za-z0-9_./-]{1,128}$/;
 
-/** A scheme, and nothing that a uri cannot have; a template's braces are no matter of ours. */
+/** A scheme, then only characters that a uri can have, and the braces of templates, which only the upstream interprets. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]+$/u;
 
-/** Throws what the client throws where tools cannot be listed; other lists that cannot be read are empty, and told. */
+/** Throws what the client throws if tools cannot be listed. Other lists that cannot be read are empty and reported as problems. */
 export async function readListing({ client }: UpstreamSession, upstream: Upstream, deployment?: string): Promise<Listing> {
   const { tools: hasTools, prompts: hasPrompts, resources: hasResources, completions } = client.getServerCapabilities() ?? {};
   const options = { timeout: upstream.connectTimeoutMs };
@@ -101,7 +101,7 @@ export async function readListing({ client }: UpstreamSession, upstream: Upstrea
   }
   const { prompts } = await listed("prompts", hasPrompts, { prompts: [] }, () => client.listPrompts(undefined, options));
   const { resources } = await listed("resources", hasResources, { resources: [] }, () => client.listResources(undefined, options));
-  // Servers without any need not know the method.
+  // Servers that have none need not know the method.
   const { resourceTemplates: templates } = await listed("templates", hasResources, { resourceTemplates: [] }, async () => {
     try {
       return await client.listResourceTemplates(undefined, options);
@@ -114,7 +114,7 @@ export async function readListing({ client }: UpstreamSession, upstream: Upstrea
   return { ...listing, completes: completions !== undefined, leftOut: [...problems, ...listing.leftOut] };
 }
 
-/** `deployment`: what has come through it is left out. */
+/** `deployment`: items that have passed through it are left out. */
 export function boundedListing(given: Lists, { prefix, offers }: Upstream, deployment?: string): Lists & Pick<Listing, "leftOut"> {
   const leftOut: string[] = [];
   let chars = 0;
@@ -122,9 +122,9 @@ export function boundedListing(given: Lists, { prefix, offers }: Upstream, deplo
   interface Bounds<Item> {
     readonly kind: string;
     readonly most: number;
-    /** What tells it from others. */
+    /** What identifies the item. */
     readonly key: (item: Item) => string;
-    /** What is wrong with the item itself. */
+    /** The reason why the item itself cannot be offered. */
     readonly problem: (item: Item) => string | undefined;
   }
 
@@ -215,7 +215,7 @@ export function boundedListing(given: Lists, { prefix, offers }: Upstream, deplo
   };
 }
 
-/** Without the members that are undefined. */
+/** Drops members that are undefined. */
 function plain<Item>(item: Item): Item {
   return JSON.parse(JSON.stringify(item)) as Item;
 }

@@ -1,6 +1,6 @@
 /**
- * What front ends offer and workers run: the deployment's own catalogue, and behind it what upstreams list. The lists are in Redis, so that a
- * front end needs no connection to an upstream, and starts while all of them are down.
+ * What front ends offer and workers run: the deployment's own catalogue, followed by what the upstreams list. The lists are in Redis, so a front
+ * end needs no connection to an upstream and can start while all of them are down.
  */
 import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 import { describeError } from "@parley/core";
@@ -10,26 +10,26 @@ import type { Listing } from "./listing.ts";
 import type { Upstream } from "./upstreams.ts";
 import { withVia } from "./via.ts";
 
-/** What is kept of each upstream. */
+/** What is stored for each upstream. */
 export interface StoredListing extends Listing {
   readonly atMs: number;
-  /** Why it could not be read the last time; what is here is older then. */
+  /** Why the last reading failed; the lists are then older. */
   readonly problem?: string;
 }
 
-/** Where workers leave the lists of upstreams, and everybody finds them. */
+/** Where workers store the lists of upstreams for all processes. */
 export interface Listings {
-  /** Of these upstreams, those that there are, each with its revision; the text is undefined for one that is still of that revision. */
+  /** Returns those of the upstreams that are stored, each with its revision; the text is undefined if the revision is the known one. */
   read(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
   write(upstream: string, text: string): Promise<void>;
 }
 
 export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
-  /** How resources are read and arguments completed; undefined where they are only run. */
+  /** Reads resources and completes arguments; undefined in a process that only runs tools. */
   readonly reads?: ReadThrough;
   readonly own: Catalogue;
   readonly upstreams: readonly Upstream[];
-  /** This one, for gateways that list what is offered here. */
+  /** This deployment's name, for gateways that list what is offered here. */
   readonly deployment: string;
   readonly listings: Listings;
   readonly onAnnouncement: (listener: (announcement: Announcement) => void) => Promise<() => void>;
@@ -39,17 +39,17 @@ export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
 export interface Offer extends Catalogues {
   /** Whether it is a tool or a prompt of an upstream. */
   isUpstreams(kind: "tool" | "prompt", name: string): boolean;
-  /** Other upstreams from now on. Resolves when they are offered, as far as they are listed. */
+  /** Replaces the upstreams. Resolves when what they list is offered. */
   replace(upstreams: readonly Upstream[]): Promise<void>;
   close(): void;
 }
 
-/** Some upstreams list other tools each time. */
+/** Bounds what is remembered: some upstreams list different tools each time. */
 const FORMER_MAX = 10_000;
-/** Announcements can be lost with a connection. */
+/** The lists are read this often even without an announcement: one can be lost with its connection. */
 const LOOK_EVERY_MS = 15_000;
 
-/** What one upstream has. */
+/** What one upstream offers. */
 interface Known {
   readonly revision: string;
   readonly tools: readonly Tool[];
@@ -73,7 +73,7 @@ export async function createOffer({
   let isReplaced = false;
   let offered = own;
   let runnable = own;
-  /** What was listed since this process began: tasks of what is not listed any more may wait, or hold a call. */
+  /** Everything listed since this process started: tasks of tools that are no longer listed may still wait or hold a call. */
   const former = { tools: new Map<string, Tool>(), prompts: new Map<string, Prompt>() };
 
   async function look(): Promise<void> {
@@ -84,14 +84,14 @@ export async function createOffer({
     for (const upstream of upstreams) {
       const listing = found.get(upstream.name);
       if (!listing?.text) continue;
-      // Those that a worker of the version before has left know of no others than tools.
+      // An entry stored by a worker of an earlier version has tools only.
       const stored = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
       const { tools, prompts = [] } = stored;
-      // Whoever reads or completes is not asked for access first, and the file's own credentials are for lists alone.
+      // Reads and completions ask nobody for access first, and the file's own credentials are for listing only.
       const { resources = [], templates = [], completes = false } = upstream.oauth ? {} : stored;
       const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
       const hasResources = resources.length > 0 || templates.length > 0;
-      // A changed file counts from now on, even if the list was read with the old one.
+      // A changed file takes effect at once, even if the list was read with the old one.
       known.set(upstream.name, {
         revision: listing.revision,
         tools: tools.filter(offers).map((tool) => gatewayTool(withVia(tool, deployment), { ...deps, upstream, hasResources })),
@@ -138,7 +138,7 @@ export async function createOffer({
 
   let looking: Promise<void> | undefined;
   let isLate = false;
-  /** One look at a time; what changes during one is seen by the next. */
+  /** Reads one at a time; a change during a reading causes another one. */
   function lookAgain(): Promise<void> {
     isLate = true;
     return (looking ??= (async () => {
@@ -176,7 +176,7 @@ export async function createOffer({
   };
 }
 
-/** What is offered now, and before it what was once. */
+/** Looks up what is offered now, then what was offered earlier. */
 function withFormer<One>(former: Map<string, One>, offered: ReadonlyMap<string, One>, own: ReadonlyMap<string, One>): Map<string, One> {
   for (const [name, one] of offered) {
     if (own.has(name)) continue;

@@ -1,15 +1,15 @@
 /**
- * Sessions that are ready for the calls that will use them. Each call has a session of its own, and opening one takes two or three round
- * trips, or the start of a process. So while calls are made to an upstream, the sessions of the next ones are opened beside the work.
+ * Sessions that are opened before the calls that will use them. Each call has a session of its own, and opening one takes two or three round trips,
+ * or the start of a process. So while calls are made to an upstream, the sessions for the next calls are opened in the background.
  *
- *   open ─▶ one that is ready ─▶ its call ─▶ closed
- *       └▶ else one that is opened now     └▶ with `reuseSessions`: ready again, for the same caller
+ *   open ─▶ a ready session, if any ─▶ its call ─▶ closed
+ *       └▶ else a new one                      └▶ with `reuseSessions`: ready again, for the same caller
  *
- *   - A session is used by one call at a time, and only by calls of the same capabilities: the upstream was told them.
- *   - Where sessions are not used again, as many are opened as calls came of late, when it is quiet.
- *   - One that nobody takes is closed after a while, so that an upstream that nobody calls is left alone.
- *   - One in which the upstream asks something while it has no call is closed: the question is of a call that has ended.
- *   - An upstream may have forgotten it meanwhile. One that refuses the call for that has not begun it: upstream-call.ts opens another.
+ *   - A session is used by one call at a time, and only by calls with the same capabilities, because it declared them to the upstream.
+ *   - Where sessions are not reused, as many are opened as calls came recently, once it is quiet.
+ *   - A session that is not taken is closed after a while, so that an unused upstream is left alone.
+ *   - A session in which the upstream asks something while no call is open is closed: the question belongs to a call that has ended.
+ *   - The upstream may have forgotten a session. If it refuses the call for that reason, the call has not begun: upstream-call.ts opens another.
  */
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
 import type { Closing, OpenSession, SessionOwner, UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
@@ -23,19 +23,19 @@ export interface PreparedOptions {
   readonly keptMs?: number;
   readonly reusedMs?: number;
   readonly preparedMax?: number;
-  /** When the next ones are opened: at once, unless said otherwise. */
+  /** Delays the opening of the next sessions. Default: no delay. */
   readonly whenQuiet?: (work: () => void) => void;
 }
 
 /**
- * Those that wait to be taken: of all upstreams, and of one pool. Where each is a process, one is started ahead, and as many as of a pool are kept of
- * all callers together.
+ * Maximum number of ready sessions: of all upstreams, and of one pool. Where each session is a process, one is started ahead, and all callers
+ * together keep at most as many as one pool.
  */
 export const PREPARED_MAX = 100;
 export const PREPARED_EACH_MAX = 8;
 const PROCESSES_AHEAD_MAX = 1;
 const KEPT_MS = 10_000;
-/** Starting a process takes seconds, at some servers. */
+/** Reused sessions are kept longer, because some servers take seconds to start. */
 const REUSED_MS = 60_000;
 
 interface Opened {
@@ -48,17 +48,17 @@ interface Ready extends Opened {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Of one upstream and set of capabilities, and of one caller where sessions are used again. */
+/** The sessions of one upstream and set of capabilities, and of one caller where sessions are reused. */
 interface Pool {
   readonly upstream: string;
-  /** The one that came last is the last. */
+  /** Newest last. */
   readonly ready: Set<Ready>;
   opening: number;
-  /** When calls came, the newest last. */
+  /** When calls came, newest last. */
   cameAtMs: readonly number[];
 }
 
-/** What an upstream may ask for in a session. */
+/** The requests that an upstream may send in a session. */
 const QUESTIONS = ["elicitation/create", "sampling/createMessage", "roots/list"] as const;
 
 export function prepareSessions(
@@ -88,7 +88,7 @@ export function prepareSessions(
     inBackground(one.session.close());
   }
 
-  /** Those that nobody has called of late and that hold nothing. */
+  /** Removes pools without recent calls and without sessions. */
   function forgetIdle(): void {
     const sinceMs = Date.now() - keptMs;
     for (const [key, { ready, opening, cameAtMs }] of pools) {
@@ -100,14 +100,14 @@ export function prepareSessions(
     return [...among].reduce((sum, { ready, opening }) => sum + ready.size + opening, 0);
   }
 
-  /** As many as calls have come of late: they are likely to come again. */
+  /** Opens as many sessions as calls came recently, because as many are likely to come again. */
   function prepare(pool: Pool, upstream: Upstream, { capabilities }: OpenSession): void {
     const most = upstream.reached.by === "url" ? PREPARED_EACH_MAX : PROCESSES_AHEAD_MAX;
     const wanted = Math.min(pool.cameAtMs.length, most);
     while (!over.signal.aborted && pool.ready.size + pool.opening < wanted && count() < preparedMax) {
       pool.opening += 1;
       inBackground(
-        // The call that comes next finds out what is wrong, and says it.
+        // The next call finds out what is wrong and reports it.
         openAhead(pool, upstream, { capabilities }).finally(() => {
           pool.opening -= 1;
         }),
@@ -118,12 +118,12 @@ export function prepareSessions(
   async function openAhead(pool: Pool, upstream: Upstream, { capabilities }: OpenSession): Promise<void> {
     const owner: SessionOwner = {};
     const session = await connector.open(upstream, { capabilities, signal: over.signal, owner });
-    // Nothing is to be gained where a connection costs nothing.
+    // Where a connection costs nothing, opening it early gains nothing.
     if (session.isStateless || over.signal.aborted) return await session.close();
     wait(pool, { session, owner }, keptMs);
   }
 
-  /** It is ready, until somebody takes it, or something happens in it. */
+  /** Keeps the session until a call takes it, or until the upstream does something in it. */
   function wait(pool: Pool, { session, owner }: Opened, ms: number): Ready {
     const one: Ready = { session, owner, sinceMs: performance.now(), timer: setTimeout(() => leave(pool, one), ms) };
     const { client } = session;
@@ -136,7 +136,7 @@ export function prepareSessions(
     return one;
   }
 
-  /** The next call of the same caller may have it. */
+  /** Makes the session available to the next call of the same caller. */
   function giveBack(pool: Pool, upstream: Upstream, opened: Opened): void {
     const one = wait(pool, opened, reusedMs);
     const { client } = opened.session;
@@ -156,7 +156,7 @@ export function prepareSessions(
     if (oldest) leave(oldest.pool, oldest.one);
   }
 
-  /** Closing it gives it back, once, if it can be used again. */
+  /** A session whose `close` gives it back, once, if it can be reused. */
   function reusable(key: string, upstream: Upstream, opened: Opened): UpstreamSession {
     let isOpen = true;
     return {
@@ -187,10 +187,10 @@ export function prepareSessions(
       pool.cameAtMs = [...pool.cameAtMs.filter((atMs) => atMs > nowMs - keptMs).slice(1 - PREPARED_EACH_MAX), nowMs];
       const prepareNext = () => {
         pools.set(key, pool);
-        // Nobody knows whose token the next call has.
+        // The next call may have another token.
         if (!upstream.reusesSessions && !upstream.oauth) whenQuiet(() => prepare(pool, upstream, request));
       };
-      // The one that was used last is the likeliest to be remembered.
+      // The upstream is most likely to remember the session that was used last.
       const one = request.isFresh === true ? undefined : [...pool.ready].at(-1);
       if (!one) {
         const owner = { ...request.owner };
@@ -219,7 +219,7 @@ export function prepareSessions(
   };
 }
 
-/** Of what a session is made for: upstreams of one name can differ once their file has changed. */
+/** The upstream's settings are part of the key: upstreams of one name can differ once their file has changed. */
 function keyOf({ name, reached, reusesSessions }: Upstream, { capabilities, principal }: OpenSession): string {
   return JSON.stringify([name, reached, capabilities, reusesSessions && principal]);
 }

@@ -1,12 +1,12 @@
 /**
- * What an upstream asks, judged before it is put to anybody.
+ * Judges the question of an upstream before anyone is asked.
  *
- *   elicitation/create   ─▶ form: a flat object of texts, numbers, booleans and choices, no secrets       else −32602
+ *   elicitation/create   ─▶ form: a flat object of strings, numbers, booleans and choices, no secrets      else −32602
  *                        ─▶ url: https, without credentials (packages/core/ask-policy.ts)                  else −32602
- *   sampling/createMessage, roots/list   as they are
+ *   sampling/createMessage, roots/list   passed on unchanged
  *
- * Form schemas are checked by a list of what may stand in them, not of what may not: a schema of a stranger is compiled on front ends, and
- * a `pattern` in it could hold one of them up for as long as its author likes.
+ * Form schemas are checked against a list of what is allowed, not of what is forbidden: front ends compile the schema of a stranger, and a `pattern`
+ * in it could block one of them for as long as its author likes.
  *
  * Source: specification 2025-11-25 and 2026-07-28, client/elicitation, "Requested schema".
  */
@@ -18,7 +18,7 @@ export const INVALID_PARAMS = -32602;
 export const NOT_SUPPORTED = -32601;
 export const REFUSED = -32000;
 
-/** Of a whole question, in characters of JSON; of its message; fields of a form; choices of a field. */
+/** Limits: a whole question, in characters of JSON; its message, in characters; fields of a form; choices of a field. */
 export const QUESTION_CHARS_MAX = 65_536;
 export const MESSAGE_CHARS_MAX = 8_192;
 export const FIELDS_MAX = 50;
@@ -26,7 +26,7 @@ export const CHOICES_MAX = 500;
 
 export type QuestionMethod = "elicitation/create" | "sampling/createMessage" | "roots/list";
 
-/** Throws ProtocolError −32602 that says what is wrong and where. */
+/** Throws ProtocolError −32602, with each violation and its path. */
 export function readQuestion(
   method: QuestionMethod,
   params: unknown,
@@ -45,7 +45,7 @@ export function readQuestion(
   return request;
 }
 
-/** Two questions are the same exactly when their digests are (I4). */
+/** Two questions are the same if and only if their digests are equal (I4). */
 export function digestOf(request: AskRequest): string {
   return hash("sha256", canonicalJson(request), "base64url");
 }
@@ -71,7 +71,7 @@ function requestOf(method: QuestionMethod, params: Record<string, unknown>): Ask
   return { type: "form", message, schema: requestedSchema as Extract<AskRequest, { type: "form" }>["schema"] };
 }
 
-/** As a browser would go there: a host in other scripts shows as its punycode, and looks like nothing else. */
+/** The url as a browser would request it: a host in another script appears in punycode, so it cannot imitate a known one. */
 function shown(text: string): string {
   return URL.parse(text)?.href ?? text;
 }

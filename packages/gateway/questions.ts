@@ -1,8 +1,8 @@
 /**
- * The questions of one call at an upstream: judged, counted, put, and answered.
+ * The questions of one call at an upstream: judges, counts and asks them, and delivers the answers.
  *
- * An answer reaches the question that it was given to, by its id; in a call that repeats a lost one it reaches a question of the same digest
- * (I4), once. Giving an answer twice is giving it once.
+ * An answer reaches the question that it was given to, by its id. In a call that repeats a lost one, it reaches a question with the same digest (I4),
+ * once. Giving an answer twice has no further effect.
  */
 import { randomUUID } from "node:crypto";
 import { ProtocolError } from "@modelcontextprotocol/client";
@@ -16,12 +16,12 @@ import type { Given, Question } from "./upstream-event.ts";
 export interface QuestionDeps {
   readonly elicitation: ElicitationSettings;
   readonly settings: Pick<Settings, "askUrlSchemes" | "secretNames">;
-  /** Open questions of this process, and of one caller. */
+  /** Bounds the open questions of this process, and of one caller. */
   readonly open: Gate;
   readonly openOf: (principal: string) => Gate;
-  /** Each question, by what became of it. */
+  /** Counts each question by its outcome. */
   readonly count: (question: CountedQuestion) => void;
-  /** A question that was put is not waited for any more. */
+  /** The upstream stopped waiting for a question that was asked. */
   readonly onAbandoned: () => void;
 }
 
@@ -31,34 +31,34 @@ export interface CountedQuestion {
   readonly outcome: Answer["action"] | "refused";
 }
 
-/** What the questions of a call need to know of it. */
+/** What the questions need from their call. */
 export interface OfCall {
   readonly isOver: () => boolean;
-  /** A question waits that did not, or does not any more. */
+  /** A question started or stopped waiting. */
   readonly onChange: () => void;
-  /** Two open questions have one id. */
+  /** Two open questions have the same id. */
   readonly onAmbiguous: () => void;
 }
 
 export interface Questions {
-  /** Judges a question and counts it. Throws ProtocolError, which is the answer. */
+  /** Judges a question and counts it. Throws the ProtocolError to reply with. */
   admit(method: QuestionMethod, params: unknown): Question;
-  /** What becomes of a request of the upstream. Throws ProtocolError, which is the answer. */
+  /** Asks a question of the upstream and resolves with its answer. Throws the ProtocolError to reply with. */
   ask(id: string | number, method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer>;
-  /** Hands answers on. */
+  /** Delivers answers. */
   give(given: readonly Given[]): void;
-  /** Those that wait; each is handed out from now on. */
+  /** Returns the waiting questions and marks them as handed out. */
   handOut(): readonly Question[];
-  /** The upstream says that a page was visited to its end. The key of the question about it, the first time. */
+  /** The upstream reports that a page was completed. Returns the key of its question, once. */
   visited(elicitationId: string): string | undefined;
-  /** Pages that somebody agreed to visit and of which that was not said. */
+  /** The number of pages that a person agreed to visit and that the upstream has not reported as completed. */
   pages(): number;
-  /** How many were asked, and how many wait. */
+  /** The number of questions asked so far, and of those that wait. */
   asked(): number;
   waiting(): number;
-  /** Nobody waits for any of them any more. */
+  /** The upstream no longer waits for any of the questions. */
   abandonAll(): void;
-  /** Keys of those that were handed out and that the upstream does not wait for any more. */
+  /** Keys of questions that were handed out and that the upstream no longer waits for. */
   readonly abandoned: ReadonlySet<string>;
 }
 
@@ -76,7 +76,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
   const abandoned = new Set<string>();
   const taken = new Set<Given>();
   let known: readonly Given[] = request.given;
-  /** Keys of questions about pages, by the upstream's ids of them. */
+  /** Keys of questions about pages, by the upstream's elicitation ids. */
   const pages = new Map<string, string>();
   const agreed = new Set<string>();
   let asked = 0;
@@ -89,7 +89,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
 
   const requestIds = new Set<string>();
 
-  /** Answers are sent by the id of their question: of two open ones with one id neither could be answered for certain. */
+  /** The upstream matches answers by request id. With two open questions of the same id, neither could be answered reliably. */
   async function askById(id: string | number, method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
     const requestId = JSON.stringify(id);
     if (requestIds.has(requestId)) {
@@ -103,7 +103,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     }
   }
 
-  /** Judged, counted, put, and answered: what becomes of a request of the upstream. Throws ProtocolError, which is the answer. */
+  /** Judges, counts and asks a question, and resolves with its answer. Throws the ProtocolError to reply with. */
   async function ask(method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
     if (isOver()) throw new ProtocolError(REFUSED, "the call has ended");
     const question = admit(method, params);
@@ -133,14 +133,14 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     deps.count({ upstream: upstream.name, kind, outcome: "refused" });
   }
 
-  /** Throws ProtocolError, which is the answer. */
+  /** Throws the ProtocolError to reply with. */
   function admit(method: QuestionMethod, params: unknown): Question {
     const refused = (code: number, message: string) => {
       countRefused(method, params);
       return new ProtocolError(code, message);
     };
     if (!elicitation.isEnabled) throw refused(NOT_SUPPORTED, "the gateway does not pass questions on (PARLEY_ELICITATION)");
-    // A call that is made again asks again; one that continues keeps its questions.
+    // A repeated call asks its questions again; a call that continues keeps those it asked before.
     if (asked + (request.round ? request.askedBefore : 0) >= elicitation.callMax) {
       throw refused(REFUSED, `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
     }
@@ -173,7 +173,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     });
   }
 
-  /** An answer that was given to a call before this one, to the same question. */
+  /** An answer that an earlier call of the task received to the same question. */
   function takeRecorded(digest: string): Answer | undefined {
     const one = known.find((given) => given.question.from !== incarnation && given.question.digest === digest && !taken.has(given));
     if (!one || one.answer.action === "withdrawn") return undefined;

@@ -1,12 +1,12 @@
 /**
- * Work that nobody waits for, such as closing a session or opening the one of a later call: it is done when no run has been at work for a moment, so
- * that it is in the way of none, and after a while in any case.
+ * Background work, such as closing a session or opening one for a later call. It starts when no run has been active for a moment, so that it delays
+ * none, and after a maximum delay in any case.
  */
 export interface Quiet {
-  /** A run is at work until what this returns is called. */
+  /** Marks a run as active until the returned function is called. */
   enter(): () => void;
   whenQuiet(work: () => void): void;
-  /** Does what is put off, and puts off nothing any more. */
+  /** Starts the delayed work, and delays nothing from now on. */
   close(): void;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Reading through: front ends have no connection to an upstream and none of its credentials, so what they need of one is asked of the workers.
+ * Reads at an upstream on behalf of front ends, which have no connection to upstreams and no credentials for them: they ask the workers.
  *
- *   front end ── asked, of all ──▶ a worker with a free place claims it ──▶ upstream
- *      ▲                                                                      │
- *      └───────────────── replied, to that front end ◀────────────────────────┘
+ *   front end ── asks all ──▶ a worker with a free place claims it ──▶ upstream
+ *      ▲                                                                 │
+ *      └──────────────── reply to that front end ◀───────────────────────┘
  *
- * Nothing of it is stored: a question or a reply that is lost is asked again, since reading does nothing. What is read is bounded.
+ * Nothing is stored: if a request or a reply is lost, the front end asks again, because a read has no effect. The size of a read is bounded.
  */
 import { randomUUID } from "node:crypto";
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
@@ -16,25 +16,25 @@ import type { UpstreamConnector } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
 import { wordFor } from "./word-for.ts";
 
-/** How processes of a deployment ask one another; packages/redis has it. */
+/** How the processes of a deployment ask one another. packages/redis implements it. */
 export interface Asking {
-  /** Of this process: replies come to it. */
+  /** The id of this process, to which replies are sent. */
   readonly id: string;
-  /** To all workers with a gateway. */
+  /** Sends to all workers with a gateway. */
   ask(text: string): Promise<void>;
   onAsked(listener: (text: string) => void): Promise<() => void>;
   reply(process: string, text: string): Promise<void>;
   onReply(listener: (text: string) => void): Promise<() => void>;
-  /** Whether this process is the one that does what was asked under that id. */
+  /** Returns whether this process claimed the request with that id. */
   claimAsked(id: string, ttlMs: number): Promise<boolean>;
 }
 
-/** Of one reading: characters of JSON; how long it may take at most; at once in one worker, and waiting in one front end. */
+/** Limits: characters of JSON per read; maximum duration; concurrent reads in one worker; waiting reads in one front end. */
 export const READ_CHARS_MAX = 1_048_576;
 const READ_TIMEOUT_MS = 30_000;
 export const READS_MAX = 100;
 export const READS_WAITING_MAX = 1_000;
-/** When it is asked again, should nobody have heard it, or the reply be lost. */
+/** A request is repeated after this time, in case no worker received it or the reply was lost. */
 const ASK_AGAIN_MS = 1_000;
 
 type Wanted = { readonly type: "read"; readonly uri: string } | { readonly type: "complete"; readonly completion: Completion };
@@ -49,7 +49,7 @@ interface Asked {
 type Came =
   | { readonly type: "read"; readonly contents: readonly ResourceContents[] }
   | { readonly type: "completed"; readonly values: readonly string[] }
-  /** Of the upstream, as it came. */
+  /** The upstream's error, unchanged. */
   | { readonly type: "error"; readonly code: number; readonly message: string; readonly data?: Json }
   | { readonly type: "unavailable" | "invalid" | "large" | "timeout"; readonly message: string };
 
@@ -77,7 +77,7 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
     const { promise, resolve } = Promise.withResolvers<Came>();
     waiting.set(id, resolve);
     const again = setInterval(() => void asking.ask(text).catch(() => undefined), ASK_AGAIN_MS);
-    // The worker's own time ends before.
+    // The worker's own deadline is earlier.
     const ms = timeoutOf(upstream) + ASK_AGAIN_MS;
     const late = setTimeout(() => resolve({ type: "unavailable", message: `no worker has read it within ${ms} ms` }), ms);
     try {
@@ -94,7 +94,7 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
     async read(upstream, uri) {
       const came = await through(upstream, { type: "read", uri });
       if (came.type === "read") return came.contents;
-      // −32002 until 2025-11-25, −32602 since: each dialect says it in its own way.
+      // −32002 up to 2025-11-25, −32602 afterwards: each dialect encodes it in its own way.
       const isMissing = came.type === "error" && (came.code === -32002 || (came.code === -32602 && isAbout(came.data, uri)));
       throw isMissing ? resourceNotFound("no resource of that uri", `${uriPrefix(upstream)}${uri}`) : failureOf(came, upstream, "resource");
     },
@@ -142,14 +142,14 @@ export interface ServeReads {
   readonly log: Log;
 }
 
-/** Does what front ends ask for. Returns what ends that. */
+/** Serves the reads that front ends ask for. Returns the function that stops serving. */
 export async function serveReads({ asking, connector, upstreams, log }: ServeReads): Promise<() => void> {
   const places = gate(READS_MAX);
 
   async function serve({ id, from, upstream: name, wanted }: Asked): Promise<void> {
     const upstream = upstreams().find((each) => each.name === name);
     const leave = upstream && places.enter();
-    // Another worker has room, or this one soon: it is asked again.
+    // No place is free. Another worker takes the request, or this one when it is repeated.
     if (!upstream || !leave) return;
     try {
       if (!(await asking.claimAsked(id, READ_TIMEOUT_MS))) return;
@@ -191,7 +191,7 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
     if (error instanceof ProtocolError) {
       return { type: "error", code: error.code, message: error.message, ...(error.data !== undefined && { data: error.data as Json }) };
     }
-    // The upstream may have forgotten a session that was prepared.
+    // The upstream may have forgotten a session that was opened in advance.
     if (session.isPrepared === true && !signal.aborted) return await readAt(connector, upstream, wanted, true);
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
       return { type: "invalid", message: "answered with a result that MCP does not allow" };

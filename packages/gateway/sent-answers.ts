@@ -1,9 +1,9 @@
 /**
- * Answers on their way to an upstream that waits for them. The client sends each once and tells nobody when that fails, such as on a connection that
- * the upstream had just closed, or while a balancer in front of it is replaced: the upstream would wait until its call is given up.
+ * Sends answers to an upstream that waits for them. The MCP client sends each answer once and does not report a failure, for example on a connection
+ * that the upstream has just closed, or while a load balancer in front of it is replaced. The upstream would then wait until its call times out.
  *
- * So an answer is sent again for a while, and what cannot be sent is told. Sending one twice is harmless: an upstream that has taken it drops the second,
- * which is to a request that is not open any more.
+ * So a failed answer is sent again for a while, and a final failure is reported. Sending an answer twice is harmless: the upstream drops the second,
+ * because its request is no longer open.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { SdkHttpError, type Transport } from "@modelcontextprotocol/client";
@@ -13,7 +13,7 @@ import { wordFor } from "./word-for.ts";
 /** Milliseconds before each further attempt. */
 export const ANSWER_RETRIES_MS: readonly number[] = [50, 250, 1_000, 3_000, 5_000];
 
-/** One for all: an error of its own for each call that ends would be a stack for each. */
+/** One error for all: creating one per ended call would capture a stack each time. */
 const CLOSED = new Error("the connection is closed");
 
 export function insistOnAnswers(transport: Transport, owner: SessionOwner, retriesMs = ANSWER_RETRIES_MS): void {
@@ -44,7 +44,7 @@ export function insistOnAnswers(transport: Transport, owner: SessionOwner, retri
   };
 }
 
-/** It was reached and does not want it: it has forgotten the session, or the credentials are refused. */
+/** The upstream was reached and refused the answer: it has forgotten the session, or does not accept the credentials. */
 function isRefusal(error: unknown): boolean {
   const { status } = error instanceof SdkHttpError ? error : { status: undefined };
   return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;

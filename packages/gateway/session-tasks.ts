@@ -1,12 +1,12 @@
 /**
- * Tasks of an upstream of 2025-11-25: a call is answered with a task, which is looked at until it ends. Its questions come on the stream of
- * `tasks/result`, and are answered in the same session by anybody who knows it. So nothing is held:
+ * Tasks of an upstream of revision 2025-11-25: it answers a call with a task, which is polled until it ends. Questions arrive on the stream of
+ * `tasks/result` and can be answered in the same session by any process that knows its id. So nothing is held:
  *
  *   tools/call {task} ─▶ session and task, recorded ─▶ tasks/get ─▶ input_required: the stream of tasks/result is read for its questions, and left
  *                                                  ─▶ ended:          tasks/result
  *
- * The session outlives the connection in which it was opened, and is ended with its task. A stream that is left is cancelled: its server would put the next
- * question there otherwise, where nobody reads.
+ * The session outlives the connection in which it was opened, and ends with its task. A stream that is no longer read is cancelled; otherwise its
+ * server would send the next question there, unread.
  *
  * Source: specification 2025-11-25, basic/utilities/tasks.
  */
@@ -19,11 +19,11 @@ import { messagesOf, type RpcMessage, type TaskRequests, type UpstreamTask } fro
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 const REVISION = "2025-11-25";
-/** The longest that a timer of a server in JavaScript runs: with more than that it forgets the task at once. */
+/** The longest timer of JavaScript: a server in that language with a longer ttl would forget the task at once. */
 const TTL_MAX_MS = 2_147_483_647;
-/** How long the stream of a task that waits for an answer is read for the question. */
+/** How long the stream of a task in `input_required` is read for its question. */
 const LISTEN_MS = 5_000;
-/** Questions that were sent together come together. */
+/** Questions that were sent together arrive within this time. */
 const TOGETHER_MS = 50;
 
 const task = z.looseObject({
@@ -38,14 +38,14 @@ export interface SessionTasksOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: FetchLike;
-  /** How long a task is wanted for. */
+  /** The ttl that is requested for a task. */
   readonly ttlMs: number;
-  /** In which a call is made; looks say theirs by the task's name. */
+  /** The session in which the call is made; polls find theirs in the task's id. */
   readonly sessionId?: string;
   readonly listenMs?: number;
 }
 
-/** Whether it names a task in a session. */
+/** Whether the id names a task in a session. */
 export function isSessionTask(id: string): boolean {
   return id.startsWith("[");
 }
@@ -66,7 +66,7 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
     return { ...headers, "mcp-protocol-version": REVISION, "mcp-session-id": sessionId };
   }
 
-  /** Messages that come in reply. Ends with the reply itself, or when `signal` is aborted. */
+  /** Yields the messages sent in reply. Ends with the reply itself, or when `signal` is aborted. */
   async function* replies(sessionId: string, request: JsonObject & { id: string }, signal: AbortSignal): AsyncGenerator<RpcMessage> {
     const response = await post(sessionId, request, signal);
     for await (const message of messagesOf(response)) {
@@ -84,7 +84,7 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
     throw new SdkError(SdkErrorCode.InvalidResult, "no reply");
   }
 
-  /** What the task asks, by the ids of its requests; or its result, should it have ended meanwhile. */
+  /** Returns what the task asks, by request id; or its result, if it has ended in the meantime. */
   async function questions(
     sessionId: string,
     taskId: string,
@@ -125,7 +125,7 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
       const { sessionId = "" } = options;
       const result = await request(sessionId, "tools/call", { ...params, task: { ttl: Math.min(ttlMs, TTL_MAX_MS) } }, signal);
       const { data } = created.safeParse(result);
-      // A server may answer with the result itself.
+      // A server may answer with the result instead of a task.
       if (!data) return result;
       const { pollInterval, taskId, status } = data.task;
       const named = JSON.stringify([sessionId, taskId]);
@@ -157,7 +157,7 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
         case "cancelled":
           await end(sessionId);
           return { ...of, status };
-        // A result with isError is one; what was an error is thrown.
+        // A result with isError is a result; a JSON-RPC error is thrown.
         case "completed":
         case "failed": {
           try {
@@ -197,6 +197,6 @@ function resultOf({ result, error }: RpcMessage): JsonObject {
   if (error) throw ProtocolError.fromError(error.code, error.message, error.data);
   if (!result) throw new SdkError(SdkErrorCode.InvalidResult, "no result");
   const { [RELATED_TASK]: _, ...meta } = (result["_meta"] ?? {}) as JsonObject;
-  // The upstream's task is no matter of the caller, who has another one.
+  // The metadata names the upstream's task. The caller knows only Parley's.
   return { ...result, _meta: meta } as JsonObject;
 }

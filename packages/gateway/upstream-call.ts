@@ -2,13 +2,13 @@
  * One call at an upstream, from its start to its end, with the questions in between.
  *
  *   next(given) ─▶ asked      the upstream asks and waits: give the answers, and call next again
- *               ─▶ required   nothing is held: start another call with the answers, or look at the upstream's task again later
+ *               ─▶ required   nothing is held: start another call with the answers, or poll the upstream's task later
  *               ─▶ result · error · timeout · invalid
  *
- * The run that leads a call comes and goes: it parks while people think, is taken over, or is replayed. So this is told everything that was
- * answered so far each time, and takes from it what is new (questions.ts).
+ * The run that leads a call comes and goes: it parks while people think, is taken over, or is replayed. So each `next` receives every answer so far,
+ * and takes the new ones from it (questions.ts).
  *
- * What an upstream may do is bounded: questions in all and at once, their size, and the time in which it neither asks nor ends.
+ * What an upstream may do is bounded: the number of questions in total and at once, their size, and the time in which it neither asks nor ends.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
@@ -24,24 +24,24 @@ import { wordFor } from "./word-for.ts";
 
 export interface UpstreamCall {
   readonly callId: string;
-  /** What happens next. Rejects only when `signal` is aborted: what happens then is told to the next who asks. */
+  /** Resolves with the next event. Rejects only if `signal` is aborted; the event is then returned by the following call. */
   next(given: readonly Given[], leading: Leading): Promise<UpstreamEvent>;
-  /** Hands answers on, and waits for nothing. */
+  /** Delivers answers without waiting for an event. */
   give(given: readonly Given[]): void;
-  /** Keys of questions that were put and that the upstream does not wait for any more. */
+  /** Keys of questions that were asked and that the upstream no longer waits for. */
   abandoned(): ReadonlySet<string>;
-  /** Whether it waits for somebody's answer. */
+  /** Whether the upstream waits for an answer. */
   isWaiting(): boolean;
-  /** Whether the upstream has to be told when nobody wants its result any more. */
+  /** Whether the upstream must be notified when its result is no longer needed. */
   isNeeded(): boolean;
-  /** Whether there is nothing left of it but what it came to. */
+  /** Whether the call has ended and only its outcome remains. */
   isOver(): boolean;
-  /** Tells the upstream to stop, and lets it go. With `continues` another call looks after the upstream's task. */
+  /** Tells the upstream to stop and closes the session. With `continues`, another call follows the upstream's task. */
   close(options?: { readonly continues?: boolean }): Promise<void>;
 }
 
 export interface Leading {
-  /** The caller's access token, as good as it is now: a held call may be older than the one that it was made with. */
+  /** The caller's current access token: a held call may outlive the token that it was made with. */
   readonly accessToken?: string | undefined;
   readonly signal: AbortSignal;
   readonly report: (item: FeedItem) => void;
@@ -50,13 +50,13 @@ export interface Leading {
 export interface CallDeps extends QuestionDeps {
   readonly connector: UpstreamConnector;
   readonly settings: QuestionDeps["settings"] & Pick<Settings, "storedValueMax">;
-  /** For what nobody waits for. At once, unless said otherwise. */
+  /** Runs background work. Default: at once. */
   readonly whenQuiet?: (work: () => Promise<void>) => void;
 }
 
-/** The longest timer there is: how long a call may take is counted here, not by the client, which counts the time of people too. */
+/** The longest timer of JavaScript. The duration of a call is measured here; the MCP client would count the time that people take as well. */
 const NEVER_MS = 2_147_483_647;
-/** How often an upstream that waits for a person is told so, if it gave a token to tell it by. */
+/** How often progress is sent to an upstream that waits for a person, if it gave a progress token. */
 const PROGRESS_EVERY_MS = 10_000;
 const CUT_GRACE_MS = 250;
 const PAGES_GRACE_MS = 100;
@@ -86,12 +86,12 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     isDone = event.type === "result" && questions.waiting() === 0 && questions.pages() === 0;
     questions.abandonAll();
     wake();
-    // An upstream that has answered is told nothing that it waits for; a session that is used again is there at once.
+    // An upstream that has answered does not wait for the closing; a session that is reused is available at once.
     if (event.type === "result" && !upstream.reusesSessions) whenQuiet(release);
     else void release();
   }
 
-  /** A task keeps what happened. */
+  /** The event in the form to store: one that is larger than a stored value may be is replaced. */
   function kept(event: UpstreamEvent): UpstreamEvent {
     const size = JSON.stringify(event).length;
     if (size <= settings.storedValueMax) return event;
@@ -108,7 +108,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     await open?.close({ keeps: ended?.type === "required" && ended.task !== undefined, isDone });
   }
 
-  /** The upstream's own time: it runs while nobody else is to do anything. */
+  /** The upstream's own time: the timer runs while no question waits for an answer. */
   function clock(): void {
     clearTimeout(working);
     if (ended || questions.waiting() > 0) return;
@@ -177,7 +177,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         owner: {
           onNotification: told,
           onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
-          // A result that came just before the end is on its way through the client.
+          // A result that arrived just before the end of the stream may still be on its way through the client.
           onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
         },
       });
@@ -220,7 +220,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     }
   }
 
-  /** Authentication comes before anything else, so a call that is refused for its token was not begun. */
+  /** Authentication comes first, so a call that was refused for its token has not begun. */
   function refusedToken(error: unknown): UpstreamEvent | undefined {
     return currentToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
   }
@@ -237,7 +237,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     });
   }
 
-  /** A call of an upstream that may answer with a task, or a look at that task, with the answers to what it asked. */
+  /** A call of an upstream that may answer with a task, or a poll of that task, with the answers to its questions. */
   async function followed(tasks: TaskRequests): Promise<UpstreamEvent> {
     const { signal } = stop;
     const { round } = request;
@@ -263,7 +263,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     return () => clearInterval(timer);
   }
 
-  /** The run's task has ended, and so that of the upstream has no purpose any more, if it has not ended itself. */
+  /** Cancels the upstream's task, unless it has ended: the task that needed it is over. */
   async function cancelTask(id: string): Promise<void> {
     const signal = AbortSignal.timeout(upstream.connectTimeoutMs);
     try {
@@ -272,7 +272,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       const opened = await deps.connector.open(upstream, { capabilities, signal, accessToken: currentToken });
       await opened.tasks?.cancel(id, signal);
     } catch {
-      // It ends there by itself.
+      // If the cancellation fails, the upstream's task ends with its ttl.
     }
   }
 
@@ -296,14 +296,14 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       try {
         for (;;) {
           if (signal.aborted) throw signal.reason;
-          // That a page was visited is said on another stream than the result, and may be read after it.
+          // The completion of a page arrives on another stream than the result and may be read after it.
           if (ended?.type === "result" && questions.pages() > 0) {
             const giveUpAtMs = Date.now() + PAGES_GRACE_MS;
             while (questions.pages() > 0 && Date.now() < giveUpAtMs && !signal.aborted) await sleep(PAGES_GRACE_MS / 10);
           }
           if (ended) return ended;
           if (questions.waiting() > 0) {
-            // Questions that were sent together are put together. One that was put already is told again to a run that has not heard of it.
+            // Questions that were sent together are asked together. A run that has not heard of an earlier one receives it again.
             await new Promise((resolve) => setImmediate(resolve));
             const open = questions.handOut();
             if (open.length === 0) continue;
@@ -329,7 +329,7 @@ function isUnauthorized(error: unknown): boolean {
   return (error instanceof SdkHttpError && error.status === 401) || error instanceof UnauthorizedError;
 }
 
-/** Whether the upstream has certainly not begun the call: it refused the session, or nobody was there to take the request. */
+/** Whether the upstream has certainly not begun the call: it refused the session, or the request did not reach it. */
 function wasNotTaken(error: unknown): boolean {
   if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
   return (error as { cause?: { code?: unknown } }).cause?.code === "ECONNREFUSED";

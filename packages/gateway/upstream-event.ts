@@ -1,11 +1,11 @@
-/** What happens at an upstream, as the journal of a task keeps it. */
+/** The events of a call at an upstream, as the journal of a task stores them. */
 import type { Answer, AskRequest, Json, JsonObject } from "@parley/core";
 
-/** A question on its way to the task, as its journal keeps it. */
+/** A question for the task, as its journal stores it. */
 export interface Question {
-  /** Of the ask: unique in the task. */
+  /** The key of the ask, unique in the task. */
   readonly key: string;
-  /** Of the call that asks, and of the question in it. */
+  /** The call that asks, and the question in it. */
   readonly from: string;
   readonly id: string;
   readonly digest: string;
@@ -20,7 +20,7 @@ export interface Given {
 
 export type UpstreamEvent =
   | { readonly type: "asked"; readonly questions: readonly Question[] }
-  /** `state` is the upstream's own, to be sent back as it is; with `refused` the call was none, and is made anew (−32042). */
+  /** `state` is the upstream's and is sent back unchanged. `refused`: the call did not begin and is made anew (−32042). */
   | {
       readonly type: "required";
       readonly questions: readonly Question[];
@@ -30,21 +30,21 @@ export type UpstreamEvent =
     }
   | { readonly type: "result"; readonly result: JsonObject }
   | { readonly type: "error"; readonly error: UpstreamFailure }
-  /** It refused the caller's access token, before it did anything. */
+  /** The upstream refused the caller's access token before it did anything. */
   | { readonly type: "unauthorized" }
-  /** There is no access token any more: what the caller granted has ended. */
+  /** There is no access token: the caller's grant has ended. */
   | { readonly type: "expired" }
   | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "large" | "busy"; readonly message: string };
 
-/** A task of the upstream: it is looked at again with the answers, or when `pollMs` are over. */
+/** A task of the upstream: polled again with the answers, or after `pollMs`. */
 export interface FollowedTask {
   readonly id: string;
   readonly pollMs: number;
-  /** It waits for an answer, and was not heard to ask anything: such as when it was heard by a worker that died before it could record it. */
+  /** It waits for an answer to a question that was not received, for example because the worker that read it died before recording it. */
   readonly isUnheard?: boolean;
 }
 
-/** A JSON-RPC error of the upstream, as it came. */
+/** A JSON-RPC error of the upstream, unchanged. */
 export interface UpstreamFailure {
   readonly code: number;
   readonly message: string;

@@ -1,22 +1,23 @@
 /**
- * How the gateway speaks HTTP with upstreams: a call may wait for a person for days, so nothing here ends a quiet stream; and an upstream may
- * send anything, so each message is bounded, and all of a response.
+ * HTTP to upstreams. A call may wait for a person for days, so nothing here ends a quiet stream. An upstream may send anything, so each message and
+ * each response is bounded.
  *
- * The client follows redirects itself, and so its requests need nothing of `fetch` but its shape: they are sent without it, which halves the CPU time of a call.
+ * The MCP client follows redirects itself and needs only the signature of `fetch`. The requests are sent by undici's dispatcher without it, which
+ * halves the CPU time of a call.
  */
 import type { Readable } from "node:stream";
 import { type FetchLike } from "@modelcontextprotocol/client";
 import { Agent, fetch as send, request, type RequestInit } from "undici";
 
-/** Bytes of one message of an upstream: a JSON body, or an event of a stream. */
+/** Maximum size of one message, in bytes: a JSON body, or an event of a stream. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Bytes of one response: a stream that tells of progress for as long as it is read ends some time. */
+/** Maximum size of one response, in bytes: a stream cannot report progress forever. */
 export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * How long a connection is kept for the next request. Servers in Node.js close theirs after 5 s, and a call that is sent at that moment is lost, since nobody
- * knows whether it was taken. So there are seconds between the two, in which this process may be busy.
+ * How long an idle connection is kept for the next request. Servers in Node.js close theirs after 5 s, and a call that is sent at that moment is lost,
+ * because it may or may not have been taken. The margin between the two covers moments in which this process is busy.
  */
 const IDLE_MS = 1_000;
 
@@ -26,7 +27,7 @@ export interface UpstreamFetch {
 }
 
 export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, responseBytesMax = RESPONSE_BYTES_MAX } = {}): UpstreamFetch {
-  // The defaults of fetch end a stream that says nothing for five minutes. How long a call may take is upstream-call.ts' matter.
+  // By default, fetch ends a stream that is silent for five minutes. The duration of a call is bounded in upstream-call.ts.
   const dispatcher = new Agent({
     bodyTimeout: 0,
     headersTimeout: 0,
@@ -45,7 +46,7 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
     return new Response(bounded(chunks, { ...bounds, isStream: isStream(headers.get("content-type")) }), rest);
   }
 
-  /** Throws what fetch throws. */
+  /** Throws the errors of fetch. */
   async function exchange(url: string | URL, { method = "GET", headers, body, signal }: globalThis.RequestInit): Promise<Response> {
     try {
       const sent = (body ?? null) as string | null;
@@ -66,7 +67,7 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
       const whole = await wholeOf(reply.body, sent);
       if (whole === "") return new Response("", rest);
       if (whole === undefined) return new Response(bounded(chunksOf(reply.body), { ...bounds, isStream: true }), rest);
-      // Nothing that comes now is of use, but only a connection that was read to the end of its response serves the next request.
+      // The rest is not needed, but a connection can be reused only after its response was read to the end.
       reply.body.dump({ limit: responseBytesMax }).catch(() => undefined);
       return wholeResponse(whole, { status, headers: [...rest.headers.filter(([name]) => name !== "content-type"), JSON_TYPE] });
     } catch (error) {
@@ -84,7 +85,7 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
   };
 }
 
-/** A response of these has no body. */
+/** Responses with these statuses have no body. */
 const EMPTY: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
 const isStream = (contentType: string | string[] | null | undefined) => String(contentType ?? "").startsWith("text/event-stream");
@@ -103,7 +104,7 @@ async function textOf(body: Readable, bounds: Omit<Bounds, "isStream">): Promise
 
 const JSON_TYPE: [string, string] = ["content-type", "application/json"];
 
-/** One that has come whole: its text is at hand, without the stream that a Response would make of it. */
+/** A response that has arrived in full: its text is available without the stream that a Response would create. */
 function wholeResponse(text: string, init: ResponseInit): Response {
   return Object.assign(new Response(null, init), {
     text: async () => text,
@@ -111,15 +112,15 @@ function wholeResponse(text: string, init: ResponseInit): Response {
   });
 }
 
-/** As the client sends a request: its id comes last. */
+/** Finds the id in a request as the MCP client serializes it, at the end. */
 const REQUEST_ID = /,"id":(\d{1,15})\}$/;
-/** A stream that has one event, with the response, as far as it has come. */
+/** A stream that starts with one event, which is the response. */
 const ONLY_EVENT = /^(?:event: ?message\r?\n)?(?:id: ?[^\r\n]*\r?\n)?data: ?(\{[^\r\n]+\})\r?\n\r?\n$/;
 
 /**
- * The response to a request, where the stream of its events begins with nothing else: then the client can have it as JSON, and needs none of the three
- * streams by which it reads events. They cost a call more CPU time than all else that is done for it here. Empty for a stream that ended without an event;
- * otherwise undefined, and nothing was taken.
+ * Returns the response to a request if the event stream begins with it. The client then gets it as JSON and needs none of the three streams with which
+ * it reads events; they would cost a call more CPU time than everything else here. Returns an empty string for a stream that ended without an event,
+ * and otherwise undefined, with nothing consumed.
  */
 function wholeOf(body: Readable, sent: string | null): string | undefined | Promise<string | undefined> {
   const [, id] = REQUEST_ID.exec(sent ?? "") ?? [];
@@ -136,12 +137,12 @@ function wholeOf(body: Readable, sent: string | null): string | undefined | Prom
       if (first === null) return;
       const [, data] = ONLY_EVENT.exec(first.toString("utf8")) ?? [];
       if (data !== undefined && isResponseTo(data, Number(id))) return settle(data);
-      // At once: a body that was read empty ends in the next tick.
+      // In the same tick: a body that was read empty ends in the next one.
       body.unshift(first);
       settle(undefined);
     };
     const end = () => settle("");
-    // Its next reader is told.
+    // The next reader gets the error.
     const fail = () => settle(undefined);
     body.on("readable", come).on("end", end).on("error", fail);
   });
@@ -170,7 +171,7 @@ interface Bounds {
   readonly isStream: boolean;
 }
 
-/** Counts what comes, and says what is wrong when it, or a message in it, is larger than it may be. An event ends with an empty line. */
+/** Measures what arrives, and returns the problem once the response or a message in it exceeds its limit. An event ends with an empty line. */
 function counting({ messageBytesMax, responseBytesMax, isStream: hasEvents }: Bounds): (chunk: Uint8Array) => string | undefined {
   let bytes = 0;
   let all = 0;
@@ -188,13 +189,13 @@ type Chunk = { readonly done: true } | { readonly done?: false; readonly value: 
 
 interface Chunks {
   next(): Promise<Chunk>;
-  /** Also while a chunk is waited for. */
+  /** Also ends a pending read. */
   stop(): Promise<void>;
 }
 
 function chunksOf(body: Readable): Chunks {
   const iterator = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  // Who reads is told; nobody else has to be.
+  // The reader gets the error; an unhandled rejection would add nothing.
   body.on("error", () => undefined);
   return {
     next: async () => (await iterator.next()) as Chunk,
@@ -204,7 +205,7 @@ function chunksOf(body: Readable): Chunks {
   };
 }
 
-/** Ends the stream with an error at its bounds. No TransformStream: a call that waits has two of these, and each would be 20 kB. */
+/** Ends the stream with an error at its limits. Not a TransformStream: a waiting call has two of these, and each would take 20 kB. */
 function bounded(chunks: Chunks, bounds: Bounds): ReadableStream<Uint8Array> {
   const problemOf = counting(bounds);
   return new ReadableStream<Uint8Array>(

@@ -1,9 +1,9 @@
 /**
- * One connection to an upstream, by the official client: Streamable HTTP of any revision, the older SSE transport where that is all there is,
+ * One connection to an upstream, through the official client: Streamable HTTP of any revision, the older SSE transport if the server has no other,
  * or a process of its own over stdio.
  *
- * Each call has its own: a question of a session without tasks names no call, so that only a session with a single call tells for certain
- * whose question it is. (One that is used again has a single call at a time: prepared.ts.)
+ * Each call has its own connection. In a session without tasks, a question does not name its call, so only a session with a single call identifies
+ * it reliably. (A reused session has a single call at a time: prepared.ts.)
  */
 import {
   Client,
@@ -29,87 +29,87 @@ import type { ByUrl, Upstream } from "./upstreams.ts";
 
 export interface UpstreamSession {
   readonly client: Client;
-  /** Whether the upstream asks by `input_required`, so that nothing has to be held while a person thinks. */
+  /** Whether the upstream asks with `input_required`, so that nothing is held while a person thinks. */
   readonly isStateless: boolean;
-  /** Where the upstream may answer a call with a task: any call of 2026-07-28, and those of tools that say so before. */
+  /** Set if the upstream may answer a call with a task: any call of 2026-07-28, and in 2025-11-25 calls of tools that declare it. */
   readonly tasks?: TaskRequests;
-  /** It was opened before it was wanted (prepared.ts): the upstream may have forgotten it. */
+  /** It was opened in advance (prepared.ts), so the upstream may have forgotten it. */
   readonly isPrepared?: boolean;
-  /** Another call begins in it: its messages are counted from here. */
+  /** Another call starts in the session: resets the count of its messages. */
   begin(): void;
-  /** Resolves once no process or connection of it is left. Never throws. */
+  /** Resolves when none of its processes and connections is left. Never throws. */
   close(options?: Closing): Promise<void>;
 }
 
 export interface Closing {
-  /** The session itself stays at the upstream, for its task. */
+  /** The upstream keeps the session, for its task. */
   readonly keeps?: boolean;
-  /** Its call has come to a result and has asked nothing that it did not wait for: where the file says so, the next call may have it (prepared.ts). */
+  /** Its call ended with a result and left no open question: with `reuseSessions`, the next call may take the session (prepared.ts). */
   readonly isDone?: boolean;
 }
 
-/** Who is told of what happens in a session: the call that has it, which can be another one later. */
+/** Receives what happens in a session: the call that has it, which can later be another one. */
 export interface SessionOwner {
-  /** The stream of a tool call ended before its result, or an answer could not be given: the upstream will not come to an end. */
+  /** The stream of a tool call ended before its result, or an answer could not be delivered: the call will never end. */
   onCut?: ((why: string) => void) | undefined;
-  /** Notifications that come with the replies to `tasks`. */
+  /** Notifications that arrive with the replies to `tasks`. */
   onNotification?: ((method: string, params: unknown) => void) | undefined;
-  /** More messages came than one call may send; what comes afterwards is dropped. */
+  /** The upstream sent more messages than one call may; later ones are dropped. */
   onFlood?: (() => void) | undefined;
 }
 
 export interface OpenSession {
   readonly owner?: SessionOwner;
-  /** Whose call it is: a session that is used again stays with its caller. */
+  /** The caller: a reused session serves only calls of the same caller. */
   readonly principal?: string;
-  /** The caller's access token at the moment: it is sent with each request in place of an `authorization` of the file. */
+  /** Returns the caller's current access token, which each request sends in place of an `authorization` header of the file. */
   readonly accessToken?: (() => string) | undefined;
   readonly capabilities: ClientCapabilities;
-  /** Registers what the upstream may ask for, before it can. */
+  /** Registers handlers for the upstream's requests, before it can send any. */
   readonly prepare?: (client: Client) => void;
   readonly signal?: AbortSignal;
   readonly options?: Pick<ClientOptions, "listChanged">;
-  /** Not one that was prepared. */
+  /** Opens a new session rather than one that was opened in advance. */
   readonly isFresh?: boolean;
 }
 
 export interface UpstreamConnector {
-  /** Throws what the client throws when there is nobody, or nobody who speaks MCP. */
+  /** Throws what the client throws if nothing answers, or nothing that speaks MCP. */
   open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession>;
-  /** Looks at tasks in sessions that were opened before, by any worker. */
+  /** Polls tasks in sessions that any worker opened earlier. */
   sessionTasks(upstream: Upstream, accessToken?: () => string): TaskRequests;
-  /** What was found out about an upstream is looked at again: it may be another one by now. */
+  /** Forgets what was detected about an upstream, because another server may answer there now. */
   forget(upstream: Upstream): void;
 }
 
-/** How an upstream is spoken to. */
+/** How to speak to an upstream. */
 interface Learned {
   readonly isSse: boolean;
   readonly speaks: "sessions" | "newest";
   readonly prior?: PriorDiscovery;
-  /** Its own stream says nothing before its first message. */
+  /** The server sends no response headers on the session's own stream before the first message. */
   readonly isSilent?: boolean;
 }
 
-/** How long ending a session at the upstream may take: one that is not told keeps it. Thousands may end at once. */
+/** How long ending a session at the upstream may take. Without it, the upstream keeps the session. Thousands may end at once. */
 const FAREWELL_MS = 10_000;
 
 export interface ConnectorOptions {
   readonly fetch: FetchLike;
   readonly version: string;
-  /** Sent along, so that a gateway notices that it is behind itself. */
+  /** The name of this deployment, which is sent along so that a gateway notices that it is behind itself. */
   readonly deployment: string;
   readonly messagesMax?: number;
 }
 
-/** What an upstream answers is judged by the caller, whose it is: schemas of strangers are not compiled here, which takes time for each session, too. */
+/** Accepts every result: the caller validates it. A stranger's schemas are not compiled here; that would also take time for each session. */
 const NO_VALIDATOR: NonNullable<ClientOptions["jsonSchemaValidator"]> = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
 };
 const CLIENT_NAME = "parley-gateway";
 
 export function createConnector({ fetch, version, deployment, messagesMax = MESSAGES_MAX }: ConnectorOptions): UpstreamConnector {
-  /** How each upstream wants to be spoken to, so that a call does not have to find out again. */
+  /** What was detected about each upstream, so that a call need not detect it again. */
   const known = new Map<string, Learned>();
 
   async function open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession> {
@@ -121,7 +121,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       return opened.session;
     } catch (error) {
       known.delete(name);
-      // As the specification says of servers before 2025-03-26: a POST is refused there, and the address is that of a stream.
+      // The specification's test for servers before 2025-03-26: they refuse a POST, and the url is that of an event stream.
       const isRefused = error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
       if (reached.by === "command" || before?.isSse === true || !isRefused || request.signal?.aborted === true) throw error;
       const older = await attempt(upstream, request, { isSse: true, speaks: "sessions" }).catch(() => {
@@ -132,9 +132,9 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     }
 
     /**
-     * Some servers have both families, and tools that ask in one of them alone: they block on their questions (FastMCP 4 refuses `ctx.elicit` at
-     * 2026-07-28). Others answer `input_required`, which their SDK turns into questions in a session. So all can ask in a session, where there is one;
-     * a call that was refused for that reason could not be made again, since nobody knows what it did before.
+     * Some servers speak both families but have tools that can ask in a session only (FastMCP 4 refuses `ctx.elicit` at 2026-07-28). Others answer
+     * `input_required`, which their SDK turns into questions in a session. So a session is preferred where there is one: every tool can ask in it, and
+     * a call that was refused for lack of one could not be repeated, because what it did before is unknown.
      */
     async function find(...[of, how]: [Upstream, OpenSession]): Promise<Opened> {
       if (revisions !== "auto") return await attempt(of, how, { isSse: false, speaks: revisions });
@@ -145,7 +145,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
         });
       }
       const newest = await attempt(of, how, { isSse: false, speaks: "newest" });
-      // One with tasks of its own asks by them.
+      // An upstream with tasks of its own asks through them.
       if (!newest.session.isStateless || newest.session.tasks) return newest;
       const classic = await attempt(of, how, { isSse: false, speaks: "sessions" }).catch(() => undefined);
       const [taken, left] = classic?.hasSession === true ? [classic, newest] : [newest, classic];
@@ -236,7 +236,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     }
     const requestInit = { headers: headersTo(name, reached) };
     const url = new URL(reached.url);
-    // A stream that breaks is told at once: nobody knows whether the rest of it can be had again.
+    // A broken stream is reported at once: whether the rest can be resumed is unknown.
     const reconnectionOptions = {
       maxReconnectionDelay: 5_000,
       initialReconnectionDelay: 250,
@@ -250,7 +250,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
 
   function sessionTasksOf(name: string, reached: Upstream["reached"], { callTimeoutMs, questionTimeoutMs }: Times) {
     if (reached.by === "command") throw new Error(`${name} is a command, and has no tasks that outlive it`);
-    // Each question may take that long; how many there are nobody knows.
+    // Each question may take that long, and their number is unknown.
     const ttlMs = callTimeoutMs + QUESTIONS_OF_A_TASK * (questionTimeoutMs ?? DAY_MS);
     return { url: reached.url, headers: headersTo(name, reached), fetch, ttlMs };
   }
@@ -264,7 +264,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
   return { open, sessionTasks, forget: ({ name }) => void known.delete(name) };
 }
 
-/** The token is for the upstream alone: a redirect to another origin does not get it. */
+/** The token is for the upstream only: a redirect to another origin does not receive it. */
 function withToken(fetch: FetchLike, upstreamUrl: string, accessToken: () => string): FetchLike {
   const { origin } = new URL(upstreamUrl);
   return (url, init) => {
@@ -287,8 +287,8 @@ interface Transporting {
 }
 
 /**
- * Sees the session's own stream being opened. Many servers send their questions on that one, and drop what they send before it is open, so a call
- * must not come earlier.
+ * Waits until the session's own stream is open. Many servers send their questions on it, and drop what they send before, so a call must not be made
+ * earlier.
  */
 function listenWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<boolean> } {
   const { promise, resolve } = Promise.withResolvers<true>();
@@ -300,11 +300,11 @@ function listenWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(time
       try {
         return await fetch(url, init);
       } finally {
-        // A server without such a stream says so.
+        // A server without such a stream refuses the request.
         resolve(true);
       }
     },
-    /** False when the server has not even begun to answer: some do so with their first message. */
+    /** Resolves to false if the server has not sent response headers: some send them with their first message. */
     async opened(timeoutMs) {
       await new Promise((begun) => setImmediate(begun));
       if (!isBegun) return true;
@@ -324,7 +324,7 @@ interface Flood {
   readonly owner: SessionOwner;
 }
 
-/** For as long as somebody is told of it. Returns what begins to count again. */
+/** Counts the messages of a call, and drops them once there are too many. Returns the function that resets the count. */
 function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () => void {
   const { onmessage } = transport;
   let messages = 0;
@@ -337,7 +337,7 @@ function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () 
   return () => void (messages = 0);
 }
 
-/** The client waits forever for a result whose stream has ended: only its transport knows of that. */
+/** Reports streams that end before their result. The client would wait for it forever; only its transport notices. */
 class CallTransport extends StreamableHTTPClientTransport {
   readonly #owner: SessionOwner;
 
@@ -348,20 +348,20 @@ class CallTransport extends StreamableHTTPClientTransport {
 
   override async send(...[message, options]: Parameters<StreamableHTTPClientTransport["send"]>): Promise<void> {
     const isCall = !Array.isArray(message) && "method" in message && CALLS.has(message.method);
-    // That of this call: its stream may end after the next one has begun.
+    // Bound to this call: its stream may end after the next call has begun.
     const { onCut } = this.#owner;
     const onRequestStreamEnd = () => onCut?.("the upstream ended the stream of the call before its result");
     await super.send(message, isCall ? { ...options, onRequestStreamEnd } : options);
   }
 }
 
-/** Ending it twice is ending it once. */
+/** Ends the session at the upstream. Ending it twice has no further effect. */
 async function farewell(transport: StreamableHTTPClientTransport): Promise<void> {
   try {
     await transport.terminateSession();
   } catch (error) {
     if (error instanceof SdkHttpError) throw error;
-    // The connection was closed just then, such as an idle one by its server.
+    // The connection was closed at that moment, for example as an idle one by its server.
     await transport.terminateSession();
   }
 }
@@ -375,7 +375,7 @@ async function close(client: Client, { keeps = false }: Closing = {}): Promise<v
       await Promise.race([farewell(transport), late]);
     }
   } catch {
-    // An upstream that is gone has no session left to end.
+    // An upstream that is gone has no session to end.
   } finally {
     clearTimeout(timer);
     await client.close().catch(() => undefined);

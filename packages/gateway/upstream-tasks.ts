@@ -1,6 +1,6 @@
 /**
- * Requests to an upstream of 2026-07-28 that has the Tasks extension: it may answer a call with a task, which is then looked at until it ends.
- * The official client's codecs refuse the extension's shapes, so these requests are sent without it.
+ * Requests to an upstream of 2026-07-28 that has the Tasks extension: it may answer a call with a task, which is then polled until it ends. The
+ * official client's codecs refuse the extension's shapes, so these requests are sent without it.
  *
  * Source: the extension's specification, and specification 2026-07-28, basic/transports/streamable-http.
  */
@@ -8,7 +8,7 @@ import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } f
 import type { JsonObject } from "@parley/core";
 import { z } from "zod";
 
-/** Messages of an upstream in one call: answers, questions, and what it tells meanwhile. */
+/** Maximum number of messages of an upstream in one call: replies, questions and notifications. */
 export const MESSAGES_MAX = 100_000;
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 const REVISION = "2026-07-28";
@@ -34,7 +34,7 @@ export type RpcMessage = z.output<typeof reply>;
 export type UpstreamTask = z.output<typeof task>;
 
 export interface TaskRequests {
-  /** A result with its `resultType`. Throws ProtocolError with what the upstream says, and what fetch throws. */
+  /** Resolves with a result and its `resultType`. Throws the upstream's error as ProtocolError, and the errors of fetch. */
   call(params: JsonObject, signal: AbortSignal): Promise<JsonObject>;
   get(taskId: string, signal: AbortSignal): Promise<UpstreamTask>;
   update(taskId: string, inputResponses: object, signal: AbortSignal): Promise<void>;
@@ -47,7 +47,7 @@ export interface TaskRequestsOptions {
   readonly fetch: FetchLike;
   readonly clientInfo: JsonObject;
   readonly capabilities: JsonObject;
-  /** Notifications that come with a reply. */
+  /** Notifications that arrive with a reply. */
   readonly onNotification?: (method: string, params: unknown) => void;
 }
 
@@ -108,7 +108,7 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
   };
 }
 
-/** What a response holds: one message, or those of a stream as they come. Throws SdkError when there are too many. */
+/** Yields the messages of a response: one, or those of a stream as they arrive. Throws SdkError if there are too many. */
 export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage> {
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("application/json")) {
@@ -134,7 +134,7 @@ export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage
   }
 }
 
-/** Throws SdkError where it is none. */
+/** Throws SdkError if the text is not a JSON-RPC message. */
 export function readTask(result: JsonObject): UpstreamTask {
   const { data } = task.safeParse(result);
   if (!data) throw new SdkError(SdkErrorCode.InvalidResult, "no task");
@@ -152,7 +152,7 @@ function messageOf(event: string): RpcMessage[] {
   }
 }
 
-/** Header values are ASCII; anything else travels as the specification's `=?base64?…?=`. */
+/** Header values are ASCII; anything else is encoded as the specification's `=?base64?…?=`. */
 function headerValue(text: string): string {
   return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }

@@ -1,11 +1,12 @@
 /**
- * Through which gateways something has come. Each deployment puts its own name before those that it found, into the `_meta` of what it lists of others, and
- * lists nothing that has come through itself: so gateways that are behind one another do not list each other's lists for ever, and a call does not go round.
+ * Which gateways a listed item has passed through. Each deployment puts its own name in front of those that it found in the `_meta` of an upstream's
+ * item, and lists nothing that has passed through itself. Gateways behind one another therefore do not list each other's items forever, and no call
+ * goes round in a circle.
  */
 import type { JsonObject } from "@parley/core";
 
 const VIA = "parley/via";
-/** Names of deployments, as they call themselves. */
+/** Names of deployments. */
 export const HOPS_MAX = 8;
 
 interface Listed {
@@ -17,7 +18,7 @@ function viaOf({ _meta }: Listed): readonly string[] {
   return Array.isArray(via) ? via.filter((name) => typeof name === "string") : [];
 }
 
-/** Why it cannot be listed by that deployment. */
+/** Why that deployment cannot list the item; undefined if it can. */
 export function viaProblem(listed: Listed, deployment: string | undefined): string | undefined {
   const via = viaOf(listed);
   if (deployment !== undefined && via.includes(deployment))

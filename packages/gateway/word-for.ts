@@ -1,6 +1,6 @@
 const CAUSES_MAX = 5;
 
-/** What an error of the client says by its kind and those of its causes; their texts may hold what the upstream sent, or its address. */
+/** Describes an error of the client by its kind and the kinds of its causes. Their messages may contain what the upstream sent, or its address. */
 export function wordFor(error: unknown): string {
   const words: string[] = [];
   let at: unknown = error;
