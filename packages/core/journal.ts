@@ -99,7 +99,7 @@ export function answerOutcome(answer: Answer, by: string | undefined, accepted?:
 }
 
 /** The individual answers in this outcome, with which a repeated answer is compared. Several with a quorum. */
-export function saidIn(outcome: EntryOutcome): readonly EntryOutcome[] {
+export function answersIn(outcome: EntryOutcome): readonly EntryOutcome[] {
   if (outcome.type !== "answer" || !outcome.accepted) return [outcome];
   const { accepted, answer, by } = outcome;
   const acceptances = accepted.map((each) => answerOutcome({ action: "accept", content: each.content }, each.by));

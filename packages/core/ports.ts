@@ -597,7 +597,7 @@ export interface Observer {
   traceparent(): string | undefined;
   created(call: Call): void;
   /** Validating and recording one answer. `ask` is absent if no ask of that key is open. */
-  answering(told: { readonly task: Task; readonly key: string; readonly ask?: Ask }, work: () => Promise<Receipt>): Promise<Receipt>;
+  answering(about: { readonly task: Task; readonly key: string; readonly ask?: Ask }, work: () => Promise<Receipt>): Promise<Receipt>;
   /** One run, from the moment at which it holds its task. */
   running(
     begun: Pick<Extract<Begun, { type: "begun" }>, "task" | "journal" | "journalSize" | "attempt" | "takeovers">,

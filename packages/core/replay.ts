@@ -242,7 +242,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     over.abort(stopReason(end, signal));
     hasEnded();
     await sideEffects.landed(signal);
-    await reports.told();
+    await reports.sent();
     if (!("entries" in end)) return end;
     // A stopped run may be unable to write, and results that depend on a missing write could not be replayed.
     if (end.type !== "aborted") await writes.done();

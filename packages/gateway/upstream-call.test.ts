@@ -16,7 +16,7 @@ async function asked(call: UpstreamCall, given: readonly Given[] = []) {
   return event.questions;
 }
 
-function saidIn(event: UpstreamEvent): unknown {
+function answersIn(event: UpstreamEvent): unknown {
   if (event.type !== "result") throw new Error(`${event.type} came in place of a result: ${JSON.stringify(event)}`);
   return JSON.parse((event.result["content"] as { text: string }[])[0]?.text ?? "");
 }
@@ -35,7 +35,7 @@ describe("an answer", () => {
       ],
       leading(),
     );
-    expect(saidIn(event)).toEqual([accepted(true), accepted(false)]);
+    expect(answersIn(event)).toEqual([accepted(true), accepted(false)]);
   });
 
   test("given to a call that was lost reaches the same question of the next one, once, and no other", async () => {
@@ -51,7 +51,7 @@ describe("an answer", () => {
     const [again] = await asked(call, both);
     expect(again).toMatchObject({ request: { message: "delete a?" } });
     const event = await call.next([...both, { question: again!, answer: accepted(false) }], leading());
-    expect(saidIn(event)).toEqual([accepted(false), accepted(true), accepted(false)]);
+    expect(answersIn(event)).toEqual([accepted(false), accepted(true), accepted(false)]);
     await lost.close();
   });
 
@@ -63,7 +63,7 @@ describe("an answer", () => {
   ] as const)("that is %o is told as %o", async (answer, told) => {
     const call = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
     const [question] = await asked(call);
-    expect(saidIn(await call.next([{ question: question!, answer }], leading()))).toMatchObject(told);
+    expect(answersIn(await call.next([{ question: question!, answer }], leading()))).toMatchObject(told);
   });
 
   test("takes none of the time that the upstream has", async () => {
@@ -72,7 +72,7 @@ describe("an answer", () => {
     const [question] = await asked(call);
     // The upstream has 200 ms.
     await vi.advanceTimersByTimeAsync(300);
-    expect(saidIn(await call.next([{ question: question!, answer: accepted(true) }], leading()))).toEqual(accepted(true));
+    expect(answersIn(await call.next([{ question: question!, answer: accepted(true) }], leading()))).toEqual(accepted(true));
   });
 });
 
@@ -81,7 +81,7 @@ describe("a question", () => {
     const elicitation = { ...ELICITATION, isEnabled: false };
     const connector = connectorTo(async ({ ask, capabilities }) => [capabilities, await ask("?")]);
     const call = startCall("1", aRequest(), someDeps(connector, { elicitation }));
-    expect(saidIn(await call.next([], leading()))).toMatchObject([{}, { code: -32601 }]);
+    expect(answersIn(await call.next([], leading()))).toMatchObject([{}, { code: -32601 }]);
   });
 
   test("is one of as many as a call may ask, and the next is refused", async () => {
@@ -94,7 +94,7 @@ describe("a question", () => {
       expect(question).toMatchObject({ request: { message } });
       given.push({ question: question!, answer: accepted(true) });
     }
-    expect(saidIn(await call.next(given, leading()))).toMatchObject([
+    expect(answersIn(await call.next(given, leading()))).toMatchObject([
       accepted(true),
       accepted(true),
       { code: -32000, refused: expect.stringContaining("PARLEY_ELICITATIONS_CALL_MAX") },
@@ -109,7 +109,7 @@ describe("a question", () => {
     const first = startCall("1", aRequest(), someDeps(behave, gates_));
     const [question] = await asked(first);
     const second = startCall("2", aRequest(), someDeps(behave, gates_));
-    expect(saidIn(await second.next([], leading()))).toMatchObject({ code: -32000, retryAfterMs: 1_000 });
+    expect(answersIn(await second.next([], leading()))).toMatchObject({ code: -32000, retryAfterMs: 1_000 });
     await first.next([{ question: question!, answer: accepted(true) }], leading());
     const third = startCall("3", aRequest(), someDeps(behave, gates_));
     expect(await asked(third)).toHaveLength(1);

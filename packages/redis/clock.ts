@@ -34,15 +34,15 @@ interface Look {
 
 /** Resolves after the first look. Throws UNAVAILABLE. */
 export async function followRedisClock({ redis, log }: { readonly redis: Redis; readonly log: Log }): Promise<RedisClock> {
-  let anchor = await lookWell(redis);
-  let told = false;
+  let anchor = await bestLook(redis);
+  let isLogged = false;
   tell();
 
   function tell(): void {
     const aheadMs = Math.round(Date.now() - now());
     const isOff = Math.abs(aheadMs) > WORTH_TELLING_MS;
-    if (isOff && !told) log.warn({ aheadMs }, "this machine's clock is off, redis' is used");
-    told = isOff;
+    if (isOff && !isLogged) log.warn({ aheadMs }, "this machine's clock is off, redis' is used");
+    isLogged = isOff;
   }
 
   function now(): number {
@@ -81,7 +81,7 @@ async function look(redis: Redis): Promise<Look> {
 }
 
 /** A starting process is busy and handles its first replies late, so the fastest of several looks counts. */
-async function lookWell(redis: Redis): Promise<Look> {
+async function bestLook(redis: Redis): Promise<Look> {
   let best = await look(redis);
   for (let again = 0; again < 4 && best.roundTripMs > 5; again += 1) {
     const seen = await look(redis);

@@ -77,7 +77,7 @@ export type BeginReply = [type: "begun", task: readonly string[], journal: reado
 
 export type CreateReply =
   /** How many tasks of its share never ran, if it is counted, and whether a worker received the run. */
-  | [type: "created", waiting: number | null, isTold?: 1 | null]
+  | [type: "created", waiting: number | null, isDelivered?: 1 | null]
   | [type: "exists" | "expired" | "settled" | "crowded" | "cancelled" | "refused"]
   | [type: "known", taskId: string, fingerprint: string]
   | [type: "over", what: Over["over"], of: Over["of"]];

@@ -61,7 +61,7 @@ export function createShardedSubscriber({ redis, openNode, log }: ShardedSubscri
     }
   }
 
-  function lookSoon(): void {
+  function scheduleLook(): void {
     soon ??= setTimeout(() => {
       soon = undefined;
       void lookAfter();
@@ -81,7 +81,7 @@ export function createShardedSubscriber({ redis, openNode, log }: ShardedSubscri
     const connection = openNode(node);
     connections.set(name, connection);
     connection.on("smessage", (channel: string, message: string) => events?.message(channel, message));
-    connection.on("close", lookSoon);
+    connection.on("close", scheduleLook);
     let connectedBefore = connection.status === "ready";
     connection.on("ready", () => {
       if (connectedBefore) events?.lost((channel) => at.get(channel) === name);

@@ -36,8 +36,8 @@ export function createSlots({ redis, keys }: SlotsOptions): Slots {
     },
     async give({ limit, taskId, nowMs }) {
       const bounds = [limit.concurrency ?? 0, ...rateOf(limit), SLOT_PATIENCE_MS];
-      const told = (await reached(scripts.give([...keys.limit(limit.id), taskId, Math.floor(nowMs), ...bounds]))) as (string | number)[];
-      return Array.from({ length: told.length / 2 }, (_, index) => ({ taskId: String(told[2 * index]), run: Number(told[2 * index + 1]) }));
+      const flat = (await reached(scripts.give([...keys.limit(limit.id), taskId, Math.floor(nowMs), ...bounds]))) as (string | number)[];
+      return Array.from({ length: flat.length / 2 }, (_, index) => ({ taskId: String(flat[2 * index]), run: Number(flat[2 * index + 1]) }));
     },
   };
 }

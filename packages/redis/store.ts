@@ -361,12 +361,12 @@ export function createRedisStore({
     async finish({ taskId, token, nowMs, entries, outcome, message, owes, parent }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
-      const said = { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) };
+      const written = { message, outcome: JSON.stringify(outcome), problem: problemOf(outcome) };
       const status = outcome.type === "result" ? "completed" : "failed";
       return await withAccess(taskId, (content, access) => {
         if (access === "key_missing") throw unreadableError(taskId, access);
         // Nothing can be sealed with an erased key. Readers then learn that it was erased.
-        const sealed = access === "open" ? { fields: sealedFields(content, said), entries: packEntries(content, entries) } : NOTHING_SAID;
+        const sealed = access === "open" ? { fields: sealedFields(content, written), entries: packEntries(content, entries) } : NO_CONTENT;
         // A parent is sealed with the same key as its child, so it could not read the outcome either.
         const childEnd =
           parent && (access === "open" ? packedChildEnd(codec, parent, outcome) : { ...CANCELLED, max: parent.childEndsMax });
@@ -561,7 +561,7 @@ function parentDue(reply: PackedRun): ParentDue {
   return { parentRun: { taskId, run } };
 }
 
-const NOTHING_SAID = { fields: [], entries: [] };
+const NO_CONTENT = { fields: [], entries: [] };
 
 function packEntries(content: Content, entries: readonly KeyedEntry[]): Pair[] {
   return entries.map(({ key, entry, known }) => [key, known ? packPlace(entry) : packEntry(content, key, entry)]);

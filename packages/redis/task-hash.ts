@@ -25,7 +25,7 @@ import {
   type Outcome,
   type Owed,
   type ParentLink,
-  saidIn,
+  answersIn,
   split,
   type Task,
   type TaskAtWork,
@@ -176,8 +176,8 @@ export function packEntryOutcome(
   // Sorted keys: equal answers give equal strings.
   const text = canonicalJson(outcome);
   const mark = () =>
-    saidIn(outcome)
-      .map((said) => content.fingerprint(part, canonicalJson(said)))
+    answersIn(outcome)
+      .map((answer) => content.fingerprint(part, canonicalJson(answer)))
       .join();
   return { mark: outcome.type === "answer" ? mark() : "-", outcome: content.seal(part, text) };
 }
@@ -326,12 +326,12 @@ export const SUMMARY_FIELDS = ["state", "call", "message", "problem"] as const;
 export function unpackSummary(
   content: Content,
   id: string,
-  [state, call, ...said]: readonly (string | null)[],
+  [state, call, ...sealed]: readonly (string | null)[],
   isReadable: boolean,
 ): TaskSummary | undefined {
   if (typeof state !== "string" || typeof call !== "string") return undefined;
   const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(state);
-  const [message, problem] = isReadable ? said : [];
+  const [message, problem] = isReadable ? sealed : [];
   const { principal, tenant, hidden, createdAtMs } = unpackFacts(content, call);
   return {
     id,
@@ -390,7 +390,7 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     ...(typeof binding === "string" && { binding }),
     ...(typeof version === "string" && { version }),
     ...(typeof person === "string" && { person }),
-    ...(isThere(id) && { request: { id: unpackId(id), ...(isThere(progressToken) && { progressToken: unpackId(progressToken) }) } }),
+    ...(isPresent(id) && { request: { id: unpackId(id), ...(isPresent(progressToken) && { progressToken: unpackId(progressToken) }) } }),
   };
 }
 
@@ -460,7 +460,7 @@ export function unpackShown(content: Content, { key, route, since }: ShownAsk, v
   return ask && isQuestion(ask) ? { ...ask, key, route, since } : undefined;
 }
 
-function isThere<T>(value: T | null | undefined): value is T {
+function isPresent<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }
 

@@ -147,7 +147,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       const key = keyOf("ask", name);
       const last = asks.at(-1);
       if (last && isAgain(last, request)) return stop(`it refuses the answer that was made up for "${last.name}": give one in answers`);
-      asks.push({ name: key, type: request.type, ...worded(request), ...present({ audience }) });
+      asks.push({ name: key, type: request.type, ...wordingOf(request), ...present({ audience }) });
       const answer = answerTo(request, answers[key]);
       if (answer?.action === "accept" && audience?.quorum !== undefined)
         return { ...answer, accepted: made(audience.quorum, answer, nowMs) };
@@ -203,7 +203,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
   };
 }
 
-function worded(request: AskRequest): Pick<PlannedAsk, "message" | "schema" | "url"> {
+function wordingOf(request: AskRequest): Pick<PlannedAsk, "message" | "schema" | "url"> {
   if (request.type === "form") return { message: request.message, schema: request.schema };
   if (request.type !== "url") return {};
   return { message: request.message, url: request.page?.kind === "visit" ? request.page.url : request.url };

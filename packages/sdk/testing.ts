@@ -207,9 +207,9 @@ export async function runTool(
       await running.answer(given);
       continue;
     }
-    const told = (running.task.events ?? []).map(({ key }) => nameOf(key)).find((name) => name in events && events[name] !== timeout);
-    if (told !== undefined) {
-      await running.tell(told, events[told] as Json);
+    const reported = (running.task.events ?? []).map(({ key }) => nameOf(key)).find((name) => name in events && events[name] !== timeout);
+    if (reported !== undefined) {
+      await running.tell(reported, events[reported] as Json);
       continue;
     }
     const unreported = running.task.events?.find(({ key }) => events[nameOf(key)] === undefined);
@@ -479,9 +479,9 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     async tell(event, body = {}) {
       const tokens = services.eventTokens;
       if (!tokens) throw new Error("a test gives out tokens");
-      const told = await receiveEvent(services, { token: tokens.tokenOf(taskId, eventKey(event)).token, body });
+      const receipt = await receiveEvent(services, { token: tokens.tokenOf(taskId, eventKey(event)).token, body });
       await settle();
-      return told;
+      return receipt;
     },
     async advance(duration) {
       const untilMs = clock.now() + parseDuration(duration);

@@ -182,9 +182,9 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
   }
 
   async function generated(generator: AnyToolGenerator, ctx: Context): Promise<JsonObject> {
-    const told = createOutput(name);
-    const returned = await runGenerator(name, generator, { ctx, output: told });
-    return told.withArtifacts(output ? await structuredResult(name, output, returned) : generatorResult(name, returned, told));
+    const emitted = createOutput(name);
+    const returned = await runGenerator(name, generator, { ctx, output: emitted });
+    return emitted.withArtifacts(output ? await structuredResult(name, output, returned) : generatorResult(name, returned, emitted));
   }
 
   return markDefinition({

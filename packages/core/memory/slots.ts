@@ -89,7 +89,7 @@ export function createMemorySlots(): Slots {
       state.line = state.line.filter(({ untilMs }) => untilMs >= nowMs);
       let free = freeOf(state, limit);
       let tokens = tokensOf(state, limit, nowMs);
-      const told = [];
+      const runs = [];
       for (const each of state.line) {
         if (free < 1) break;
         const isCharged = each.isNew && limit.rate !== undefined;
@@ -97,9 +97,9 @@ export function createMemorySlots(): Slots {
         free -= 1;
         if (isCharged) tokens -= 1;
         each.untilMs = nowMs + SLOT_PATIENCE_MS;
-        told.push({ taskId: each.taskId, run: each.run });
+        runs.push({ taskId: each.taskId, run: each.run });
       }
-      return told;
+      return runs;
     },
   };
 }

@@ -8,7 +8,7 @@
 import { canonicalJson } from "../canonical-json.ts";
 import { answerOfChild, CHILD_END_TOO_LARGE } from "../child-end.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
-import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry, saidIn } from "../journal.ts";
+import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry, answersIn } from "../journal.ts";
 import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
 import type { Over, TaskQuotas } from "../quotas.ts";
 import { apply, type TaskEvent } from "../state-machine.ts";
@@ -66,14 +66,14 @@ export function createMemoryStore({
     return task?.openRun?.token === request.token ? task : undefined;
   }
 
-  function happen(task: Stored, event: TaskEvent): boolean {
+  function applyEvent(task: Stored, event: TaskEvent): boolean {
     const applied = apply(task.state, event);
     if (applied.ok) task.state = applied.state;
     return applied.ok;
   }
 
   /** Notes a change that clients can see. */
-  function tell(task: Stored, nowMs: number): void {
+  function noteChange(task: Stored, nowMs: number): void {
     task.revision += 1;
     task.updatedAtMs = nowMs;
     wakeUps.changed(task.id, { revision: task.revision, isEnd: isFinished(task.state.status) });
@@ -89,26 +89,26 @@ export function createMemoryStore({
     let changed = false;
     for (const { key, route } of before) {
       if (asks.some((ask) => ask.key === route?.key)) continue;
-      changed = happen(root, { type: "answered", key }) || changed;
+      changed = applyEvent(root, { type: "answered", key }) || changed;
     }
     for (const ask of asks) {
       const shown = before.find(({ route }) => route?.key === ask.key);
       const isSame = shown?.refused?.count === ask.refused?.count && shown?.agreed === ask.agreed;
       if (shown && isSame && shown.accepted?.revision === ask.accepted?.revision) continue;
       // An ask that was agreed to keeps its position.
-      const isPut = !shown || shown.refused?.count !== ask.refused?.count;
-      const since = isPut ? { revision: root.revision + 1, position: ask.since?.position ?? 0 } : shown.since;
-      const put: Ask = {
+      const isAskedAnew = !shown || shown.refused?.count !== ask.refused?.count;
+      const since = isAskedAnew ? { revision: root.revision + 1, position: ask.since?.position ?? 0 } : shown.since;
+      const atRoot: Ask = {
         ...structuredClone(ask),
         key: shownKey(call.parent, ask.key),
         route: { taskId: id, key: ask.key },
         ...(since && { since }),
       };
-      if (shown) root.state = { ...root.state, asks: root.state.asks.map((each) => (each === shown ? put : each)) };
-      else happen(root, { type: "asked", ask: put });
+      if (shown) root.state = { ...root.state, asks: root.state.asks.map((each) => (each === shown ? atRoot : each)) };
+      else applyEvent(root, { type: "asked", ask: atRoot });
       changed = true;
     }
-    if (changed) tell(root, nowMs);
+    if (changed) noteChange(root, nowMs);
   }
 
   /** The parent has ended, or has withdrawn the call. */
@@ -129,12 +129,12 @@ export function createMemoryStore({
     const open = link && parent?.state.asks.find(({ key, digest }) => key === callKey(link.key) && digest === id);
     if (!parent || !open) return undefined;
     const { key, digest, calledAt } = open;
-    happen(parent, { type: "answered", key });
-    tell(parent, nowMs);
+    applyEvent(parent, { type: "answered", key });
+    noteChange(parent, nowMs);
     const arrived = { atMs: nowMs, revision: parent.revision };
-    const told = JSON.stringify(outcome).length;
-    const isRoom = parent.told + told <= childEndsMax;
-    if (isRoom) parent.told += told;
+    const size = JSON.stringify(outcome).length;
+    const isRoom = parent.childEndsSize + size <= childEndsMax;
+    if (isRoom) parent.childEndsSize += size;
     parent.journal.set(entryKey("ask", key), {
       digest,
       calledAt,
@@ -170,7 +170,7 @@ export function createMemoryStore({
     if (parent.journal.has(entryKey("ask", key))) return "settled";
     const family = [...tasks.values()].filter(({ call, state }) => call.parent?.rootId === link.rootId && !isFinished(state.status));
     if (family.length >= CHILDREN_MAX) return "crowded";
-    happen(parent, { type: "asked", ask: { ...structuredClone(given.open), digest: taskId } });
+    applyEvent(parent, { type: "asked", ask: { ...structuredClone(given.open), digest: taskId } });
     parent.dueAtMs = given.nowMs + given.leaseMs;
     return undefined;
   }
@@ -205,14 +205,14 @@ export function createMemoryStore({
         immediateResponse: undefined,
         outcome: undefined,
         journal: new Map(),
-        told: 0,
+        childEndsSize: 0,
         deposits: new Map(),
         onPages: new Set(),
         feed: [],
       };
       tasks.set(taskId, task);
       if (once) keyed.set(once.key, { known: taskId, fingerprint: once.fingerprint });
-      tell(task, call.createdAtMs);
+      noteChange(task, call.createdAtMs);
       return "created";
     },
 
@@ -261,7 +261,7 @@ export function createMemoryStore({
       if (!task) return refusal(fence);
       const withdrawn = write(task, entries, nowMs);
       const opened = !task.owed && open(task, asks);
-      if (!task.owed && (withdrawn || opened)) tell(task, nowMs);
+      if (!task.owed && (withdrawn || opened)) noteChange(task, nowMs);
       if (entries.length > 0) task.takeovers = 0;
       task.dueAtMs = nowMs + leaseMs;
       return task.owed?.isStopping ? "cancelled" : "recorded";
@@ -282,7 +282,7 @@ export function createMemoryStore({
       task.feed.splice(0, task.feed.length - FEED_LENGTH_MAX);
       if (message !== undefined) task.message = message;
       if (immediateResponse !== undefined) task.immediateResponse = immediateResponse;
-      tell(task, nowMs);
+      noteChange(task, nowMs);
       return "reported";
     },
 
@@ -310,7 +310,7 @@ export function createMemoryStore({
       const changed = withdrawn || opened;
       if (message !== undefined) task.message = message;
       // A run that did nothing new leaves the visible state unchanged and wakes no one.
-      if (changed || message !== undefined) tell(task, nowMs);
+      if (changed || message !== undefined) noteChange(task, nowMs);
       const answered = task.openRun.answers > 0;
       task.openRun = undefined;
       task.attempt = attempt;
@@ -349,12 +349,12 @@ export function createMemoryStore({
         if (quorum && quorum.missing > 0) {
           const accepted = { revision: task.revision + 1, acceptances: structuredClone(quorum.acceptances) };
           task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, accepted } : open)) };
-          tell(task, nowMs);
+          noteChange(task, nowMs);
           return { receipt: "accepted" };
         }
-        happen(task, { type: "answered", key }); // I2
+        applyEvent(task, { type: "answered", key }); // I2
         giveUp(ask, nowMs);
-        tell(task, nowMs);
+        noteChange(task, nowMs);
         if (page) task.onPages.add(key);
         if (page?.deposit !== undefined) task.deposits.set(key, page.deposit);
         // Dated at the deadline, so that it comes before an answer to another ask that arrived later, whenever a
@@ -377,7 +377,7 @@ export function createMemoryStore({
       if (!recorded) return { receipt: generationOf(key) < task.generation ? "late" : "unknown" };
       const onPage = task.onPages.has(key);
       const given = canonicalJson(compared(answerOutcome(answer, by), onPage));
-      const same = saidIn(recorded.outcome).some((said) => canonicalJson(compared(said, onPage)) === given);
+      const same = answersIn(recorded.outcome).some((said) => canonicalJson(compared(said, onPage)) === given);
       if (!same || (digest !== undefined && digest !== recorded.digest)) return { receipt: "late" };
       const isDue = !task.openRun && task.dueAtMs !== undefined && task.dueAtMs <= nowMs + graceMs;
       return isDue ? { receipt: "duplicate", nextRun: task.run + 1 } : { receipt: "duplicate" };
@@ -390,7 +390,7 @@ export function createMemoryStore({
       const refused = { count: (ask.refused?.count ?? 0) + 1, violations: structuredClone(violations) };
       const since = { revision: task.revision + 1, position: ask.since?.position ?? 0 };
       task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, refused, since } : open)) };
-      tell(task, nowMs);
+      noteChange(task, nowMs);
       return refused.count;
     },
 
@@ -400,7 +400,7 @@ export function createMemoryStore({
       if (!task || ask?.digest !== digest) return "late"; // I4
       if (ask.agreed) return "duplicate";
       task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, agreed: true } : open)) };
-      tell(task, nowMs);
+      noteChange(task, nowMs);
       return "accepted";
     },
 
@@ -523,8 +523,8 @@ export function createMemoryStore({
       // stays as it was asked.
       if (task.journal.has(entryKey("ask", ask.key)) || task.state.asks.some(({ key }) => key === ask.key)) continue;
       const since = { revision: task.revision + 1, position };
-      const put: Open = isQuestion(ask) ? { ...structuredClone(ask), since } : structuredClone(ask);
-      happen(task, { type: "asked", ask: put });
+      const request: Open = isQuestion(ask) ? { ...structuredClone(ask), since } : structuredClone(ask);
+      applyEvent(task, { type: "asked", ask: request });
       opened = true;
     }
     return opened;
@@ -547,11 +547,11 @@ export function createMemoryStore({
     const left = task.state.asks.filter((ask) => !isQuestion(ask) || !ask.route);
     for (const { key, digest, calledAt } of left)
       write(task, [{ key: entryKey("ask", key), entry: { digest, outcome: { type: "closed" }, calledAt } }], nowMs);
-    happen(task, { type: "ended", status });
+    applyEvent(task, { type: "ended", status });
     for (const open of left) giveUp(open, nowMs);
     task.expiresAtMs = nowMs + task.call.retentionMs;
     task.deposits.clear();
-    tell(task, nowMs);
+    noteChange(task, nowMs);
     if (owes === undefined) return forget(task);
     const isStopping = status === "cancelled" && task.openRun !== undefined;
     task.owed = { why: owes, isStopping };
@@ -578,10 +578,10 @@ export function createMemoryStore({
     const { replies: _, ...call } = task.call;
     task.call = { ...call, arguments: structuredClone(args) };
     task.journal.clear();
-    task.told = 0;
+    task.childEndsSize = 0;
     task.deposits.clear();
     const left = task.state.asks;
-    happen(task, { type: "restarted" });
+    applyEvent(task, { type: "restarted" });
     for (const open of left) giveUp(open, nowMs);
     task.generation += 1;
     task.attempt = 0;
@@ -589,7 +589,7 @@ export function createMemoryStore({
     task.message = undefined;
     task.immediateResponse = undefined;
     task.openRun = undefined;
-    tell(task, nowMs);
+    noteChange(task, nowMs);
   }
 
   /**
@@ -605,7 +605,7 @@ export function createMemoryStore({
       else if (recorded) task.journal.set(key, placed(recorded, entry));
       else if (!known) task.journal.set(key, structuredClone(entry));
       const open = entry.withdrawn && task.state.asks.find((ask) => entryKey("ask", ask.key) === key);
-      if (!open || !happen(task, { type: "withdrawn", key: open.key })) continue;
+      if (!open || !applyEvent(task, { type: "withdrawn", key: open.key })) continue;
       giveUp(open, nowMs);
       withdrawn = true;
     }

@@ -41,7 +41,7 @@ export interface Stored {
   outcome: Outcome | undefined;
   readonly journal: Map<string, Entry>;
   /** What its children have reported to it, in characters of JSON. */
-  told: number;
+  childEndsSize: number;
   /** By ask key. */
   readonly deposits: Map<string, string>;
   /** Keys of asks that were answered on a page. */

@@ -29,18 +29,18 @@ describe("reports", () => {
     reports.message("two");
     reports.immediateResponse("for the model");
     reports.item(progress(2));
-    await reports.told();
+    await reports.sent();
     expect(told).toStrictEqual([{ items: [progress(1), progress(2)], message: "two", immediateResponse: "for the model" }]);
   });
 
   test("that come later are sent later, in order", async () => {
     const { reports, told } = speaker();
     reports.item(progress(1));
-    await reports.told();
+    await reports.sent();
     reports.announce({ type: "tools" });
     reports.item(progress(2));
     reports.announce({ type: "resource", uri: "note:1" });
-    await reports.told();
+    await reports.sent();
     expect(told).toStrictEqual([
       { items: [progress(1)] },
       { type: "tools" },
@@ -62,16 +62,16 @@ describe("reports", () => {
     reports.item(progress(3));
     expect(told).toStrictEqual([{ items: [progress(1)] }]);
     gate.resolve();
-    await reports.told();
+    await reports.sent();
     expect(told).toStrictEqual([{ items: [progress(1)] }, { items: [progress(2), progress(3)] }]);
   });
 
   test("wait as a thousand items at most, the newest: a feed keeps no more", async () => {
     const { reports, told } = speaker();
     for (let value = 1; value <= 1_000; value += 1) reports.item(progress(value));
-    await reports.told();
+    await reports.sent();
     for (let value = 1; value <= 1_001; value += 1) reports.item(progress(value));
-    await reports.told();
+    await reports.sent();
     const [fits, exceeds] = told as Report[];
     expect([fits?.items.length, fits?.items[0]]).toStrictEqual([1_000, progress(1)]);
     expect([exceeds?.items.length, exceeds?.items[0]]).toStrictEqual([1_000, progress(2)]);
@@ -84,11 +84,11 @@ describe("reports", () => {
     reports.message("one");
     reports.immediateResponse("two");
     reports.announce({ type: "tools" });
-    await reports.told();
+    await reports.sent();
     expect(told).toStrictEqual([]);
     speaking.isOpen = true;
     reports.item(progress(2));
-    await reports.told();
+    await reports.sent();
     expect(told).toStrictEqual([{ items: [progress(2)] }]);
   });
 
@@ -103,7 +103,7 @@ describe("reports", () => {
     // The result has not been awaited so far. Node.js reports unhandled rejections at the end of the turn, which
     // would fail the test.
     await new Promise((resolve) => setImmediate(resolve));
-    await expect(reports.told()).rejects.toStrictEqual(new Error("away"));
+    await expect(reports.sent()).rejects.toStrictEqual(new Error("away"));
     expect(told).toStrictEqual([]);
   });
 });
@@ -117,7 +117,7 @@ describe("long texts", () => {
     for (const data of ["123", "1234", "123456", [1, 2], [1, 23]]) reports.item(log(data));
     reports.message("12345");
     reports.immediateResponse("123456");
-    await reports.told();
+    await reports.sent();
     expect(told).toStrictEqual([
       {
         items: [
@@ -144,7 +144,7 @@ describe("long texts", () => {
     for (const data of [{ a: "x", b: "1234" }, { a: "x", b: "12345" }, { a: [1, 2, 3, 4, 5, 67] }, { a: [1, 2, 3, 4, 5, 678] }])
       reports.item(emit(data));
     reports.item(emit({ long: [1, 2, 3, 4, 5, 6, 7], b: "12345" }));
-    await reports.told();
+    await reports.sent();
     expect(told).toStrictEqual([
       {
         items: [

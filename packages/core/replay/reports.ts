@@ -16,7 +16,7 @@ export interface Reports {
   immediateResponse(text: string): void;
   announce(announcement: Announcement): void;
   /** Resolves when every report is sent. Rejects with the error of the first one that failed. */
-  told(): Promise<void>;
+  sent(): Promise<void>;
 }
 
 export interface ReportPorts {
@@ -31,19 +31,19 @@ export function createReports(
   ports: ReportPorts,
   { isOpen, itemMax }: { readonly isOpen: () => boolean; readonly itemMax: number },
 ): Reports {
-  let telling: Promise<void> = Promise.resolve();
+  let sending: Promise<void> = Promise.resolve();
   let next: { items: FeedItem[]; message?: string; immediateResponse?: string } | undefined;
 
-  function tell(work: () => Promise<void>): void {
-    telling = telling.then(work);
-    telling.catch(() => undefined); // `told` rejects with it
+  function enqueue(work: () => Promise<void>): void {
+    sending = sending.then(work);
+    sending.catch(() => undefined); // `sent` rejects with it
   }
 
   function add(change: (report: NonNullable<typeof next>) => void): void {
     if (!isOpen()) return;
     if (!next) {
       next = { items: [] };
-      tell(async () => {
+      enqueue(async () => {
         const report = next;
         next = undefined;
         if (report) await ports.report(report);
@@ -62,9 +62,9 @@ export function createReports(
     message: (text) => add((report) => (report.message = cut(text, itemMax))),
     immediateResponse: (text) => add((report) => (report.immediateResponse = cut(text, itemMax))),
     announce(announcement) {
-      if (isOpen()) tell(() => ports.announce(announcement));
+      if (isOpen()) enqueue(() => ports.announce(announcement));
     },
-    told: () => telling,
+    sent: () => sending,
   };
 }
 

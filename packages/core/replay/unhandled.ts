@@ -29,9 +29,9 @@ export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
     },
     rejected: (promise, what, error) => void rejections.set(promise, { what, error }),
     first() {
-      const unheard = [...rejections].find(([promise]) => !promise.isHeard);
+      const unawaited = [...rejections].find(([promise]) => !promise.isHeard);
       const [rejection] = stray;
-      if (unheard) return unhandledError(`${unheard[1].what} failed and was never awaited`, unheard[1].error);
+      if (unawaited) return unhandledError(`${unawaited[1].what} failed and was never awaited`, unawaited[1].error);
       if (rejection) return unhandledError("a promise was rejected and never handled", rejection[1]);
       return undefined;
     },

@@ -54,7 +54,7 @@ export async function receiveEvent(services: Services, { token, body, door, admi
   throw late();
 }
 
-interface Telling {
+interface Reporting {
   readonly actor: Actor;
   readonly taskId: string;
   readonly key: string;
@@ -62,10 +62,10 @@ interface Telling {
 }
 
 /** The recorded event distinguishes a repeated report from a late one. */
-async function compare(services: Services, { actor, ...told }: Telling): Promise<"duplicate"> {
-  const { type: verdict } = await compareAnswer(services, told);
+async function compare(services: Services, { actor, ...reporting }: Reporting): Promise<"duplicate"> {
+  const { type: verdict } = await compareAnswer(services, reporting);
   if (verdict === "unknown") throw unknownEvent();
-  noteAudit(services, actor, () => ({ action: "answer", taskId: told.taskId, ask: told.key, verdict }));
+  noteAudit(services, actor, () => ({ action: "answer", taskId: reporting.taskId, ask: reporting.key, verdict }));
   if (verdict === "duplicate") return verdict;
   throw late();
 }

@@ -97,8 +97,8 @@ async function wait({ clock, log }: Services, { begun, asks, lease }: SlotWanted
   const { task, attempt } = begun;
   const dueAtMs = Math.ceil(Math.min(clock.now() + retryMs, ...asks.map(({ deadlineMs }) => deadlineMs)));
   log.debug({ taskId: task.id, run: task.run, [task.call.kind]: task.call.name, retryMs }, "no slot is free, task waits for its turn");
-  const isTold = task.message === message;
-  const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs, ...(!isTold && { message }) });
+  const isUnchanged = task.message === message;
+  const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs, ...(!isUnchanged && { message }) });
   return { type: parked.type === "refused" ? "fenced" : "limited" };
 }
 

@@ -20,8 +20,8 @@ export function descriptionOf({ description, hint, submitLabel, cancelLabel }: C
     ...(submitLabel === undefined ? [] : [`Accept: “${submitLabel}”.`]),
     ...(cancelLabel === undefined ? [] : [`Decline: “${cancelLabel}”.`]),
   ];
-  const said = [description, hint, ...notes, ...buttons].filter((text): text is string => text !== undefined && text !== "");
-  return said.length === 0 ? {} : { description: said.map(sentence).join(" ") };
+  const parts = [description, hint, ...notes, ...buttons].filter((text): text is string => text !== undefined && text !== "");
+  return parts.length === 0 ? {} : { description: parts.map(sentence).join(" ") };
 }
 
 function sentence(text: string): string {

@@ -190,8 +190,8 @@ const ASKERS: { readonly [K in Kind]: Asker } = {
   date: (ctx, name, options) => ctx.date(name, options),
   form: (ctx, name, options) => ctx.form<Schema | JsonObject>(name, options),
   async url(ctx, name, options: VisitOptions<unknown>) {
-    const told: unknown = await ctx.url(name, options);
-    return (options.completedBy as unknown) ? told : { action: "accept", ...present({ query: told }) };
+    const returned: unknown = await ctx.url(name, options);
+    return (options.completedBy as unknown) ? returned : { action: "accept", ...present({ query: returned }) };
   },
   secret: askSecret,
   // A form would pass it through the client.

@@ -18,10 +18,10 @@ export interface Teller {
 
 export function createTeller(ctx: Context, output: Output): Teller {
   /** The last status message, restored when the tool stops thinking. */
-  let said: string | undefined;
+  let lastMessage: string | undefined;
 
   function status(message: string): void {
-    said = message;
+    lastMessage = message;
     ctx.status(message);
   }
 
@@ -55,7 +55,7 @@ export function createTeller(ctx: Context, output: Output): Teller {
           return ctx.log(levelOf(level), data === undefined ? line : { message: line, data });
         }
         case "thinking": {
-          ctx.status(emitted.active ? "Thinking …" : (said ?? "Working …"));
+          ctx.status(emitted.active ? "Thinking …" : (lastMessage ?? "Working …"));
           return ctx.emit("thinking", { active: emitted.active });
         }
         case "artifact": {

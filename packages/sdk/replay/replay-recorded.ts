@@ -234,13 +234,13 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
   void clock.sleep(tool.settings.runTimeoutMs, over.signal).then(() => over.abort());
   const passed = await clock.pass({ isOver: () => end !== undefined || stoppedAt !== undefined, patienceMs });
   over.abort();
-  const told = { recorded: inCallOrder(recorded, found), found, questions, uncompared, ...present({ changed }) };
-  if (stoppedAt !== undefined) return { ...told, verdict: "continues", next: `does ${stoppedAt}` };
+  const facts = { recorded: inCallOrder(recorded, found), found, questions, uncompared, ...present({ changed }) };
+  if (stoppedAt !== undefined) return { ...facts, verdict: "continues", next: `does ${stoppedAt}` };
   if (typeof passed === "object") {
     const reason = `the handler waits for something outside ctx (${passed.outside.join(", ")}) for more than ${patienceMs} ms`;
-    return { ...told, verdict: "unknown", reason };
+    return { ...facts, verdict: "unknown", reason };
   }
-  return { ...told, ...verdictOf(end, { recorded, thrown, changed }) };
+  return { ...facts, ...verdictOf(end, { recorded, thrown, changed }) };
 }
 
 interface Circumstances {

@@ -24,7 +24,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "an answer without a claim: the ask stays open for the next",
     file: "packages/core/memory/store.ts",
-    find: 'happen(task, { type: "answered", key }); // I2',
+    find: 'applyEvent(task, { type: "answered", key }); // I2',
     replace: "// I2",
     breaks: ["answer"],
   },
