@@ -208,11 +208,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     await clock.sleep(times.shutdownDelayMs);
     life.close();
     const closed = server.close();
-    await within(requests.none(), times.shutdownTimeoutMs);
+    await settleWithin(requests.none(), times.shutdownTimeoutMs);
     life.end();
-    // Handing over takes a moment, and who was handed over may come back on the same connection before it is closed. What is still there
-    // then is cut off.
-    await within(closed, HAND_OVER_MS);
+    // Handing over takes a moment, and clients may come back on the same connection before it closes. The remaining connections are cut
+    // off.
+    await settleWithin(closed, HAND_OVER_MS);
     server.server.closeAllConnections();
     await closed;
     beat.stop();
@@ -220,7 +220,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     log.info({}, "front end stopped");
   }
 
-  async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  async function settleWithin(work: Promise<unknown>, ms: number): Promise<void> {
     const done = new AbortController();
     await Promise.race([work, clock.sleep(ms, done.signal)]);
     done.abort();

@@ -244,9 +244,9 @@ describe("without a return from the provider", () => {
 
 describe("a person who returns", () => {
   test.each([
-    ["with a state that was made up", (url: URL) => url.searchParams.set("state", "A".repeat(43)), 400, "Not started here"],
+    ["with an invented state", (url: URL) => url.searchParams.set("state", "A".repeat(43)), 400, "Not started here"],
     ["without a state", (url: URL) => url.searchParams.delete("state"), 400, "Not started here"],
-    ["to the address of no provider", (url: URL) => (url.pathname = "/oauth/callback/mail"), 400, "Not started here"],
+    ["to the callback of an unknown provider", (url: URL) => (url.pathname = "/oauth/callback/mail"), 400, "Not started here"],
   ])("%s is refused, and the right person may still return", async (_what, change, status, title) => {
     const planned = await planning();
     const { callback, come } = await away(planned);
@@ -259,16 +259,16 @@ describe("a person who returns", () => {
   });
 
   test.each([
-    ["a code that was made up", (url: URL) => url.searchParams.set("code", "A".repeat(43)), "did not allow it"],
-    ["another provider's name", (url: URL) => url.searchParams.set("iss", "https://evil.example"), "cannot be trusted"],
-    ["no provider's name", (url: URL) => url.searchParams.delete("iss"), "cannot be trusted"],
+    ["an invented code", (url: URL) => url.searchParams.set("code", "A".repeat(43)), "did not allow it"],
+    ["another issuer", (url: URL) => url.searchParams.set("iss", "https://evil.example"), "cannot be trusted"],
+    ["no issuer", (url: URL) => url.searchParams.delete("iss"), "cannot be trusted"],
     [
       "a refusal",
       (url: URL) => (url.searchParams.delete("code"), url.searchParams.set("error", "access_denied")),
       "Cal &amp; Co reports that you did not allow it.",
     ],
     [
-      "an error that nobody may read",
+      "an error with markup",
       (url: URL) => (url.searchParams.delete("code"), url.searchParams.set("error", "<script>alert(1)</script>")),
       "Cal &amp; Co did not allow it.",
     ],
@@ -373,7 +373,7 @@ describe("a provider that", () => {
     ["closes the connection", "/token", ({ socket }: IncomingMessage) => void socket.destroy(), "cannot be reached"],
     ["never answers", "/token", () => undefined, "cannot be reached"],
     [
-      "sends on to elsewhere",
+      "redirects elsewhere",
       "/token",
       (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(307, { location: "https://evil.example" }).end(),
       "cannot be trusted",

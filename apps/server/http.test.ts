@@ -194,7 +194,7 @@ describe("a request", () => {
   });
 
   test.each(["mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "last-event-id", "accept", "authorization"])(
-    "whose header %s is full of blanks keeps nobody waiting",
+    "whose header %s is full of blanks delays no other request",
     async (name) => {
       const here = await one();
       const startedAtMs = performance.now();

@@ -187,7 +187,7 @@ describe("in a session", () => {
   const meta = (key: string) => ({ _meta: { [KEY]: key } });
 
   test.each(["2025-11-25", "2025-06-18", "2025-03-26"])(
-    "of %s a repeated call is answered by the first one's task, in another session too",
+    "a repeated call of %s is answered by the task of the first call, even in another session",
     async (version) => {
       const { here, there, orders, release } = await deployed();
       const [one, other] = [

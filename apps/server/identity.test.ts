@@ -191,7 +191,7 @@ describe("a token that does not fit", () => {
       says: `expected "${PUBLIC}/mcp"`,
     },
     {
-      what: "another audience beside",
+      what: "an additional audience",
       token: () => issuer.token({ aud: [`${PUBLIC}/mcp`, "https://other.example"] }),
       code: "TOKEN_AUDIENCE_REFUSED",
       says: "nothing else",

@@ -164,7 +164,7 @@ describe("the page of a question", () => {
     ["cancelled with its task", async ({ there, taskId }) => void (await rpc(there, "tasks/cancel", { taskId }, { principal: "ann" }))],
     ["too late", async ({ skip }) => skip(2_000)],
   ] as [string, (given: Awaited<ReturnType<typeof asked>>) => Promise<void>][])(
-    "says that it is closed when it was %s",
+    "shows that it is closed if it was %s",
     async (what, close) => {
       const given = await asked(what === "too late" ? { timeout: "1s" } : {});
       const { here, at, get } = given;
@@ -187,14 +187,14 @@ describe("the page of a question", () => {
 
   test.each([
     ["another site's form", {}, { origin: "https://evil.example" }, 403],
-    ["a form of no origin", {}, { origin: "null" }, 403],
-    ["a form that a browser says comes from elsewhere", {}, { "sec-fetch-site": "cross-site" }, 403],
-    ["a form of a sibling", {}, { "sec-fetch-site": "same-site" }, 403],
+    ["a form without an origin", {}, { origin: "null" }, 403],
+    ["a form from another site by Sec-Fetch-Site", {}, { "sec-fetch-site": "cross-site" }, 403],
+    ["a form from a sibling site", {}, { "sec-fetch-site": "same-site" }, 403],
     ["a form without its token", { token: "" }, {}, 409],
-    ["a form with a made-up token", { token: "A".repeat(22) }, {}, 409],
-    ["a form for the question as it was not shown", { shown: "A".repeat(22) }, {}, 409],
+    ["a form with an invented token", { token: "A".repeat(22) }, {}, 409],
+    ["a form for another version of the question", { shown: "A".repeat(22) }, {}, 409],
     ["no choice", { action: "" }, {}, 400],
-    ["a body that is no form", {}, { "content-type": "application/json" }, 400],
+    ["a body that is not a form", {}, { "content-type": "application/json" }, 400],
   ])("accepts nothing from %s", async (_what, fields, headers, status) => {
     const { here, at, get } = await asked();
     const opened = await open(at(here));

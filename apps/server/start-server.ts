@@ -100,7 +100,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
             ...(reads && { reads }),
           })
         : undefined;
-    async function replace(of: Offer, others: readonly Upstream[]): Promise<void> {
+    async function replaceUpstreams(of: Offer, others: readonly Upstream[]): Promise<void> {
       await of.replace(others);
       for (const type of ["tools", "prompts", "resources"] as const) await wakeUps.announce({ type });
     }
@@ -109,7 +109,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       upstreams?.watch({
         log,
         onChange: (others) =>
-          void replace(offer, others).catch((error: unknown) =>
+          void replaceUpstreams(offer, others).catch((error: unknown) =>
             log.warn(describeError(error), "change of upstreams could not be announced"),
           ),
       });
@@ -151,7 +151,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
-    const stopSweeping = files && sweepInTurns(services);
+    const stopSweeping = files && startSweeping(services);
     // A worker in the same process already shows it.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
@@ -181,7 +181,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
 }
 
 /** Sweeps about once an hour. Each front end has its own interval, so that they rarely sweep at the same time. */
-function sweepInTurns(services: Services): () => void {
+function startSweeping(services: Services): () => void {
   const { log } = services;
   const sweep = () => void sweepFiles(services).catch((error: unknown) => log.warn({ err: error }, "files could not be swept"));
   const timer = setInterval(sweep, SWEEP_FILES_MS * (0.75 + Math.random() / 2)).unref();

@@ -137,8 +137,7 @@ export class Outlet implements ReplyChannel {
     this.#stopBeat?.();
     const { raw } = this.#reply;
     if (raw.destroyed) return;
-    // A stream that has ended says nothing that could stall. Its reader may still have megabytes to take, and gets as long as that of any
-    // reply.
+    // The heartbeat has stopped, but the client may still have megabytes to read. The timeout of the socket gives it as long as for any reply.
     raw.socket?.setTimeout(this.#options.stallTimeoutMs);
     raw.end();
   }
