@@ -241,7 +241,7 @@ describe("a front end", () => {
       const client = keeping(here.url);
       const call = { name: "hold", arguments: {} };
       const waiting = client.send("tools/call", call, "hold");
-      await until(() => here.logged.some(({ message: said }) => said === "task created"));
+      await until(() => here.logged.some((line) => line.message === "task created"));
       const closed = here.app.close();
       const { requestState } = (await waiting).result;
       const again = await client.send("tools/call", { ...call, requestState }, "hold");

@@ -191,10 +191,10 @@ describe("access that a person grants", () => {
     await planned.answer("again", { action: "accept", content: { value: true } });
     await until(async () => (await planned.get())["status"] === "completed");
     const task = await planned.get();
-    const said = JSON.parse(task["result"]!["content"]![0]!["text"] as string) as { first: string; both: string[] };
-    expect(said).toMatchObject({ shown: ["[grant]", { grant: "[grant]" }], scopes: ["calendar:read"] });
+    const result = JSON.parse(task["result"]!["content"]![0]!["text"] as string) as { first: string; both: string[] };
+    expect(result).toMatchObject({ shown: ["[grant]", { grant: "[grant]" }], scopes: ["calendar:read"] });
     // The token is valid for ten minutes, so it was not renewed.
-    expect(said.both).toEqual([said.first, said.first]);
+    expect(result.both).toEqual([result.first, result.first]);
     expect(JSON.stringify([task, planned.logged])).not.toMatch(/eyJ[\w-]{20}/);
     expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
   });
@@ -211,13 +211,13 @@ describe("access that a person grants", () => {
     tokenSeconds = 600;
     await planned.answer("again", { action: "accept", content: { value: true } });
     await until(async () => (await planned.get())["status"] === "completed");
-    const said = JSON.parse((await planned.get())["result"]!["content"]![0]!["text"] as string) as {
+    const result = JSON.parse((await planned.get())["result"]!["content"]![0]!["text"] as string) as {
       first: string;
       both: [string, string];
     };
     expect(refreshed).toBe(3);
-    expect(said.both[0]).toBe(said.both[1]);
-    expect(said.both[0]).not.toBe(said.first);
+    expect(result.both[0]).toBe(result.both[1]);
+    expect(result.both[0]).not.toBe(result.first);
   });
 
   test("is requested only if the deployment is set up for it", async () => {

@@ -222,7 +222,7 @@ describe("a request", () => {
       expect(reply).toMatchObject({ error: { code: -32603, message: "Internal error", data: { defectId: expect.any(String) as string } } });
       expect(JSON.stringify(reply)).not.toContain("script");
     }
-    const logged = here.logged.filter(({ message: said }) => said === "request failed").map(({ fields }) => fields["err"]);
+    const logged = here.logged.filter((line) => line.message === "request failed").map(({ fields }) => fields["err"]);
     expect(logged).toHaveLength(replies.length);
     for (const error of logged) expect(error).toMatchObject({ message: script });
   });

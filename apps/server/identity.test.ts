@@ -224,8 +224,8 @@ describe("a token that does not fit", () => {
     expect(lines).toEqual([
       { message: "credentials refused", fields: { requestId: expect.any(String), code, problem: expect.stringContaining(says) } },
     ]);
-    const said = JSON.stringify([body, [...response.headers], logged]);
-    for (const part of sent.split(".").filter((each) => each.length > 8)) expect(said).not.toContain(part);
+    const everything = JSON.stringify([body, [...response.headers], logged]);
+    for (const part of sent.split(".").filter((each) => each.length > 8)) expect(everything).not.toContain(part);
   });
 
   test("of 64 kB is refused without being parsed", async () => {

@@ -172,8 +172,8 @@ describe("the page of a question", () => {
       await close(given);
       await sweep(given.services, { partition: 0 });
       await until(async () => !["working", "input_required"].includes(String((await get())["status"])));
-      for (const said of [await open(at(here)), await send(at(here), { ...fields, action: "accept", secret: "hunter2" })])
-        expect([said.status, sentence(said.text)]).toEqual([410, expect.stringContaining("This question is closed")]);
+      for (const closed of [await open(at(here)), await send(at(here), { ...fields, action: "accept", secret: "hunter2" })])
+        expect([closed.status, sentence(closed.text)]).toEqual([410, expect.stringContaining("This question is closed")]);
     },
   );
 
@@ -218,9 +218,9 @@ describe("without identity", () => {
       `${origin}/asks/${taskId}/api%2Fother?k=a&k=b`,
       `${origin}/asks/${"x".repeat(80)}/${"y".repeat(2_000)}?k=z`,
     ];
-    const said = await Promise.all(wrong.map(async (url) => await open(url)));
-    expect(new Set(said.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect([said[0]?.status, sentence(said[0]?.text ?? "")]).toEqual([404, expect.stringContaining("This question does not exist")]);
+    const pages = await Promise.all(wrong.map(async (url) => await open(url)));
+    expect(new Set(pages.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect([pages[0]?.status, sentence(pages[0]?.text ?? "")]).toEqual([404, expect.stringContaining("This question does not exist")]);
     expect((await open(right.replace("api/key", "api%2Fkey"))).status).toBe(200);
   });
 

@@ -93,8 +93,8 @@ const NOT_FOUND = "no task";
 const NOT_PERMITTED = "not permitted";
 
 /** The outcome in a few words. */
-function verdict({ error, result }: Message, said: (result: NonNullable<Message["result"]>) => string): string {
-  if (!error) return said(result!);
+function verdict({ error, result }: Message, summarise: (result: NonNullable<Message["result"]>) => string): string {
+  if (!error) return summarise(result!);
   if (error.message.startsWith("no task")) return NOT_FOUND;
   return error.data?.["code"] === "NOT_PERMITTED" ? NOT_PERMITTED : `${error.data?.["code"]}`;
 }
@@ -276,7 +276,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
     const { front, taskIn } = await subject();
     for (const role of ROLES.filter(isStranger)) {
       const [foreign, unknown] = [await taskIn("asks-both"), await taskIn("unknown")];
-      const said = async (taskId: string) => {
+      const responsesTo = async (taskId: string) => {
         const texts: string[] = [];
         const original = globalThis.fetch;
         globalThis.fetch = async (...request) => {
@@ -294,7 +294,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
         }
         return texts.filter((text) => !text.includes("protocolVersion"));
       };
-      expect(await said(foreign)).toEqual(await said(unknown));
+      expect(await responsesTo(foreign)).toEqual(await responsesTo(unknown));
     }
   });
 });
