@@ -1,34 +1,34 @@
-/** What `parley doctor` reports about the keys that content is sealed with. */
+/** The checks of `parley doctor` for the keys that seal content. */
 import { randomBytes } from "node:crypto";
 import { type Log, ParleyError } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, DATA_KEY_BYTES, type KeyRing, redisSettings, ringOf, toRedisSettings } from "@parley/redis";
 import type { Finding } from "./checkup.ts";
 
-/** Data keys that are tried. */
+/** Maximum number of data keys to try. */
 const DATA_KEYS_TRIED = 100;
 /** No further data key is tried after this time: a slow service may take seconds for each. */
 const DATA_KEYS_MS = 10_000;
-/** The finding before this one says whether Redis serves. */
+/** An earlier check reports whether Redis responds. */
 const REDIS_PATIENCE_MS = 5_000;
-/** For all of it. One request to a service that does not answer takes half of this (packages/redis/content/kms.ts). */
+/** Time for all checks. One request to a service that does not respond takes half of this (packages/redis/content/kms.ts). */
 const PATIENCE_MS = 30_000;
-/** The context of the trial, for the service's own log. */
+/** The encryption context of the trial, which appears in the log of the service. */
 const TRIAL = "parley doctor";
 const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 type Settings = ReturnType<typeof toRedisSettings>;
 interface Ring {
   readonly ring: KeyRing;
-  /** The key and where it is; undefined for a ring of the environment or a file. */
+  /** The key and its address; undefined for a ring from the environment or a file. */
   readonly service: string | undefined;
-  /** Why the service did not do what it was asked for last. */
+  /** Why the last request to the service failed. */
   readonly heard: () => string | undefined;
 }
 
 /**
- * Whether the key management service wraps and unwraps, and whether it or the ring opens what this deployment's tasks were sealed with. Nothing where nothing
- * is sealed.
+ * Checks that the key management service can wrap and unwrap keys, and that it or the ring can open the data keys of this deployment. Returns nothing if
+ * content is not sealed.
  */
 export async function contentFindings(
   given: NodeJS.ProcessEnv,
@@ -49,14 +49,14 @@ export async function contentFindings(
   return await within(findings, { ms: patienceMs, orElse: () => [tooSlow(service ?? "the key ring", patienceMs)] });
 }
 
-/** `redis` is undefined where there is none to find data keys in. */
+/** `redis` is undefined if there is none to read data keys from. */
 async function findingsOf(ring: Ring, redis: Settings | undefined): Promise<Finding[]> {
   const tried = ring.service === undefined ? [] : await serviceFindings(ring, ring.service);
   if (redis === undefined || tried.some(({ level }) => level === "problem")) return tried;
   return [...tried, await dataKeysFinding(ring, redis)];
 }
 
-/** The data keys that exist do not tell whether the service wraps the next one, and at first there are none. The trial's key is used for nothing. */
+/** Existing data keys do not show whether the service can wrap a new one, and a new deployment has none. So this wraps and unwraps a key that is then discarded. */
 async function serviceFindings({ ring, heard }: Ring, service: string): Promise<Finding[]> {
   try {
     const dataKey = randomBytes(DATA_KEY_BYTES);
@@ -107,10 +107,10 @@ function problem(says: string, cure: string): Finding {
   return { level: "problem", about, says, cure };
 }
 
-/** The service answers, and does not do it: asking again is useless until an operator acts. */
+/** Whether the service responds but refuses: a retry is useless until an operator acts. */
 const isRefusal = (error: unknown) => error instanceof ParleyError && error.code === "CONTENT_KEY_MISSING";
 
-/** What the ring throws names neither an address nor what was sent (packages/redis/content/kms.ts). */
+/** Errors of the ring contain neither an address nor the data that was sent (packages/redis/content/kms.ts). */
 function refusedBy(service: string, error: unknown): Finding {
   return problem(
     `${service}: ${wordsOf(error)}`,
@@ -127,12 +127,12 @@ function tooSlow(what: string, patienceMs: number): Finding {
   );
 }
 
-/** Without what an address may hold beside its place, such as a password. */
+/** Only the origin of an address: the rest may contain a password. */
 function placeOf(endpoint: string | undefined, region: string): string {
   return endpoint === undefined ? `AWS KMS in ${region}` : new URL(endpoint).origin;
 }
 
-/** A log that keeps the last problem: the reason why a service does not open a data key is reported there alone. */
+/** A log that keeps the last problem: the reason why a service cannot open a data key is only logged. */
 function listening(): { readonly log: Log; readonly heard: () => string | undefined } {
   let last: string | undefined;
   const hear = (fields: object) => {

@@ -50,6 +50,9 @@ describe("completion", () => {
 
   test("of another shell is refused, naming those that there are", () => {
     const { status, stderr } = spawnSync(process.execPath, [MAIN, "completion", "cmd"], { encoding: "utf8" });
-    expect({ status, stderr }).toEqual({ status: 1, stderr: "parley: completion for cmd is not known; there is bash, zsh, fish\n" });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "parley: there is no completion for cmd; supported shells: bash, zsh, fish\n",
+    });
   });
 });

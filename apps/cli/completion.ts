@@ -1,8 +1,8 @@
-/** Completion scripts, made from the commands themselves: a new command or option is completed without anything to write here. */
+/** Generates completion scripts from the commands, so that new commands and options need no change here. */
 import type { Command, Option } from "commander";
 
 interface Completed {
-  /** Words that lead to it: `["tasks", "get"]`. */
+  /** The words of the command: `["tasks", "get"]`. */
   readonly path: readonly string[];
   readonly says: string;
   readonly subcommands: readonly Completed[];
@@ -12,7 +12,8 @@ interface Completed {
 const SHELLS: Readonly<Record<string, (root: Completed) => string>> = { bash, zsh, fish };
 
 export function printCompletion(program: Command, shell: string): void {
-  if (!Object.hasOwn(SHELLS, shell)) throw new Error(`completion for ${shell} is not known; there is ${Object.keys(SHELLS).join(", ")}`);
+  if (!Object.hasOwn(SHELLS, shell))
+    throw new Error(`there is no completion for ${shell}; supported shells: ${Object.keys(SHELLS).join(", ")}`);
   process.stdout.write(SHELLS[shell]?.(described(program, [])) ?? "");
 }
 

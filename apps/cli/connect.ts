@@ -1,4 +1,4 @@
-/** The official client with the tasks extension, as the CLI and the end-to-end tests use it. */
+/** Connects the official client with the tasks extension. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
   type ApplicationInputHandler,
@@ -14,7 +14,7 @@ const REVISION = "2026-07-28";
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
 const CAPABILITIES = { elicitation: { form: {}, url: {} } };
 
-/** Answers what a tool asks. */
+/** Answers a tool's question. */
 export type Respond = ApplicationInputHandler["handle"];
 
 export interface Connection {
@@ -29,7 +29,7 @@ export interface ConnectOptions {
   readonly token?: string | undefined;
 }
 
-/** Throws an Error that says how to start a server when none answers at `url`. */
+/** Throws an Error that says how to start a server if none responds at `url`. */
 export async function connect(url: string, { respond, token }: ConnectOptions = {}): Promise<Connection> {
   const client = new Client(CLIENT_INFO, { capabilities: CAPABILITIES, versionNegotiation: { mode: { pin: REVISION } } });
   const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
@@ -62,7 +62,7 @@ interface Outgoing {
   readonly params: { readonly name?: string; readonly taskId?: string };
 }
 
-/** The client's own codecs do not know the extension's shapes, so its requests are sent by hand. */
+/** Sends the extension's requests directly, because the client's own codecs do not know their shapes. */
 function dispatchTo(url: string, credentialHeaders: Record<string, string>): RawClientDispatch {
   let ids = 0;
   return async (request, options = {}) => {
@@ -76,7 +76,7 @@ function dispatchTo(url: string, credentialHeaders: Record<string, string>): Raw
       "mcp-method": method,
       "mcp-name": headerValue(params.name ?? params.taskId ?? ""),
     });
-    // The extension's client sets some of these itself, in its own spelling.
+    // The extension's client may set some of these headers itself, in another case.
     for (const [name, value] of Object.entries(options.context?.headers ?? {})) headers.set(name, value);
     const response = await fetch(url, {
       method: "POST",
@@ -84,14 +84,14 @@ function dispatchTo(url: string, credentialHeaders: Record<string, string>): Raw
       body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
       signal: options.signal ?? null,
     }).catch((error: unknown) => {
-      throw new DispatchError(`${url} does not answer`, true, { cause: error });
+      throw new DispatchError(`${url} does not respond`, true, { cause: error });
     });
     const text = await readText(response);
     for (const message of messagesOf(response, text)) {
       if (message.id !== id) continue;
       return message.error ? { kind: "error", error: message.error } : { kind: "result", result: message.result ?? null };
     }
-    // A proxy without a server behind it answers 502 to 504 and can be asked again; anything else will not get better.
+    // A proxy without a server behind it returns 502 to 504, and a retry may succeed. Other errors are permanent.
     throw new DispatchError(`${url} answered ${response.status} without a JSON-RPC message`, response.status >= 502);
   };
 }
@@ -115,7 +115,7 @@ function messagesOf(response: Response, text: string): Incoming[] {
   });
 }
 
-/** Header values are ASCII; anything else travels as the specification's `=?base64?…?=`. */
+/** Header values are ASCII. Other text is sent in the specification's form `=?base64?…?=`. */
 function headerValue(text: string): string {
   return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }

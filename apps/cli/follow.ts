@@ -1,32 +1,32 @@
-/** Watches a task until it ends, shows what it says, and asks what it asks. */
+/** Watches a task until it ends, shows its reports, and asks its questions. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerAtTerminal, asksOf } from "./answering.ts";
 import { type McpClient, RpcError } from "./mcp-client.ts";
 import { type InputRequest, isOver, showAsk, type TaskState } from "./show.ts";
 import { clean, cleanLine, jsonText, styled, tell } from "./terminal.ts";
 
-/** Looks often at first: most tools ask, or end, at once. Then no oftener than a person notices. */
+/** Polls often at first, since most tools ask or end at once, and then only as often as a person notices. */
 const LOOK_MIN_MS = 30;
 const LOOK_MAX_MS = 500;
-/** A server that is away for longer is given up. */
+/** How long to wait for a server that does not respond. */
 const PATIENCE_MS = 10 * 60_000;
 const BAR_WIDTH = 24;
 
 export interface Follow {
   readonly taskId: string;
-  /** Asks its questions on the terminal; else says how to answer them. */
+  /** Whether to ask the questions on the terminal. If not, prints how to answer them. */
   readonly interactive: boolean;
-  /** Shows progress, status and logs. */
+  /** Whether to show progress, status and logs. */
   readonly live: boolean;
   readonly signal: AbortSignal;
 }
 
-/** The person has left: the task waits. */
+/** The person has left. The task keeps waiting. */
 export class Left extends Error {
   override readonly name = "Left";
 }
 
-/** Throws Left, and RpcError when the task is gone or the server does not come back. */
+/** Throws Left, or RpcError if the task is gone or the server does not come back. */
 export async function follow(client: McpClient, { taskId, interactive, live, signal }: Follow): Promise<TaskState> {
   const watching = watchTask(client, taskId, signal);
   const screen = live ? reportsOn(client, taskId, signal) : undefined;
@@ -58,7 +58,7 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** Closes the prompt when the question is over: answered by somebody else, withdrawn, out of time. */
+/** Asks a question, and closes the prompt if the question is answered elsewhere, withdrawn or timed out. */
 export async function askUntilOver(client: McpClient, { taskId, key, request, watching, signal }: Asked): Promise<void> {
   const over = new AbortController();
   const stop = watching.onLook((task) => {
@@ -69,7 +69,7 @@ export async function askUntilOver(client: McpClient, { taskId, key, request, wa
     if (signal.aborted) throw new Left();
     if (became === "late") tell(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is no longer open.`));
     else if (became !== "accepted") throw new Left();
-    // The state that was seen last still holds the question.
+    // The last state that was read still contains the question.
     watching.forget();
   } finally {
     stop();
@@ -77,15 +77,15 @@ export async function askUntilOver(client: McpClient, { taskId, key, request, wa
 }
 
 export interface Watching {
-  /** The next state that was not seen yet. */
+  /** Resolves to the next state that differs from the last one. */
   next(): Promise<TaskState>;
-  /** What was seen before counts as changed. */
+  /** Makes `next` return the state even if it has not changed. */
   forget(): void;
-  /** Called with every state, until it is stopped. */
+  /** Calls `look` with every state that is read, until the returned function is called. */
   onLook(look: (task: TaskState) => void): () => void;
 }
 
-/** Looks at a task again and again, also while somebody waits for something else. */
+/** Polls a task, also while a prompt is open. */
 export function watchTask(client: McpClient, taskId: string, signal: AbortSignal): Watching {
   const looks = new Set<(task: TaskState) => void>();
   let seen = "";
@@ -144,17 +144,17 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
 }
 
 interface Reporting {
-  /** Takes the progress off the screen, for what is printed next. */
+  /** Removes the progress line from the screen before something else is printed. */
   clear(): void;
-  /** A prompt has the screen: what is reported meanwhile is shown after it. */
+  /** A prompt uses the screen: reports are held back until `release`. */
   hold(): void;
   release(): void;
 }
 
-/** Reports that wait for the end of a prompt. */
+/** Maximum number of reports held back during a prompt. */
 const HELD_MAX = 1_000;
 
-/** Progress as one line that is drawn over, on a terminal; as a line each elsewhere. Logs as lines. */
+/** Shows logs as lines, and progress as a single line that is redrawn on a terminal, or as one line each elsewhere. */
 function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): Reporting {
   const drawn = process.stderr.isTTY;
   let onScreen = false;
@@ -170,7 +170,7 @@ function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): Repo
     }
     clear();
     if (!isProgress || !drawn) return tell(text);
-    // A line that is wider than the terminal could not be drawn over.
+    // A line wider than the terminal could not be redrawn.
     process.stderr.write(text.slice(0, Math.max(10, (process.stderr.columns ?? 80) - 1)));
     onScreen = true;
   };

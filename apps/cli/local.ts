@@ -1,23 +1,23 @@
 /**
- * A server on this machine for one command: the one that serves the data directory already, else one in this process. Several commands may share a
- * directory; when the one that serves ends, another takes over, and the waiting tasks are there again.
+ * A server on this machine for one command: the one that already serves the data directory, or else one in this process. Several commands may share a
+ * directory. When the one that serves it ends, another takes over and finds the waiting tasks.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Running } from "./serve-all.ts";
 import { findServing } from "./serving.ts";
 
 export interface Local {
-  /** Of the MCP endpoint. Starts a server when there is none. Throws an Error that says why there can be none. */
+  /** URL of the MCP endpoint. Starts a server if there is none. Throws an Error that says why it cannot. */
   url(): Promise<string>;
-  /** The one that was found does not answer any more: the next `url` looks again. */
+  /** Reports that the server does not respond any more: the next `url` looks for another. */
   lost(): void;
-  /** Settles when the server in this process cannot continue, with why. */
+  /** Resolves to the reason when the server in this process cannot continue. */
   readonly broken: Promise<string>;
   /** Stops what this process started. */
   close(): Promise<void>;
 }
 
-/** How long a directory may be in use by a process that does not answer yet. */
+/** How long a directory may be in use by a process that does not respond yet. */
 const TAKEOVER_MS = 20_000;
 
 export function localServer({ dataDir, tools }: { readonly dataDir: string; readonly tools?: string | undefined }): Local {
@@ -26,10 +26,10 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
   let found: string | undefined;
   let looking: Promise<string> | undefined;
 
-  /** Redis starts while the rest is loaded; neither is, before it is needed: a command that finds a server starts in a third of the time. */
+  /** Starts Redis while the other modules load. Both happen only when needed: a command that finds a server starts three times as fast. */
   async function startOwn(): Promise<Running> {
     const serving = import("./serve-all.ts");
-    // Told below, if it does not load: not while nobody waits for it.
+    // Avoids an unhandled rejection. If the import fails, the await below throws.
     serving.catch(() => undefined);
     const { startEmbeddedRedis } = await import("@parley/redis/embedded");
     const embedded = process.env["REDIS_URL"] || process.env["REDIS_URL_FILE"] ? undefined : await startEmbeddedRedis({ dataDir });
@@ -51,7 +51,7 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
         return running.url;
       } catch (error) {
         own = undefined;
-        // Another command is just starting there, or just ending.
+        // Another command is starting or ending in this directory.
         if (!(error as { inUse?: boolean }).inUse || Date.now() > deadlineMs) throw error;
         await sleep(100);
       }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-/** `parley`: starts, checks and uses a Parley. */
+/** The `parley` command. */
 import { enableCompileCache } from "node:module";
 
-// Before anything else is loaded: what was compiled by the command before takes half the time.
+// Before any other module loads: with code compiled by an earlier command, loading takes half the time.
 enableCompileCache();
 const { run } = await import("./program.ts");
 await run();

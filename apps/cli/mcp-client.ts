@@ -1,9 +1,8 @@
 /**
- * What the client commands speak to a server with. The wire is the bridge of `parley stdio`, so that requests are sent again, tokens renewed and streams
- * taken up again in one way.
+ * The MCP client of the client commands. It uses the bridge of `parley stdio`, so that both retry requests, renew tokens and resume streams in the same way.
  *
- * Tasks are called and answered in 2026-07-28; listing them, and hearing what a task reports, exist in 2025-11-25 alone: a session is opened for these
- * when one of them is first asked for.
+ * Calls and answers use 2026-07-28. Listing tasks and receiving their reports exist only in 2025-11-25: the client opens a session when one of them is
+ * first needed.
  */
 import type { JsonObject } from "@parley/core";
 import { type BridgeLimits, createBridge } from "./stdio/bridge.ts";
@@ -11,7 +10,7 @@ import { ask, type Remote, Unreachable } from "./stdio/remote.ts";
 
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
 
-/** Of every request of 2026-07-28. */
+/** The `_meta` of every request in 2026-07-28. */
 const ENVELOPE = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
   "io.modelcontextprotocol/clientInfo": CLIENT_INFO,
@@ -21,7 +20,7 @@ const ENVELOPE = {
   },
 };
 
-/** An answer of the server that says no, or that there will be none. */
+/** An error from the server, or from the bridge if the server's response was lost. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
@@ -31,7 +30,7 @@ export class RpcError extends Error {
     this.code = code;
     this.data = data;
   }
-  /** Nobody knows what became of the request. */
+  /** Whether the outcome of the request is unknown. */
   get isLost(): boolean {
     return this.code === -32000;
   }
@@ -48,7 +47,7 @@ export interface McpClient {
   request<Result = JsonObject>(method: string, params?: object): Promise<Result>;
   /** The same in 2025-11-25. */
   sessionRequest<Result = JsonObject>(method: string, params?: object): Promise<Result>;
-  /** Hears a task until it has ended, or `signal` is aborted. */
+  /** Receives the reports of a task until it ends or `signal` is aborted. */
   listen(taskId: string, reports: Reports, signal: AbortSignal): void;
   close(): Promise<void>;
 }
@@ -88,7 +87,7 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
   const bridge = createBridge({
     remote,
     limits,
-    // What goes wrong is told by the command that asked.
+    // The command that sent the request reports its errors.
     log: () => undefined,
     write(message) {
       for (const each of [message].flat() as Message[]) hear(each);
@@ -141,7 +140,7 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
     listen(taskId, reports, signal) {
       listeners.set(taskId, reports);
       signal.addEventListener("abort", () => listeners.delete(taskId));
-      // The task's end is read elsewhere; a server without such sessions reports nothing.
+      // The caller polls for the end of the task. A server without such sessions sends no reports.
       opened()
         .then(() => send("tasks/result", { taskId, _meta: { progressToken: taskId } }))
         .catch(() => undefined)
@@ -151,7 +150,7 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
   };
 }
 
-/** Throws an Error that says what to do when nobody answers at the URL, or wants to know who calls. */
+/** Throws an Error that says what to do if no server responds at the URL, or if it requires a login. */
 export async function checkThere(remote: Remote): Promise<void> {
   const headers = {
     "content-type": "application/json",
@@ -167,7 +166,7 @@ export async function checkThere(remote: Remote): Promise<void> {
     const signal = AbortSignal.timeout(30_000);
     response = await ask(remote, { method: "POST", headers: { ...headers, "mcp-method": "server/discover" }, body, signal });
   } catch (error) {
-    const why = error instanceof Unreachable ? error.message : `${url} does not answer`;
+    const why = error instanceof Unreachable ? error.message : `${url} does not respond`;
     throw new Error(`no Parley server responds: ${why}. Start one with \`npm start\`, or name another with --url.`, { cause: error });
   }
   await response.body?.cancel();

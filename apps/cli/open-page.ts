@@ -1,6 +1,6 @@
 import open from "open";
 
-/** Whether a browser took the page. Only http and https: other schemes start other programs. */
+/** Opens a page in the browser and returns whether that worked. Only http and https are allowed: other schemes start other programs. */
 export async function openPage(url: string): Promise<boolean> {
   const { protocol } = URL.parse(url) ?? {};
   if (protocol !== "https:" && protocol !== "http:") return false;
@@ -9,7 +9,7 @@ export async function openPage(url: string): Promise<boolean> {
     return await new Promise<boolean>((resolve) => {
       child.once("error", () => resolve(false));
       child.once("exit", (code) => resolve(code === 0));
-      // A browser that runs in this process's stead does not end.
+      // A browser that keeps running in the foreground does not exit.
       setTimeout(() => resolve(true), 1_000).unref();
     });
   } catch {

@@ -1,6 +1,6 @@
 /**
- * Questions on a terminal. They stand on standard error, so that standard output holds results alone, and can be closed from outside: somebody else may
- * answer meanwhile.
+ * Asks questions on a terminal. Prompts go to standard error, so that standard output contains results only. The caller can close a prompt, because someone
+ * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
 import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
@@ -9,11 +9,11 @@ import { LEFT } from "./left.ts";
 import { showUrl } from "./show.ts";
 import { clean, cleanLine, tell } from "./terminal.ts";
 
-/** More choices than fit on a screen are searched by typing. */
+/** With more choices than this, the prompt offers a search. */
 const LISTED_MAX = 15;
 const ROWS = 10;
 
-/** Something that is wrong with an answer, and where. */
+/** A problem in an answer, with its location. */
 export interface Violation {
   /** JSON pointer into the content. */
   readonly path: string;
@@ -21,9 +21,9 @@ export interface Violation {
 }
 
 export interface Asking {
-  /** Aborted when the question is over. */
+  /** Aborted when the question is closed. */
   readonly signal: AbortSignal;
-  /** What the server found wrong with the answer before. */
+  /** The previous answer and the problems that the server found in it. */
   readonly refused?: { readonly content: Content; readonly violations: readonly Violation[] };
 }
 
@@ -32,7 +32,7 @@ interface Options {
   readonly output: NodeJS.WriteStream;
 }
 
-/** Asks a question of a tool. */
+/** Asks a tool's question. */
 export async function promptFor(asked: Elicitation, { signal, refused }: Asking): Promise<Reply | typeof LEFT> {
   const options: Options = { signal, output: process.stderr };
   if (isVisit(asked)) return await promptToVisit(asked, options);
@@ -78,19 +78,19 @@ async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url
 
 export interface FieldsAsking extends Asking {
   readonly output?: NodeJS.WriteStream;
-  /** Fields that are not asked for. */
+  /** Values that are known; their fields are not asked for. */
   readonly given?: Content;
 }
 
-/** Asks for the fields of a schema; of a refused answer only for those that were wrong. */
+/** Asks for the fields of a schema; after a refusal, only for the fields that were wrong. */
 export async function promptForFields(schema: JsonObject, { signal, refused, given = {} }: FieldsAsking): Promise<Content | typeof LEFT> {
   const validate = await validatorOf(schema);
   const options: Options = { signal, output: process.stderr };
   const content: Content = { ...refused?.content };
   const fields = fieldsOf(schema).filter(({ name }) => !Object.hasOwn(given, name));
   const wrong = fields.filter(({ name }) => refused?.violations.some(({ path }) => isAt(path, name)));
-  const told = refused?.violations.filter(({ path }) => !wrong.some(({ name }) => isAt(path, name))) ?? [];
-  for (const { message } of told) tell(`Refused: ${cleanLine(message)}`);
+  const elsewhere = refused?.violations.filter(({ path }) => !wrong.some(({ name }) => isAt(path, name))) ?? [];
+  for (const { message } of elsewhere) tell(`Refused: ${cleanLine(message)}`);
   for (const field of refused && wrong.length > 0 ? wrong : fields) {
     const violation = refused?.violations.find(({ path }) => isAt(path, field.name));
     if (violation) tell(`${cleanLine(field.label)} ${cleanLine(violation.message)}`);
@@ -107,10 +107,10 @@ function isAt(path: string, name: string): boolean {
   return path.split("/").some((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~") === name);
 }
 
-/** What is wrong with one field's value. */
+/** Returns the problem with the value of one field. */
 type Check = (field: Field, value: Json | undefined) => string | undefined;
 
-/** The server's own check, so that most of what it would refuse is told at the field. */
+/** The validation that the server uses, so that most problems are reported at the field. */
 async function validatorOf(form: JsonObject): Promise<Check> {
   const { createValidator } = await import("@parley/node");
   const validate = createValidator();
@@ -119,10 +119,10 @@ async function validatorOf(form: JsonObject): Promise<Check> {
     const one = { ...rest, type: "object", properties: { [name]: schema }, required: isRequired ? [name] : [] };
     try {
       const problem = validate(one, value === undefined ? {} : { [name]: value })[0];
-      // It may quote the schema, which is the server's.
+      // The message may quote the schema, which comes from the server.
       return problem && cleanLine(problem.message);
     } catch {
-      return undefined; // A schema that cannot be compiled alone is judged by the server.
+      return undefined; // The schema of this field cannot be compiled alone. The server validates the value.
     }
   };
 }
@@ -185,7 +185,7 @@ async function promptForText(
   const { default: preset, isRequired } = field;
   const read = (typed: string): Json | undefined => {
     if (typed === "") return isRequired && field.kind === "text" && field.schema["type"] === "string" ? "" : undefined;
-    // A member that is no simple value is typed as JSON.
+    // Objects and lists are entered as JSON.
     if (field.schema["type"] === "object" || field.kind === "choices") {
       try {
         return JSON.parse(typed) as Json;

@@ -1,6 +1,6 @@
 /**
- * Which server a command speaks to: the one that --url or PARLEY_URL names; else one that runs on this machine; else one in this process, on the data that
- * `parley start` keeps here.
+ * Chooses the server that a command uses: the one that --url or PARLEY_URL names; or else one that runs on this machine; or else one in this process, on the
+ * data that `parley start` keeps here.
  */
 import { existsSync } from "node:fs";
 import { credentialsFor } from "./credentials.ts";
@@ -14,17 +14,17 @@ export interface ReachOptions {
   readonly url?: string | undefined;
   readonly tools?: string | undefined;
   readonly dataDir?: string | undefined;
-  /** Starts a server where there is none, whether or not one ran here before. */
+  /** Starts a server if none is running, even if none ran here before. */
   readonly mayStart?: boolean;
 }
 
 export interface Reached extends McpClient {
   readonly url: string;
-  /** In this process: it ends with the command, and waiting tasks wait for the next one. */
+  /** The server runs in this process and stops with the command. Waiting tasks wait for the next server. */
   readonly isOwn: boolean;
 }
 
-/** Runs `work` against it, until nobody reads what it prints, and closes all that was opened. Throws an Error that says what to do where there is none. */
+/** Runs `work` with the server and closes everything afterwards, also if the output is closed. Throws an Error that says what to do if there is no server. */
 export async function withServer<T>(options: ReachOptions, work: (server: Reached) => Promise<T>): Promise<T> {
   const server = await reach(options);
   try {
@@ -37,7 +37,7 @@ export async function withServer<T>(options: ReachOptions, work: (server: Reache
 async function reach({ url: given, tools, dataDir = DEFAULT_DATA_DIR, mayStart = false }: ReachOptions): Promise<Reached> {
   const named = given ?? (process.env["PARLEY_URL"] || undefined);
   if (named !== undefined || (tools === undefined && (await answers(DEFAULT_URL)))) return await remoteAt(named ?? DEFAULT_URL);
-  // Without a file of its own a directory has never been served.
+  // A directory without this file has never been served.
   if (!mayStart && !existsSync(`${dataDir}/server.json`)) return await remoteAt(DEFAULT_URL);
   const running = await findServing(dataDir);
   const local = localServer({ dataDir, tools });

@@ -1,4 +1,4 @@
-/** Times for people: how long ago, or how long until, in one unit. */
+/** Formats times for people: how long ago, or how long until, in one unit. */
 const UNITS = [
   ["day", 86_400_000],
   ["hour", 3_600_000],
@@ -8,7 +8,7 @@ const UNITS = [
 
 const words = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
-/** `3 minutes ago`, `in 2 days`. A unit is used from two of it on, so that an hour and a half is not told as one hour. */
+/** `3 minutes ago`, `in 2 days`. A unit is used from two of it on, so that 90 minutes are not shown as one hour. */
 export function relative(atMs: number, nowMs: number): string {
   const ms = atMs - nowMs;
   const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= 2 * each) ?? (["second", 1_000] as const);

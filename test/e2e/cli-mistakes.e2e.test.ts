@@ -44,7 +44,7 @@ test("a server that is away, and one that wants to know who calls, are named wit
   expect(await parley(["tools", "--url", away])).toEqual({
     code: 1,
     stdout: "",
-    stderr: `parley: no Parley server responds: ${away} does not answer (ECONNREFUSED). Start one with \`npm start\`, or name another with --url.\n`,
+    stderr: `parley: no Parley server responds: ${away} does not respond (ECONNREFUSED). Start one with \`npm start\`, or name another with --url.\n`,
   });
 
   const issuer = await startIssuer();

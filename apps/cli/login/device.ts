@@ -1,4 +1,4 @@
-/** Logging in with a code that is typed in on another device (RFC 8628): for machines without a browser. */
+/** Login with a code that is entered on another device (RFC 8628), for machines without a browser. */
 import {
   checkResourceAllowed,
   discoverAuthorizationServerMetadata,
@@ -18,7 +18,7 @@ export interface DeviceLogin {
   readonly resourceMetadataUrl: URL | undefined;
   readonly scope: string | undefined;
   readonly clientId: string | undefined;
-  /** Shows the person where to go, and with which code. */
+  /** Shows the person the page to open and the code to enter. */
   readonly show: (page: string, code: string) => void;
   readonly signal: AbortSignal;
 }
@@ -26,7 +26,7 @@ export interface DeviceLogin {
 /** Throws an Error that says why there is no token. */
 export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId, show, signal }: DeviceLogin): Promise<Credentials> {
   const resource = await discoverOAuthProtectedResourceMetadata(url, resourceMetadataUrl ? { resourceMetadataUrl } : {});
-  // RFC 9728, 3.3: a server that names another one's would be given a token for that one, and could use it there.
+  // RFC 9728, 3.3: a server that names another server's resource would receive a token for that server, and could use it there.
   if (!checkResourceAllowed({ requestedResource: url, configuredResource: resource.resource }))
     throw new Error(`${url} says that its tokens are for ${resource.resource}: log in there, by its own address`);
   const issuer = resource.authorization_servers?.[0];
@@ -51,7 +51,7 @@ export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId,
         })
       : { client_id: clientId }
   ) as oauth.Client & { readonly client_id: string };
-  // The provider of a laptop is reached without TLS; others are refused that by the server's own checks.
+  // A provider on this machine may be used without TLS.
   const insecure = new URL(issuer).protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(new URL(issuer).hostname);
   const options = { [oauth.allowInsecureRequests]: insecure, signal };
   const parameters = { resource: resource.resource, ...(wanted !== undefined && { scope: wanted }) };

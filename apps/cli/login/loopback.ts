@@ -1,11 +1,11 @@
-/** Where the provider sends the browser back to: an address of this machine, for this login alone (RFC 8252, 7.3). */
+/** The redirect target of a login: an address on this machine that exists only for this login (RFC 8252, 7.3). */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface Loopback {
   readonly redirectUrl: string;
-  /** The parameters that the browser came back with. Throws when nobody comes in time. */
+  /** The parameters of the redirect. Throws if the browser does not return in time. */
   back(timeoutMs: number): Promise<URLSearchParams>;
   close(): void;
 }

@@ -1,31 +1,31 @@
-/** This program as a client of OAuth, for the flows of the official MCP client. */
+/** This program as an OAuth client, for the flows of the official MCP client. */
 import { randomBytes } from "node:crypto";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import { changeCredentials, type Credentials, readCredentials, type StoredTokens } from "./store.ts";
 
 export interface Authorizing {
-  /** Of the MCP endpoint. */
+  /** URL of the MCP endpoint. */
   readonly url: string;
-  /** Where the provider sends the browser back to; undefined where nobody can be asked. */
+  /** Redirect URL; undefined if there is no person to log in. */
   readonly redirectUrl?: string;
   readonly clientId?: string | undefined;
   readonly scope?: string | undefined;
   /** Sends the person to the provider. */
   readonly visit: (page: URL) => void | Promise<void>;
-  /** A new login: nothing that was stored before is used. */
+  /** Starts a new login without using anything stored before. */
   readonly afresh?: boolean;
 }
 
 export interface Authorization extends OAuthClientProvider {
-  /** What the provider must give back, so that an answer to another login is refused. */
+  /** The `state` that the provider must return, so that the response to another login is refused. */
   readonly expectedState: string;
-  /** Throws away what a failed login left behind. */
+  /** Discards the remains of a failed login. */
   given(): Credentials | undefined;
 }
 
 export const CLIENT_NAME = "Parley command line";
 
-/** What it is given is stored when `tokens` are: a login that breaks off leaves what was there. */
+/** Stores its data only together with tokens, so that an interrupted login leaves the existing entry as it was. */
 export function authorization({ url, redirectUrl, clientId, scope, visit, afresh = false }: Authorizing): Authorization {
   const expectedState = randomBytes(24).toString("base64url");
   let client: Credentials["client"] = clientId === undefined ? undefined : { client_id: clientId };

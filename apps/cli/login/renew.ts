@@ -2,15 +2,15 @@ import { auth } from "@modelcontextprotocol/client";
 import { authorization } from "./provider.ts";
 import { readCredentials, withLock } from "./store.ts";
 
-/** Another access token than the one that was refused; undefined when only a login could give one. */
+/** Returns an access token other than the refused one; undefined if a login is required to get one. */
 export async function renew(url: string, refused: string): Promise<string | undefined> {
   return await withLock(async () => {
     const stored = (await readCredentials(url))?.tokens;
-    // Another process was quicker.
+    // Another process has already renewed it.
     if (stored && stored.access_token !== refused) return stored.access_token;
     if (stored?.refresh_token === undefined) return undefined;
     try {
-      // Nobody is there who could be sent to a page.
+      // There is no person who could log in at a page.
       const client = authorization({
         url,
         redirectUrl: "http://127.0.0.1/none",

@@ -18,7 +18,7 @@ export interface LoginCommand {
   readonly json?: boolean;
 }
 
-/** How long a person may take at the provider. */
+/** How long the person may take to log in at the provider. */
 const PATIENCE_MS = 5 * 60_000;
 
 export async function login({ url: given, device, browser, clientId, scope, json }: LoginCommand): Promise<void> {
@@ -33,13 +33,13 @@ export async function login({ url: given, device, browser, clientId, scope, json
   const signal = onInterrupt();
   try {
     if (device) {
-      const show = (page: string, code: string) => tell(`Open ${showUrl(page)}\nand check, or type in, the code ${cleanLine(code)}`);
+      const show = (page: string, code: string) => tell(`Open ${showUrl(page)}\nand check or enter the code ${cleanLine(code)}`);
       const credentials = await logInByDevice({ url, resourceMetadataUrl, scope: wanted, clientId, show, signal });
       await changeCredentials(url, () => withExpiry(credentials));
     } else await logInByBrowser({ url, resourceMetadataUrl, scope: wanted, clientId, browser, signal });
   } catch (error) {
     if (!signal.aborted) throw error;
-    tell("Nobody was logged in.");
+    tell("The login was cancelled.");
     process.exitCode = INTERRUPTED;
     return;
   }
@@ -83,13 +83,13 @@ async function logInByBrowser({ url, resourceMetadataUrl, scope, clientId, brows
       async visit(page) {
         tell(`Log in at ${page.href}`);
         const { openPage } = await import("../open-page.ts");
-        if (browser && !(await openPage(page.href))) tell("No browser could be started: open that page yourself.");
+        if (browser && !(await openPage(page.href))) tell("No browser could be started. Open that page yourself.");
       },
     });
     const options = { serverUrl: url, ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) };
     if ((await auth(client, options)) === "AUTHORIZED") return;
     const back = await Promise.race([loopback.back(PATIENCE_MS), aborted(signal)]);
-    // Another page of this machine's browser must not be able to log this program in as somebody else.
+    // Another page in the browser must not be able to log this program in as a different user.
     if (back.get("state") !== client.expectedState) throw new Error("the response belongs to another login: start again");
     const refused = back.get("error");
     if (refused !== null) throw new Error(`the provider refused: ${back.get("error_description") ?? refused}`);
@@ -104,7 +104,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new Error("left"))));
 }
 
-/** What the server wants of those who call; undefined when it wants nothing. */
+/** The server's WWW-Authenticate challenge; undefined if it requires no login. */
 async function challengeOf(url: string): Promise<{ resourceMetadataUrl?: URL | undefined; scope?: string | undefined } | undefined> {
   let response: Response;
   try {
@@ -135,5 +135,5 @@ export async function logout({
   const forgotten = all ? await forgetAll() : (await readCredentials(url)) ? [url] : [];
   if (!all && forgotten.length > 0) await changeCredentials(url, () => undefined);
   if (json) return printJson({ forgotten });
-  print(forgotten.length === 0 ? "There were no tokens to forget." : `Forgotten: ${forgotten.join(", ")}`);
+  print(forgotten.length === 0 ? "There were no tokens to delete." : `Deleted the tokens for ${forgotten.join(", ")}`);
 }

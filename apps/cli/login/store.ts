@@ -1,6 +1,6 @@
 /**
- * Tokens and what belongs to them, by server, in one file that the user alone can read: `~/.config/parley/credentials.json`. A process that changes it holds
- * its lock, so that two that renew at once do not use one refresh token twice.
+ * Stores tokens and related data by server, in a file that only the user can read: `~/.config/parley/credentials.json`. A process that changes the file holds
+ * a lock, so that two processes that renew at the same time do not use the same refresh token twice.
  */
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -15,11 +15,11 @@ export interface StoredTokens {
   readonly expires_in?: number;
 }
 
-/** Of one server. */
+/** Everything stored for one server. */
 export interface Credentials {
   readonly tokens?: StoredTokens;
   readonly expiresAt?: string;
-  /** As the provider registered this client. */
+  /** This client's registration at the provider. */
   readonly client?: { readonly client_id: string; readonly [member: string]: unknown };
   readonly discovery?: object;
 }
@@ -34,7 +34,7 @@ export function credentialsFile(): string {
   return join(process.env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "parley", "credentials.json");
 }
 
-/** One server has one name, however its URL is written. */
+/** The normalized URL, so that each server has a single key. */
 export function serverKey(url: string): string {
   const { href } = new URL(url);
   return href.replace(/#.*$/, "");
@@ -44,7 +44,7 @@ export async function readCredentials(url: string): Promise<Credentials | undefi
   return (await readAll())[serverKey(url)];
 }
 
-/** Changes what is stored for a server; undefined forgets it. */
+/** Changes what is stored for a server. If `change` returns undefined, the entry is deleted. */
 export async function changeCredentials(url: string, change: (before: Credentials | undefined) => Credentials | undefined): Promise<void> {
   await changeAll((all) => {
     const { [serverKey(url)]: before, ...rest } = all;
@@ -53,7 +53,7 @@ export async function changeCredentials(url: string, change: (before: Credential
   });
 }
 
-/** Which servers were forgotten. */
+/** Deletes all entries and returns their servers. */
 export async function forgetAll(): Promise<readonly string[]> {
   const known = Object.keys(await readAll());
   if (known.length > 0) await changeAll(() => ({}));
@@ -81,7 +81,7 @@ async function changeAll(change: (all: Stored) => Stored): Promise<void> {
   });
 }
 
-/** Held by one process at a time. One that died with it is waited for no longer than a request could take. */
+/** Runs `work` while this process holds the lock file. The lock of a process that died is removed after LOCK_STALE_MS. */
 let held = false;
 export async function withLock<T>(work: () => Promise<T>): Promise<T> {
   if (held) return await work();

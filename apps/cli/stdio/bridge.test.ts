@@ -217,7 +217,7 @@ describe("a request of 2026-07-28", () => {
     expect(await answerTo(1)).toMatchObject({ result: {} });
     await stop();
     send(call(2));
-    expect((await answerTo(2)).error?.message).toMatch(/does not answer \(ECONNREFUSED\)/);
+    expect((await answerTo(2)).error?.message).toMatch(/does not respond \(ECONNREFUSED\)/);
   });
 
   test("of a stream is opened again when it breaks, and confirmed to the client once", async () => {

@@ -16,7 +16,7 @@ export class Unreachable extends Error {
   /** Whether it is certain that the request did not reach the server. */
   readonly notSent: boolean;
   constructor(url: string, cause: unknown) {
-    super(`${url} does not answer (${reasonOf(cause)})`, { cause });
+    super(`${url} does not respond (${reasonOf(cause)})`, { cause });
     this.url = url;
     this.notSent = NOT_SENT.has(codeOf(cause) ?? "");
   }

@@ -18,7 +18,7 @@ const of = (ask: Partial<TimelineAsk>): string => {
 };
 
 test("a question that several people must accept says how many have, and whether the reader is one of them", () => {
-  expect(of({ accepted: 0, quorum: 2, mine: false })).toContain("question  release  open, put to others, accepted by 0 of 2 people\n");
+  expect(of({ accepted: 0, quorum: 2, mine: false })).toContain("question  release  open, asked of others, accepted by 0 of 2 people\n");
   expect(of({ accepted: 1, quorum: 2, mine: true, isPutToOthers: false })).toContain("open, accepted by 1 of 2 people, you among them\n");
 });
 

@@ -38,12 +38,12 @@ export type Shown = Pick<TaskTimeline, "asks" | "calls" | "nowMs"> & {
 
 export function showTimeline(timeline: Shown): string[] {
   const { task, asks, calls = [], journal, nowMs } = cleanAll(timeline);
-  const anew = task.generation > 0 ? `, begun anew ${task.generation} times` : "";
+  const restarts = task.generation > 0 ? `, restarted ${task.generation} times` : "";
   const shown = journal.lines.slice(-LINES_SHOWN);
   const hidden = journal.entries - shown.length;
   return [
     ...(task.parent === undefined ? [] : [`  called by ${cleanLine(task.parent)}`]),
-    `  run      ${task.run}${anew}; ${journal.settled} of ${journal.entries} entries of the journal replay`,
+    `  run      ${task.run}${restarts}; ${journal.settled} of ${journal.entries} entries of the journal replay`,
     ...(hidden > 0 ? [`           … ${hidden} earlier`] : []),
     ...shown.map((line) => showLine(line, nowMs)),
     ...calls.map((each) => showCall(each, nowMs)),
@@ -59,7 +59,7 @@ function showLine({ kind, name, place, arrivedAtMs, state, child }: TimelineLine
 
 function showCall({ key, tool, child, askedAtMs, deadlineMs }: TimelineCall, nowMs: number): string {
   return [
-    `${"…".padStart(9)}  call      ${cleanLine(key)}  of ${cleanLine(tool)}, at work  task ${cleanLine(child)}`,
+    `${"…".padStart(9)}  call      ${cleanLine(key)}  of ${cleanLine(tool)}, running  task ${cleanLine(child)}`,
     `${" ".repeat(21)}called   ${moment(askedAtMs, nowMs)}`,
     `${" ".repeat(21)}until    ${moment(deadlineMs, nowMs)}, then it is cancelled`,
   ].join("\n");
@@ -67,7 +67,7 @@ function showCall({ key, tool, child, askedAtMs, deadlineMs }: TimelineCall, now
 
 function showOpen(ask: TimelineAsk, nowMs: number): string {
   const { key, askedAtMs, deadlineMs, onTimeout, isPutToOthers, refusals, accepted, quorum, mine } = ask;
-  const others = isPutToOthers ? ", put to others" : "";
+  const others = isPutToOthers ? ", asked of others" : "";
   const tally = accepted === undefined ? "" : `, accepted by ${accepted} of ${quorum} people${mine === true ? ", you among them" : ""}`;
   const refused = refusals === undefined ? "" : `, ${refusals} answers refused`;
   return [

@@ -3,7 +3,7 @@ import { Panel } from "./texts.tsx";
 
 const WORDS: Readonly<Record<string, string>> = { step: "step", ask: "question", sleep: "sleep", now: "clock", patch: "patch" };
 
-/** What replay goes by: what is settled comes back as it was, the handler works on behind it. */
+/** The journal that a replay reads: settled entries return their recorded results, and the handler continues after them. */
 export interface TimelinePanelProps {
   readonly timeline: TaskTimeline | undefined;
   readonly problem: string | undefined;
@@ -22,7 +22,7 @@ export function TimelinePanel({ timeline, problem, isRunning }: TimelinePanelPro
   const settled = journal.lines.filter(({ place }) => place !== undefined);
   const waiting = journal.lines.filter(({ place }) => place === undefined);
   const hidden = journal.entries - journal.lines.length;
-  const run = `run ${task.run}${task.generation > 0 ? `, begun anew ${task.generation} times` : ""}`;
+  const run = `run ${task.run}${task.generation > 0 ? `, restarted ${task.generation} times` : ""}`;
   return (
     <Panel
       id="timeline-title"
@@ -73,7 +73,7 @@ function Call({ call: { key, tool, deadlineMs }, nowMs }: { readonly call: Timel
       <span class="place">…</span>
       <bdi class="name">{key}</bdi>
       <span class="notes">
-        call of <bdi>{tool}</bdi>, at work, {until(deadlineMs - nowMs)}, then it is cancelled
+        call of <bdi>{tool}</bdi>, running, {until(deadlineMs - nowMs)}, then it is cancelled
       </span>
     </li>
   );
@@ -86,7 +86,7 @@ function Ask({ ask, nowMs }: { readonly ask: TimelineAsk; readonly nowMs: number
       <span class="place">?</span>
       <bdi class="name">{key}</bdi>
       <span class="notes">
-        {mine ? "accepted by you" : isPutToOthers ? "put to others" : "open"}
+        {mine ? "accepted by you" : isPutToOthers ? "asked of others" : "open"}
         {accepted !== undefined && `, ${accepted} of ${quorum} accepted`}, {until(deadlineMs - nowMs)}, then {onTimeout}
       </span>
     </li>

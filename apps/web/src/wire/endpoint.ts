@@ -84,7 +84,7 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
     cache: "no-store",
     credentials: "omit",
   }).catch((error: unknown) => {
-    throw signal?.aborted ? error : new Lost("the server does not answer", { isAway: true, cause: error });
+    throw signal?.aborted ? error : new Lost("the server does not respond", { isAway: true, cause: error });
   });
   if (response.status === 401) endpoint.refused();
   const type = response.headers.get("content-type") ?? "";
@@ -116,7 +116,7 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
   }
   // A proxy without a server behind it.
   if (response.status >= 502 && !type.startsWith("application/json"))
-    throw new Lost(`the server does not answer (${response.status})`, { isAway: true });
+    throw new Lost(`the server does not respond (${response.status})`, { isAway: true });
   return { httpStatus: response.status, headers: response.headers };
 }
 
