@@ -190,7 +190,8 @@ describe("a deployment's own phrases", () => {
 });
 
 test("a long text is judged in linear time", () => {
-  const began = performance.now();
+  const before = process.threadCpuUsage();
   expect(found(`${"a".repeat(100_000)}${"A b".repeat(50_000)}`)).toBeUndefined();
-  expect(performance.now() - began).toBeLessThan(2_000);
+  const { user, system } = process.threadCpuUsage(before);
+  expect(user + system).toBeLessThan(2_000_000);
 });
