@@ -85,7 +85,10 @@ export interface EndedWithout {
 }
 
 export type ArgumentsRead =
-  /** `sent`: what binds the call, where that is not what is stored. The same call sent twice has the same, while a default may draw another `args`. */
+  /**
+   * `sent`: what identifies the call, if that differs from what is stored. A call that is sent twice has the same
+   * `sent`, while a drawn default may change `args`.
+   */
   | { readonly ok: true; readonly args: JsonObject; readonly sent?: JsonObject }
   | { readonly ok: false; readonly violations: readonly Violation[] };
 

@@ -1,24 +1,11 @@
-/**
- * The arguments of a task as they are stored: every run reads the same from them.
- *
- * A default may draw an id, and a transform may read the clock ("today" becomes a date). If each run read what the caller sent, the handler would
- * see another value after every wait, and the idempotency keys that it builds from that value would change. So the schema decides once, when
- * the arguments arrive, and what it made of them is stored in a form that it reads as the same. These are tried in turn:
- *
- *   what the schema made, as JSON      {} → {"id":"3f…"}    " Ada " → "Ada"    "today" → "2026-12-24"
- *   what was sent, with its additions  {"on":"2026-12-24"} → {"on":"2026-12-24","id":"3f…"}, if the schema refuses its own result for `on`
- *   what was sent
- *
- * The last one remains for a transform into something that the schema does not accept, such as a Map: each run applies it again, so it must be pure.
- * The test kit finds those that are not (purity.ts). What binds a call (idempotency keys, the audit) is always what was sent.
- */
+/** The stored form of a task's arguments, from which every run parses the same values. */
 import { isDeepStrictEqual } from "node:util";
 import type { ArgumentsRead, Json, JsonObject } from "@parley/core";
 import { plainJson } from "./plain-data.ts";
 import { check, type Schema } from "./schema.ts";
 import { knownOf, withoutDropped } from "./without-dropped.ts";
 
-/** `read` is what `schema` made of `given`. */
+/** `read` is the output of `schema` for `given`. */
 export async function keptArguments(schema: Schema, given: JsonObject, read: unknown): Promise<ArgumentsRead> {
   if (isDeepStrictEqual(read, given)) return { ok: true, args: given };
   const sent = await withoutDropped(schema, given, read);
@@ -29,18 +16,18 @@ export async function keptArguments(schema: Schema, given: JsonObject, read: unk
   return { ok: true, args: sent };
 }
 
-/** A transform may throw when it is given its own result, or draw again. */
+/** A transform may throw on its own output, or draw a new value. */
 async function isReadAs(schema: Schema, args: JsonObject, read: unknown): Promise<boolean> {
   try {
     const again = await check(schema, args);
-    // Deep equality does not see the private state of a class; its JSON may.
+    // Deep equality ignores the private state of a class; its JSON may show it.
     return again.ok && isDeepStrictEqual(again.value, read) && JSON.stringify(again.value) === JSON.stringify(read);
   } catch {
     return false;
   }
 }
 
-/** Undefined for what JSON cannot hold. */
+/** Undefined if JSON cannot represent it. */
 function asJson(read: unknown): Json | undefined {
   try {
     return plainJson("the arguments", read);
@@ -49,7 +36,7 @@ function asJson(read: unknown): Json | undefined {
   }
 }
 
-/** With the properties that only `read` has. */
+/** Adds the properties that only `read` has. */
 function filled(sent: Json, read: unknown): Json {
   if (Array.isArray(sent)) {
     return Array.isArray(read) && read.length === sent.length ? sent.map((item, index) => filled(item, read[index])) : sent;

@@ -54,7 +54,7 @@ export interface RunOptions {
  * their status says so. A task that asks a person or sleeps holds no slot in the meantime.
  */
 export interface ToolLimit<I extends Schema> {
-  /** Maximum number of runs at work at once, from 1 to 10,000. */
+  /** Maximum number of active runs, from 1 to 10,000. */
   readonly concurrency?: number;
   /** Maximum number of tasks that begin in a period, such as `"100/m"`; the unit is s, m, h or d. All of them may begin at once. */
   readonly rate?: `${number}/${"s" | "m" | "h" | "d"}`;
@@ -102,7 +102,10 @@ interface ToolFacts<I extends Schema> extends RunOptions {
    * Applies only if the server requires access tokens.
    */
   readonly scopes?: readonly string[];
-  /** Limits how many runs are at work at once and how many tasks begin in a period, over all workers. See `ToolLimit`. */
+  /**
+   * Limits how many runs are active at once and how many tasks begin in a period, across all workers. See
+   * `ToolLimit`.
+   */
   readonly limit?: ToolLimit<I>;
   /**
    * Undoes what the tool did after its task ended without a result: it was cancelled, ran out of time, or `run` threw, including a ToolError or an
@@ -129,12 +132,13 @@ export interface DataToolDefinition<I extends Schema, O extends Schema> extends 
 type DataReturn<O extends Schema> = InputOf<O> | StructuredResult<InputOf<O>>;
 
 /**
- * Makes a tool. `run` returns a text, content blocks, a whole CallToolResult, or, with `output`, the value that `output` describes. A
- * generator, `*run` or `async *run`, yields what it asks, does and tells.
+ * Defines a tool. `run` returns a text, content blocks, a whole CallToolResult, or, with `output`, the value that
+ * `output` describes. A generator, `*run` or `async *run`, yields its questions, steps and reports.
  *
- * What `run` throws: ToolError becomes a result with `isError`, RpcFailure an error of the call, an unanswered question a result with `isError`
- * that says so. Anything else is tried again within `attempts`, and then becomes a result with `isError` that names an id in the operator's log
- * and nothing of the error. Throws DefinitionError when the tool cannot be served as written.
+ * Errors of `run`: a ToolError becomes a result with `isError`, an RpcFailure an error of the call, and an unanswered
+ * question a result with `isError` that says so. Any other error is retried within `attempts` and then becomes a
+ * result with `isError` that contains only an id, under which the operator's log has the error. Throws
+ * DefinitionError if the definition is invalid.
  */
 export function defineTool<I extends Schema = Schema<JsonObject>>(definition: ToolDefinition<I>): TypedTool<InputOf<I>, string>;
 export function defineTool<I extends Schema = Schema<JsonObject>, O extends Schema = Schema>(
@@ -175,7 +179,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);
     } catch (error) {
       if (!isForModel(error)) throw error;
-      // The same result, as the end of a task that has something to undo.
+      // The same result, but as a failure, so that the task is compensated.
       if (definition.compensate) throw new ToolError(error.message);
       return errorResult(error.message);
     }
@@ -229,7 +233,7 @@ function noArguments(args: JsonObject): ArgumentsRead {
   return violations.length === 0 ? { ok: true, args } : { ok: false, violations };
 }
 
-/** As OAuth writes them (RFC 6749, 3.3): without spaces and quotes, since they are told to clients in a header. */
+/** RFC 6749, 3.3: without spaces and quotes, because a header lists them for clients. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/;
 
 function scopesOf(name: string, scopes: readonly string[]): readonly string[] {
@@ -267,7 +271,7 @@ const TOOL_NAME = /^[A-Za-z0-9_./-]{1,64}$/;
 const VERSION = /^[A-Za-z0-9_.+-]{1,32}$/;
 const NO_ARGUMENTS: JsonObject = { type: "object", properties: {}, additionalProperties: false };
 
-/** MCP wants `type: "object"` at the root, which unions of objects do not say. */
+/** MCP requires `type: "object"` at the root, which the schemas of unions lack. */
 function objectSchema(what: string, schema: JsonObject): JsonObject {
   if (schema["type"] === "object") return schema;
   const alternatives = schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"];
@@ -275,7 +279,7 @@ function objectSchema(what: string, schema: JsonObject): JsonObject {
   throw new DefinitionError(`${what} must be an object, since MCP calls tools with named arguments`);
 }
 
-/** The run options as core reads them. Throws DefinitionError naming `what`. */
+/** The run options as core reads them. Throws a DefinitionError that names `what`. */
 export function runSettings(
   what: string,
   { attempts = 1, backoff = "1s", runTimeout = "5 minutes", retention = "1 day" }: RunOptions,
