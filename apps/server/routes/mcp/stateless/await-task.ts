@@ -45,6 +45,8 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
 
   try {
     let seen = task;
+    // A call that comes back may find its task finished, or asking: what the task reported in the meantime is sent all the same.
+    if (needsCaller(seen)) await feed.report();
     while (!needsCaller(seen)) {
       await watch.next();
       // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers

@@ -269,6 +269,27 @@ describe("a client without tasks", () => {
     expect(third.notifications.map(({ params }) => params!["progress"])).toEqual([2]);
   });
 
+  test("receives what its task reported while the call was away, even if the task has finished", async () => {
+    const { here, there } = await twoFronts();
+    const wants: Options = { tasks: false, meta: { progressToken: 1 } };
+    const call = { name: "interview", arguments: {} };
+    const first = await rpc(here, "tools/call", call, wants);
+    const named = { ...call, requestState: first.result!["requestState"], inputResponses: { name: alice } };
+    const second = await rpc(here, "tools/call", named, wants);
+    const asked = await rpc(there, "tools/call", named, wants);
+    for (const round of [second, asked]) {
+      expect(round.notifications.map(({ params }) => params!["progress"])).toEqual([1]);
+      expect(round.result).toMatchObject({ resultType: "input_required" });
+    }
+    const color = { action: "accept", content: { color: "red" } };
+    const last = { ...call, requestState: asked.result!["requestState"], inputResponses: { color } };
+    for (const front of [here, there]) {
+      const done = await rpc(front, "tools/call", last, wants);
+      expect(done.notifications.map(({ params }) => params!["progress"])).toEqual([2]);
+      expect(done.result).toMatchObject({ content: [{ text: "Alice likes red" }] });
+    }
+  });
+
   test("gets one JSON body if it asked for no notifications", async () => {
     const { here } = await twoFronts();
     const called = await rpc(here, "tools/call", { name: "report", arguments: {} }, plain);
@@ -352,7 +373,7 @@ describe("a client without tasks", () => {
     const { here, services, logged } = await twoFronts({ callTimeoutMs: 30 });
     const late = await rpc(here, "tools/call", { name: "hold", arguments: {} }, plain);
     expect(late).toMatchObject({ status: 200, error: { code: -32603 } });
-    expect(late.error!.message).toContain("not done after 30 ms");
+    expect(late.error!.message).toContain("did not finish within 30 ms");
     const taskId = String(logged.find(({ message }) => message === "task created")!.fields["taskId"]);
     expect((await services.store.load(taskId))!.status).toBe("cancelled");
   });
