@@ -1,4 +1,5 @@
 import type { Task } from "@parley/core";
+import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import { callerNamed } from "../../../deployment.fixture.ts";
@@ -8,10 +9,11 @@ import { Changes } from "./changes.ts";
 function subject() {
   const reported: string[] = [];
   const failures: unknown[] = [];
-  const reads = { underWay: 0, most: 0, wait: Promise.resolve() };
+  const reads = { underWay: 0, most: 0, wait: Promise.resolve(), of: [] as string[] };
   const reader = { taken: Promise.resolve() };
   const store = {
     async load(taskId: string) {
+      reads.of.push(taskId);
       reads.most = Math.max(reads.most, (reads.underWay += 1));
       await reads.wait;
       reads.underWay -= 1;
@@ -19,12 +21,16 @@ function subject() {
       return taskId === "t-gone" ? undefined : ({ id: taskId, call: { principal: "ann" }, asks: [] } as unknown as Task);
     },
   };
-  const changes = new Changes<string>({ store } as unknown as ConstructorParameters<typeof Changes>[0], callerNamed("ann"), {
-    taskOf: (change) => (change.startsWith("t") ? change : undefined),
-    report: (change, task) => void reported.push(task ? `task ${task.id}` : change),
-    drained: () => reader.taken,
-    failed: (error) => void failures.push(error),
-  });
+  const changes = new Changes<string>(
+    { store, clock: systemClock } as unknown as ConstructorParameters<typeof Changes>[0],
+    callerNamed("ann"),
+    {
+      taskOf: (change) => (change.startsWith("t") ? change : undefined),
+      report: (change, task) => void reported.push(task ? `task ${task.id}` : change),
+      drained: () => reader.taken,
+      failed: (error) => void failures.push(error),
+    },
+  );
   return { changes, reported, failures, reads, reader };
 }
 
@@ -60,6 +66,28 @@ describe("changes", () => {
     back.resolve();
     await until(() => reported.length === 20);
     expect(reads.most).toBe(8);
+    // A client that reads has none of them read twice.
+    expect(reads.of).toHaveLength(20);
+  });
+
+  test("of tasks are not kept in memory for a client that does not read: they are read again when it does, in their turn", async () => {
+    const { changes, reported, reads, reader } = subject();
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    reader.taken = first.promise;
+    for (let index = 0; index < 12; index += 1) changes.add(`t${index}`);
+    await until(() => reported.length === 1);
+    reader.taken = second.promise;
+    first.resolve();
+    await until(() => reported.length === 2);
+    expect(reads.of).toEqual(["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"]);
+    // As long as tasks are kept.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    changes.add("t5");
+    reader.taken = Promise.resolve();
+    second.resolve();
+    await until(() => reported.length === 12);
+    expect(reads.of.slice(9)).toEqual(["t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11"]);
+    expect(reported).toEqual(Array.from({ length: 12 }, (_, index) => `task t${index}`));
   });
 
   test("end with the first task that cannot be read", async () => {

@@ -7,10 +7,16 @@
  * Adding a change twice has the effect of adding it once. A task that changes ten times while the client reads one message is read once,
  * and the set never holds more than the stream follows.
  */
-import { type Caller, findTask, type Services, type Task } from "@parley/core";
+import { type Caller, findTask, OVER, type Services, type Task } from "@parley/core";
 
-/** How many tasks are read at once. They stay in memory until the client has read their messages, and a task may have many asks. */
+/** How many tasks are read at once. */
 const TASKS_AT_ONCE = 8;
+
+/**
+ * How long tasks that were read stay in memory for a client that does not take the message before theirs. After that they are read again when it is their
+ * turn: a task may have a megabyte of content, and thousands of clients may read nothing.
+ */
+const HOLD_MS = 100;
 
 export interface ChangeReporter<Change> {
   /** The id of the task to read before the change is reported. Undefined if the change is not about a task. */
@@ -24,7 +30,7 @@ export interface ChangeReporter<Change> {
 }
 
 export class Changes<Change> {
-  readonly #services: Pick<Services, "store">;
+  readonly #services: Pick<Services, "store" | "clock">;
   readonly #caller: Caller;
   readonly #reporter: ChangeReporter<Change>;
   readonly #waiting = new Set<Change>();
@@ -32,7 +38,7 @@ export class Changes<Change> {
   #stopped = false;
 
   /** Tasks are read as `caller` may see them. */
-  constructor(services: Pick<Services, "store">, caller: Caller, reporter: ChangeReporter<Change>) {
+  constructor(services: Pick<Services, "store" | "clock">, caller: Caller, reporter: ChangeReporter<Change>) {
     this.#services = services;
     this.#caller = caller;
     this.#reporter = reporter;
@@ -85,7 +91,32 @@ export class Changes<Change> {
     for (const [index, change] of taken.entries()) {
       if (this.#stopped) return;
       await this.#reporter.report(change, tasks[index]);
-      await this.#reporter.drained();
+      const drained = this.#reporter.drained();
+      const rest = taken.slice(index + 1);
+      if (rest.length > 0 && !(await this.#isSoon(drained))) {
+        this.#putBack(rest);
+        tasks.length = 0;
+        await drained;
+        return;
+      }
+      await drained;
     }
+  }
+
+  async #isSoon(drained: Promise<void>): Promise<boolean> {
+    const done = new AbortController();
+    try {
+      return await Promise.race([drained.then(() => true), this.#services.clock.sleep(HOLD_MS, done.signal).then(() => false)]);
+    } finally {
+      done.abort(OVER);
+    }
+  }
+
+  /** They keep their turn. */
+  #putBack(changes: readonly Change[]): void {
+    if (this.#stopped) return;
+    const later = [...this.#waiting];
+    this.#waiting.clear();
+    for (const change of [...changes, ...later]) this.#waiting.add(change);
   }
 }
