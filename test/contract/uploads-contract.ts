@@ -1,6 +1,6 @@
 /**
- * Files that people upload on pages: what is kept, what is refused, and that nothing is left of what was refused. For every store: apps/server/uploads.test.ts has a
- * directory, uploads-s3.e2e.test.ts a bucket.
+ * Files that people upload on pages: which are kept, which are refused, and that nothing is left of refused ones. Holds for every store:
+ * apps/server/uploads.test.ts uses a directory, uploads-s3.e2e.test.ts a bucket.
  */
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
@@ -36,7 +36,7 @@ const asking = catalogue([
 
 export interface Kept {
   readonly files: FileStore;
-  /** Names of what is kept, without what is before their last slash; `.part` at the end of those that have not ended. */
+  /** Names of the stored files without their path. Unfinished ones end in `.part`. */
   left(): Promise<readonly string[]>;
 }
 
@@ -77,7 +77,7 @@ export function describeUploads(name: string, open: () => Kept): void {
   const png = (name = "a.png", type = "image/png") => new File([PNG], name, { type });
 
   describe(`files in ${name}`, () => {
-    test("are uploaded to any front end and read by the tool, which has their names, types, sizes and digests", async () => {
+    test("are uploaded to any front end and read by the tool, which receives their names, types, sizes and digests", async () => {
       const { files, upload, result, taskId, services } = await asked();
       expect(await upload([png("Bild ä.png"), new File(["a,b\n"], "t.csv", { type: "text/csv" })])).toMatchObject({
         status: 200,
@@ -96,16 +96,16 @@ export function describeUploads(name: string, open: () => Kept): void {
       ]);
       expect(read).toEqual([PNG.length, 4]);
       expect((await left()).toSorted()).toEqual(given.map(({ id }) => id).toSorted());
-      // Another task's id opens nothing.
+      // Another task's id does not open the file.
       await expect(files.open(`${taskId}x`, given[0]?.id ?? "")).rejects.toMatchObject({ code: "FILE_GONE" });
       await expect(files.open(taskId, "../../secret")).rejects.toMatchObject({ code: "FILE_GONE" });
-      // They are the task's: with it they go.
+      // Files belong to their task and are deleted with it.
       expect(await sweepFiles(services, -60_000)).toBe(0);
       expect(await sweepFiles({ ...services, store: { ...services.store, load: async () => undefined } }, -60_000)).toBe(1);
       expect(await left()).toEqual([]);
     });
 
-    test("are uploaded for a task that another one called, and go with it", async () => {
+    test("are uploaded for a child, and are deleted with it", async () => {
       const { files, upload, result, services } = await asked({}, { name: "delegate", key: "child:files" });
       expect(await upload([png()])).toMatchObject({ status: 200, title: "Thank you" });
       expect((await result()).read).toEqual([PNG.length]);
@@ -120,13 +120,13 @@ export function describeUploads(name: string, open: () => Kept): void {
       ["a\u202egnp.exe", "agnp.exe"],
       ["...", "file"],
       [`${"x".repeat(300)}.png`, `${"x".repeat(196)}.png`],
-    ])("are called what may stand in a list: %s", async (name, shown) => {
+    ])("have names that are safe in a list: %s", async (name, shown) => {
       const { upload, result } = await asked();
       await upload([new File([PNG], name)]);
       expect((await result()).files[0]?.name).toBe(shown);
     });
 
-    test("are of the size that is asked for, at the limit and one byte beyond, and nothing is left of one beyond", async () => {
+    test("are limited in size, at the limit and one byte beyond, and nothing is left of a larger one", async () => {
       const { upload, get, result } = await asked({ maxBytes: 100_000 });
       const of = (bytes: number) => new File([Buffer.alloc(bytes, "a")], "a.txt", { type: "text/plain" });
       expect(await upload([png(), of(100_001)])).toMatchObject({
@@ -139,11 +139,11 @@ export function describeUploads(name: string, open: () => Kept): void {
       expect((await result()).read).toEqual([100_000]);
     });
 
-    test("are as many as are asked for, and one at least", async () => {
+    test("are limited in number, and at least one is required", async () => {
       const { upload } = await asked();
       expect(await upload([png(), png(), png()])).toMatchObject({
         status: 422,
-        problem: "At most 2 files are asked for. Nothing was stored.",
+        problem: "At most 2 files are accepted. Nothing was stored.",
       });
       expect(await upload([new File([], "", { type: "application/octet-stream" })])).toMatchObject({
         status: 422,
@@ -164,7 +164,7 @@ export function describeUploads(name: string, open: () => Kept): void {
       [[".csv"], png("a.csv", "text/csv"), false],
       [["text/*"], new File(["a"], "a.txt", { type: "text/plain; charset=utf-8" }), true],
       [["text/*"], new File(["a"], "a.txt", { type: "<script>" }), false],
-    ])("are what they are, and not what is said of them: %j %o %s", async (accept, file, taken) => {
+    ])("have the type of their content, not the one that is declared: %j %o %s", async (accept, file, taken) => {
       const { upload } = await asked({ accept });
       expect(await upload([file])).toMatchObject(
         taken ? { status: 200 } : { status: 422, problem: `${file.name} does not have an accepted type. Nothing was stored.` },
@@ -172,21 +172,21 @@ export function describeUploads(name: string, open: () => Kept): void {
       expect(await left()).toHaveLength(taken ? 1 : 0);
     });
 
-    test("of a question that was answered meanwhile are not kept, and who is second is told", async () => {
+    test("of a question that was answered in the meantime are not kept, and the second person reads so", async () => {
       const { upload, result } = await asked();
       const sent = await Promise.all([upload([png("1.png")]), upload([png("2.png")]), upload([png("3.png")])]);
       expect(sent.map(({ title }) => title).toSorted()).toEqual(["Already done", "Already done", "Thank you"]);
       expect(await left()).toEqual((await result()).files.map(({ id }) => id));
     });
 
-    test("without the token of the page, or before it, are not kept", async () => {
+    test("are not kept without the token of the page, or before it", async () => {
       const { upload, get } = await asked();
       expect(await upload([png()], { token: "A".repeat(22) })).toMatchObject({ status: 409, title: "Out of date" });
       expect(await left()).toEqual([]);
       expect((await get())["status"]).toBe("input_required");
     });
 
-    test("that are cut in the middle leave nothing, and the question open", async () => {
+    test("that are cut off leave nothing, and the question stays open", async () => {
       const { url, fields, get, upload } = await asked();
       const { host, hostname, port, pathname, search } = new URL(url);
       const parts = fields.map(([name, value]) => `--cut\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`).join("");
@@ -203,7 +203,7 @@ export function describeUploads(name: string, open: () => Kept): void {
       expect(await upload([png()])).toMatchObject({ status: 200 });
     });
 
-    test.each(["multipart/form-data", "multipart/form-data; boundary=x"])("in what is no form are refused: %s", async (type) => {
+    test.each(["multipart/form-data", "multipart/form-data; boundary=x"])("in a malformed form are refused: %s", async (type) => {
       const { url, get } = await asked();
       const response = await fetch(url, { method: "POST", headers: { "content-type": type }, body: "nothing of that kind" });
       expect(response.status).toBeGreaterThanOrEqual(400);
@@ -212,7 +212,7 @@ export function describeUploads(name: string, open: () => Kept): void {
       expect(await left()).toEqual([]);
     });
 
-    test("that come with another action than the form's are not kept: the first that is said counts", async () => {
+    test("with an action other than the form's are not kept: the first action counts", async () => {
       const { upload, result } = await asked();
       expect(await upload([png()], { action: "decline" })).toMatchObject({ status: 400, title: "Not understood" });
       expect(await left()).toEqual([]);
@@ -220,7 +220,7 @@ export function describeUploads(name: string, open: () => Kept): void {
       expect((await result()).read).toEqual([PNG.length]);
     });
 
-    test("are declined by the button beside", async () => {
+    test("are declined with the other button", async () => {
       const { url, fields, get } = await asked();
       const body = new URLSearchParams([...fields.map(([name, value]) => [name, value]), ["action", "decline"]] as [string, string][]);
       expect((await fetch(url, { method: "POST", body })).status).toBe(200);

@@ -101,7 +101,7 @@ export async function receiveUpload({ raw, headers }: FastifyRequest, upload: Up
     if (refused) return void stream.resume();
     if (!hasToken(fields)) return refuse(stream, { type: "notice", name: "stale" });
     if (storing.length >= wanted.countMax) {
-      return refuse(stream, problem(`At most ${wanted.countMax} ${wanted.countMax === 1 ? "file is" : "files are"} asked for.`));
+      return refuse(stream, problem(`At most ${wanted.countMax} ${wanted.countMax === 1 ? "file is" : "files are"} accepted.`));
     }
     const file = storeFile(stream, { name: name ?? "", type });
     file.catch(() => undefined);
