@@ -11,7 +11,16 @@
  * When an upstream stops waiting for a question, the question is closed as withdrawn: by its holder, or by any worker once the holder is dead and
  * the call cannot be repeated. A withdrawal is an answer like any other (I2), and the run that it causes reports what became of the call.
  */
-import { type Call, type Catalogue, describeError, isFinished, type RunCause, type RunReport, type Services } from "@parley/core";
+import {
+  type Call,
+  type Catalogue,
+  describeError,
+  isFinished,
+  ParleyError,
+  type RunCause,
+  type RunReport,
+  type Services,
+} from "@parley/core";
 import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
 import { keepListed } from "./lister.ts";
@@ -36,6 +45,8 @@ export interface Share extends CallHolders, Asking {
   readLists: Listings["read"];
   writeList: Listings["write"];
   lease(upstream: string, ttlMs: number): Promise<boolean>;
+  /** Counts questions to a caller. Resolves to how long to wait if they are too many, in which case none is counted, or to 0. */
+  takeQuestions(principal: string, count: number, perMinute: number): Promise<number>;
 }
 
 export interface GatewayRun {
@@ -104,7 +115,18 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   /** Listers that are stopping. Only `close` waits for them. */
   const keeping = new Set<Promise<void>>();
 
-  const { openMax, principalMax } = settings.elicitation;
+  const { openMax, principalMax, perMinute } = settings.elicitation;
+  /** Without Redis, questions are not counted: an outage must not end calls, whose questions are recorded when it is over. */
+  async function questionRate(principal: string, count: number): Promise<number> {
+    try {
+      return await share.takeQuestions(principal, count, perMinute);
+    } catch (error) {
+      if (!(error instanceof ParleyError) || error.code !== "UNAVAILABLE") throw error;
+      log.warn(describeError(error), "rate of questions could not be counted");
+      return 0;
+    }
+  }
+
   const calls = createCalls({
     call: {
       connector: prepared,
@@ -112,6 +134,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       settings: services.settings,
       open: gate(openMax),
       openOf: gates(principalMax),
+      ...(perMinute > 0 && { rate: questionRate }),
       count: (question) => observer?.question(question),
       whenQuiet: (work) => quiet.whenQuiet(() => inBackground(work())),
     },

@@ -19,6 +19,8 @@ export interface QuestionDeps {
   /** Bounds the open questions of this process, and of one caller. */
   readonly open: Gate;
   readonly openOf: (principal: string) => Gate;
+  /** Counts questions to a caller. Resolves to how long the caller has to wait if there are too many, or to 0. Absent: no limit. */
+  readonly rate?: (principal: string, count: number) => Promise<number>;
   /** Counts each question by its outcome. */
   readonly count: (question: CountedQuestion) => void;
   /** The upstream stopped waiting for a question that was asked. */
@@ -43,6 +45,8 @@ export interface OfCall {
 export interface Questions {
   /** Judges a question and counts it. Throws the ProtocolError to reply with. */
   admit(method: QuestionMethod, params: unknown): Question;
+  /** Counts admitted questions against the caller's rate. Throws the ProtocolError to reply with. */
+  take(count: number): Promise<void>;
   /** Asks a question of the upstream and resolves with its answer. Throws the ProtocolError to reply with. */
   ask(id: string | number, method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer>;
   /** Delivers answers. */
@@ -109,6 +113,13 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     const question = admit(method, params);
     const replayed = takeRecorded(question.digest);
     if (replayed) return replayed;
+    if (deps.rate) {
+      await take(1).catch((error: unknown) => {
+        countRefused(method, params);
+        throw error;
+      });
+      if (isOver()) throw new ProtocolError(REFUSED, "the call has ended");
+    }
     const leaves = enter(() => countRefused(method, params));
     const { promise, resolve } = Promise.withResolvers<Answer>();
     waiting.set(question.id, { question, isHanded: false, settle: resolve });
@@ -155,6 +166,13 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
       countRefused(method, params);
       throw error;
     }
+  }
+
+  async function take(count: number): Promise<void> {
+    const retryAfterMs = (await deps.rate?.(principal, count)) ?? 0;
+    if (retryAfterMs === 0) return;
+    const message = `a caller may be asked ${elicitation.perMinute} questions per minute (PARLEY_ELICITATIONS_RATE)`;
+    throw new ProtocolError(REFUSED, message, { retryAfterMs });
   }
 
   function enter(isFull: () => void): () => void {
@@ -205,6 +223,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
 
   return {
     admit,
+    take,
     ask: askById,
     give,
     handOut() {

@@ -33,6 +33,15 @@ export const gatewayEnvironment = {
   PARLEY_ELICITATIONS_CALL_MAX: whole(100).describe(
     "Maximum number of questions that one call to a server behind the gateway may ask in total.",
   ),
+  PARLEY_ELICITATIONS_RATE: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(0)
+    .describe(
+      "Maximum number of questions per minute that servers behind the gateway may ask one caller, in all workers together. 0: no limit.",
+    ),
   PARLEY_UPSTREAM_CALLS_MAX: whole(5_000).describe(
     "Maximum number of concurrent calls to servers behind the gateway in one worker, waiting ones included.",
   ),
@@ -45,6 +54,8 @@ export interface ElicitationSettings {
   readonly openMax: number;
   readonly principalMax: number;
   readonly callMax: number;
+  /** Of one caller, in all workers together. 0: no limit. */
+  readonly perMinute: number;
 }
 
 export interface GatewaySettings {
@@ -63,6 +74,7 @@ export function gatewaySettings(environment: z.output<typeof schema>): GatewaySe
       openMax: environment.PARLEY_ELICITATIONS_MAX,
       principalMax: environment.PARLEY_ELICITATIONS_PRINCIPAL_MAX,
       callMax: environment.PARLEY_ELICITATIONS_CALL_MAX,
+      perMinute: environment.PARLEY_ELICITATIONS_RATE,
     },
     callsMax: environment.PARLEY_UPSTREAM_CALLS_MAX,
   };

@@ -1,7 +1,9 @@
 /** One call at an upstream: what it may ask, and where each answer goes. */
+import { UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
 import { DEFAULT_SETTINGS } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { gate, gates } from "./gate.ts";
+import type { CountedQuestion } from "./questions.ts";
 import { startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import { aRequest, connectorTo, ELICITATION, leading, someDeps } from "./upstream.fixture.ts";
@@ -82,6 +84,82 @@ describe("a question", () => {
     const connector = connectorTo(async ({ ask, capabilities }) => [capabilities, await ask("?")]);
     const call = startCall("1", aRequest(), someDeps(connector, { elicitation }));
     expect(answersIn(await call.next([], leading()))).toMatchObject([{}, { code: -32601 }]);
+  });
+
+  /** A caller may be asked so many questions more. */
+  function rateOf(left: number) {
+    const seen: [principal: string, count: number][] = [];
+    const rate = async (principal: string, count: number) => {
+      seen.push([principal, count]);
+      return (left -= count) < 0 ? 1_500 : 0;
+    };
+    return { rate, seen };
+  }
+
+  const TOO_MANY = { code: -32000, message: expect.stringContaining("PARLEY_ELICITATIONS_RATE"), data: { retryAfterMs: 1_500 } };
+
+  test("is one of as many as its caller may be asked in a minute; one beyond is told when to try again", async () => {
+    const { rate, seen } = rateOf(2);
+    const refused: unknown[] = [];
+    const connector = connectorTo(async ({ ask }) => [await ask("1"), await ask("2"), await ask("3")]);
+    const count = ({ outcome }: CountedQuestion) => void (outcome === "refused" && refused.push(outcome));
+    const elicitation = { ...ELICITATION, perMinute: 2 };
+    const call = startCall("1", aRequest(), someDeps(connector, { rate, count, elicitation }));
+    const given: Given[] = [];
+    for (const message of ["1", "2"]) {
+      const [question] = await asked(call, given);
+      expect(question).toMatchObject({ request: { message } });
+      given.push({ question: question!, answer: accepted(true) });
+    }
+    expect(saidIn(await call.next(given, leading()))).toMatchObject([
+      accepted(true),
+      accepted(true),
+      {
+        code: -32000,
+        refused: expect.stringContaining("may be asked 2 questions per minute (PARLEY_ELICITATIONS_RATE)"),
+        retryAfterMs: 1_500,
+      },
+    ]);
+    expect([seen, refused]).toEqual([
+      [
+        ["ann", 1],
+        ["ann", 1],
+        ["ann", 1],
+      ],
+      ["refused"],
+    ]);
+  });
+
+  test.each([
+    [2, { type: "required" }],
+    [1, { type: "error", error: TOO_MANY }],
+  ])("that its upstream does not wait for counts as well: with %s left, two of them are %j", async (left, event) => {
+    const { rate, seen } = rateOf(left);
+    const page = (id: string) => ({ mode: "url" as const, message: "Log in", url: `https://up.example.com/${id}`, elicitationId: id });
+    const connector = connectorTo(async () => {
+      throw new UrlElicitationRequiredError([page("1"), page("2")]);
+    });
+    const call = startCall("1", aRequest(), someDeps(connector, { rate }));
+    expect(await call.next([], leading())).toMatchObject(event);
+    expect(seen).toEqual([["ann", 2]]);
+  });
+
+  test("whose answer is recorded already is not counted again", async () => {
+    const lost = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("delete a?"))));
+    const [question] = await asked(lost);
+    const given = [{ question: question!, answer: accepted(true) }];
+    const { rate, seen } = rateOf(0);
+    const call = startCall(
+      "2",
+      aRequest({ given, askedBefore: 1 }),
+      someDeps(
+        connectorTo(async ({ ask }) => await ask("delete a?")),
+        { rate },
+      ),
+    );
+    expect(saidIn(await call.next(given, leading()))).toEqual(accepted(true));
+    expect(seen).toEqual([]);
+    await lost.close();
   });
 
   test("is one of as many as a call may ask, and the next is refused", async () => {

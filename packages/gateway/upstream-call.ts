@@ -192,7 +192,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     };
     clock();
     try {
-      if (opened.tasks && request.kind === "tool" && (opened.isStateless || request.asTask)) return end(await followed(opened.tasks));
+      if (opened.tasks && request.kind === "tool" && (opened.isStateless || request.asTask))
+        return end(await rated(await followed(opened.tasks)));
       const { client } = opened;
       const options = {
         timeout: NEVER_MS,
@@ -202,9 +203,10 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       } as const;
       const params = callParams(request) as never;
       const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
-      end(isInputRequiredResult(result) ? required(result, judging) : { type: "result", result: withoutKind(result) });
+      end(isInputRequiredResult(result) ? await rated(required(result, judging)) : { type: "result", result: withoutKind(result) });
     } catch (error) {
-      if (!isPrepared || ended || questions.asked() > 0 || !wasNotTaken(error)) return end(refusedToken(error) ?? failure(error, judging));
+      if (!isPrepared || ended || questions.asked() > 0 || !wasNotTaken(error))
+        return end(refusedToken(error) ?? (await rated(failure(error, judging))));
       session = undefined;
       void opened.close();
       await run(true);
@@ -214,9 +216,21 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   async function look(): Promise<void> {
     clock();
     try {
-      end(await followed(deps.connector.sessionTasks(upstream, currentToken)));
+      end(await rated(await followed(deps.connector.sessionTasks(upstream, currentToken))));
     } catch (error) {
-      end(refusedToken(error) ?? failure(error, judging));
+      end(refusedToken(error) ?? (await rated(failure(error, judging))));
+    }
+  }
+
+  /** For questions that the upstream does not wait for. If there are too many, the call fails with the error that a waiting upstream would get. */
+  async function rated(event: UpstreamEvent): Promise<UpstreamEvent> {
+    if (event.type !== "required" || event.questions.length === 0 || !deps.rate) return event;
+    try {
+      await questions.take(event.questions.length);
+      return event;
+    } catch (error) {
+      for (const { request: asked } of event.questions) deps.count({ upstream: upstream.name, kind: asked.type, outcome: "refused" });
+      return failure(error, judging);
     }
   }
 

@@ -81,7 +81,15 @@ export function aRequest(given: Partial<CallRequest> = {}): CallRequest {
   };
 }
 
-export const ELICITATION = { isEnabled: true, timeoutMs: 1_000, blockingTimeoutMs: 1_000, openMax: 100, principalMax: 100, callMax: 100 };
+export const ELICITATION = {
+  isEnabled: true,
+  timeoutMs: 1_000,
+  blockingTimeoutMs: 1_000,
+  openMax: 100,
+  principalMax: 100,
+  callMax: 100,
+  perMinute: 0,
+};
 
 export function someDeps(connector: UpstreamConnector, given: Partial<CallDeps> = {}): CallDeps {
   return {

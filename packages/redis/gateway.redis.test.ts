@@ -159,3 +159,37 @@ describe("a front end's request to the workers", () => {
     for (const stop of stops) stop();
   });
 });
+
+describe("questions to a caller", () => {
+  test("are as many in a minute as there may be, in all processes together, and one beyond waits until there is room", async () => {
+    const [one, other] = [share(), share()];
+    const taken = await Promise.all([one, other, one].map((process) => process.takeQuestions("ann", 1, 3)));
+    expect(taken).toEqual([0, 0, 0]);
+    expect([await one.takeQuestions("ann", 1, 3), await other.takeQuestions("ann", 1, 3)]).toEqual([20_000, 20_000]);
+    // Others have their own.
+    expect(await other.takeQuestions("bob", 1, 3)).toBe(0);
+    nowMs += 19_999;
+    expect(await other.takeQuestions("ann", 1, 3)).toBe(1);
+    nowMs += 1;
+    expect(await other.takeQuestions("ann", 1, 3)).toBe(0);
+    expect(await one.takeQuestions("ann", 1, 3)).toBe(20_000);
+  });
+
+  test("that come at once count each, and more of them than a minute has take all of it", async () => {
+    const process = share();
+    expect(await process.takeQuestions("ann", 2, 3)).toBe(0);
+    expect(await process.takeQuestions("ann", 2, 3)).toBe(20_000);
+    expect(await process.takeQuestions("ann", 1, 3)).toBe(0);
+    expect(await process.takeQuestions("cid", 9, 3)).toBe(0);
+    expect(await process.takeQuestions("cid", 1, 3)).toBe(20_000);
+  });
+
+  test("leave a key that expires, and a clock that is behind gives nothing away", async () => {
+    const process = share();
+    for (let time = 0; time < 3; time += 1) await process.takeQuestions("ann", 1, 3);
+    const [key] = await opened.redis.keys(`${opened.prefix}:rate:*`);
+    expect(await opened.redis.pttl(key!)).toBeGreaterThan(0);
+    nowMs -= 3_600_000;
+    expect(await process.takeQuestions("ann", 1, 3)).toBeGreaterThan(0);
+  });
+});

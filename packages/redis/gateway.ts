@@ -12,6 +12,7 @@ import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Keys } from "./keys.ts";
+import { loadScripts } from "./load-scripts.ts";
 import { reached } from "./unavailable.ts";
 
 export interface GatewayShare {
@@ -40,6 +41,8 @@ export interface GatewayShare {
   readLists(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
   writeList(upstream: string, text: string): Promise<void>;
   lease(upstream: string, ttlMs: number): Promise<boolean>;
+  /** Counts questions to a caller, for all processes. Resolves to how long to wait if they are too many, in which case none is counted, or to 0. */
+  takeQuestions(principal: string, count: number, perMinute: number): Promise<number>;
   /**
    * Asks all workers for something. One of them claims the request and replies to the process that asked. Neither
    * message is stored.
@@ -79,8 +82,17 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       if (text !== undefined) listener(text);
     });
 
+  const scripts = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => 1 });
+
   return {
     id,
+    async takeQuestions(principal, count, perMinute) {
+      // More at once than a minute has take all of it.
+      const wanted = Math.min(count, perMinute);
+      const bucket = keys.rate(`questions:${principal}`);
+      const reply = await reached(scripts.take([bucket, "questions", Math.floor(now()), perMinute / 60, perMinute, wanted, wanted]));
+      return (reply as [taken: number, waitMs: number])[1];
+    },
     async claim(taskId, { isFinal, ttlMs }) {
       const holder = keys.holder(taskId);
       if (holder === undefined) return;
