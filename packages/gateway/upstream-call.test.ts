@@ -111,7 +111,7 @@ describe("a question", () => {
       expect(question).toMatchObject({ request: { message } });
       given.push({ question: question!, answer: accepted(true) });
     }
-    expect(saidIn(await call.next(given, leading()))).toMatchObject([
+    expect(answersIn(await call.next(given, leading()))).toMatchObject([
       accepted(true),
       accepted(true),
       {
@@ -157,7 +157,7 @@ describe("a question", () => {
         { rate },
       ),
     );
-    expect(saidIn(await call.next(given, leading()))).toEqual(accepted(true));
+    expect(answersIn(await call.next(given, leading()))).toEqual(accepted(true));
     expect(seen).toEqual([]);
     await lost.close();
   });
