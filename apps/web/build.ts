@@ -1,7 +1,7 @@
 /**
- * Builds the pages into dist/, if what they are made of has changed since: `npm install` and `npm start` run it each time.
+ * Builds the pages into dist/ if their sources have changed. `npm install` and `npm start` run it each time.
  *
- * Beside each file stands a compressed one, so that the front end compresses nothing.
+ * It also writes a compressed copy of each file, so that the front end does not have to compress.
  */
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 
 const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(import.meta.dirname, "dist");
-/** Digest of what dist was made of. Beside it, since everything in it is served. */
+/** The digest of the sources of dist. It is stored beside dist, since every file in dist is served. */
 const STAMP = join(import.meta.dirname, "dist.made-of");
 const MADE_OF = ["apps/web/{index.html,build.ts,vite.config.ts,package.json}", "apps/web/src/**/*", "packages/core/form.ts"];
 
@@ -21,11 +21,11 @@ function digestOfSources(): string {
   return hash.digest("hex");
 }
 
-/** False where there is nothing to build with. */
+/** Returns false if vite is not installed. */
 async function build(): Promise<boolean> {
   const vite = await import("vite").catch(() => undefined);
   if (!vite) {
-    // An installation without dev dependencies, such as a server's.
+    // An installation without dev dependencies, for example on a server.
     process.stdout.write("the playground is not built: vite is a dev dependency and not installed\n");
     return false;
   }

@@ -1,9 +1,9 @@
 import { render } from "preact";
-import { loadTools, placeChanged, takeUp } from "./run/playground.ts";
+import { loadTools, placeChanged, resumeFromAddress } from "./run/playground.ts";
 import { App } from "./views/app.tsx";
 
-// First, so that a small screen opens at what the address names.
-takeUp();
+// Before rendering, so that a small screen opens with the pane of the call that the address names.
+resumeFromAddress();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 addEventListener("hashchange", placeChanged);

@@ -1,6 +1,6 @@
 /**
- * A form as a page shows it: which control each field gets, what is typed into them, and the content that this comes to. What fits is judged by
- * the server; here is only refused what does not read as its type, or is missing.
+ * The form of a page: the control for each field, the typed values, and the content that they make. Only the server validates the content; the form rejects
+ * values that cannot be read as their type or are missing.
  */
 import { type Field, fieldsOf, readTyped } from "@parley/core/form";
 import type { Json, JsonObject } from "@parley/core/form";
@@ -15,22 +15,22 @@ export type Control =
   | "time"
   | "number"
   | "checkbox"
-  /** Yes, no, or neither. */
+  /** Yes, no, or no value. */
   | "tristate"
   | "select"
   | "checks"
-  /** One text per line. */
+  /** One string per line. */
   | "lines"
   | "json";
 
 export interface Input extends Field {
   readonly control: Control;
-  /** Limits in words. */
+  /** A description of the limits. */
   readonly hint: string;
 }
 
 export type Typed = string | boolean | readonly string[];
-/** By field. What is not there was not touched. */
+/** By field. A missing field has not been changed. */
 export type Draft = Readonly<Record<string, Typed>>;
 export type Problems = Readonly<Record<string, string>>;
 
@@ -90,17 +90,17 @@ function hintOf({ kind, schema, choices }: Field): string {
   if (typeof multipleOf === "number") said.push(`in steps of ${multipleOf}`);
   range(minLength, maxLength, " characters");
   range(minItems, maxItems, choices.length > 0 ? " of these" : " entries");
-  // A format says what its pattern does, in fewer words.
+  // A format describes the same as its pattern, in fewer words.
   if (typeof pattern === "string" && format === undefined) said.push(`fits ${pattern.length > 80 ? `${pattern.slice(0, 80)}…` : pattern}`);
   return said.join(", ");
 }
 
-/** Libraries write the bounds of JavaScript's numbers into each whole number. */
+/** Libraries add the bounds of JavaScript's safe integers to every integer schema. */
 function isBound(bound: Json | undefined): bound is number {
   return typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER;
 }
 
-/** What a control shows before anybody has touched it. */
+/** The initial value of a control. */
 export function untouched({ control, default: preset }: Input): Typed {
   switch (control) {
     case "checkbox":
@@ -120,7 +120,7 @@ export function untouched({ control, default: preset }: Input): Typed {
   }
 }
 
-/** Either the content, or what is wrong with some fields. */
+/** The content, or the problems of some fields. */
 export function contentOf(inputs: readonly Input[], draft: Draft): { readonly content: JsonObject; readonly problems: Problems } {
   const content: [string, Json][] = [];
   const problems: [string, string][] = [];
@@ -130,7 +130,7 @@ export function contentOf(inputs: readonly Input[], draft: Draft): { readonly co
     if ("problem" in read) problems.push([input.name, read.problem]);
     else if (read.value !== undefined) content.push([input.name, read.value]);
   }
-  // A field may be called `__proto__`.
+  // A field may have the name `__proto__`.
   return { content: Object.fromEntries(content), problems: Object.fromEntries(problems) };
 }
 
@@ -173,7 +173,7 @@ function readControl(input: Input, typed: Typed): Read {
   }
 }
 
-/** As `datetime-local` has it, in the time zone of the person. */
+/** Converts to the format of `datetime-local`, in the person's time zone. */
 function toLocal(iso: string): string {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return "";
@@ -181,7 +181,7 @@ function toLocal(iso: string): string {
 }
 
 /**
- * Violations by field, from their JSON pointers: `/content/size`, or `/<ask>/content/size`, or for arguments `/size`. Those that name no field are
+ * Groups violations by field, from JSON pointers such as `/content/size`, `/<ask>/content/size`, or `/size` for arguments. Violations that name no field are
  * under `""`.
  */
 export function problemsIn(violations: readonly { readonly path: string; readonly message: string }[], inputs: readonly Input[]): Problems {

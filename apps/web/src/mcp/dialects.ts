@@ -3,7 +3,7 @@ import { sessionCalls, sessionTasks } from "./sessions.ts";
 import { statelessCalls, statelessTasks } from "./stateless.ts";
 import type { Dialect } from "./types.ts";
 
-/** All that can be chosen, the one that the page begins with first. */
+/** All dialects that the person can choose. The first is the default. */
 export function dialectsOf(endpoint: Endpoint): readonly Dialect[] {
   return [
     statelessTasks(endpoint),

@@ -3,7 +3,7 @@ import { headerValue } from "../wire/endpoint.ts";
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Arguments whose schema says that they travel in a header too (2026-07-28, basic/transports/streamable-http, `x-mcp-header`). */
+/** The headers for arguments whose schema has `x-mcp-header` (2026-07-28, basic/transports/streamable-http). */
 export function paramHeaders(schema: Json | undefined, value: Json | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
   visit(schema, value, headers);

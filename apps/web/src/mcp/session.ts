@@ -1,21 +1,21 @@
-/** A session of the 2025 revisions: opened once, used by every request, gone after a while. */
+/** A session of the 2025 revisions: opened once, used by every request, and expired by the server after a while. */
 import { type Endpoint, type Message, request, type Request, RpcError, send } from "../wire/endpoint.ts";
-import { takenOf } from "./shared.ts";
-import { CLIENT_INFO, ELICITATION, type Reply, type Taken } from "./types.ts";
+import { outcomeOf } from "./shared.ts";
+import { CLIENT_INFO, ELICITATION, type Reply, type ReplyOutcome } from "./types.ts";
 
 export interface Session {
   readonly id: string;
   ask(
     request: Pick<Request, "method" | "params" | "signal" | "onMessage" | "onEventId"> & { readonly id?: string },
   ): Promise<Record<string, unknown>>;
-  reply(requestId: string | number, reply: Reply): Promise<Taken>;
+  reply(requestId: string | number, reply: Reply): Promise<ReplyOutcome>;
   notify(method: string, params: object): Promise<void>;
-  /** The rest of a stream. Resolves when it ends; throws RpcError, Lost. */
+  /** Reads the rest of a stream. Resolves when it ends. Throws RpcError or Lost. */
   resume(lastEventId: string, options: Pick<Request, "signal" | "onMessage" | "onEventId">): Promise<void>;
 }
 
 let ids = 0;
-/** Ids are unique in a session, also across reloads of the page. */
+/** Makes ids unique within a session, also across reloads of the page. */
 const PAGE = crypto.randomUUID().slice(0, 8);
 
 export function nextId(): string {
@@ -25,7 +25,7 @@ export function nextId(): string {
 export function sessionAt(endpoint: Endpoint, version: string, id: string): Session {
   const headers = { "mcp-session-id": id, "mcp-protocol-version": version };
 
-  /** A message that is no request; throws RpcError where it is refused. */
+  /** Sends a response or notification. Throws RpcError if the server refuses it. */
   async function post(message: object): Promise<void> {
     let refusal: Message | undefined;
     const { httpStatus } = await send(endpoint, { message, headers, onMessage: (answer) => (refusal = answer) });
@@ -40,9 +40,9 @@ export function sessionAt(endpoint: Endpoint, version: string, id: string): Sess
     async reply(requestId, reply) {
       try {
         await post({ jsonrpc: "2.0", id: requestId, result: reply });
-        return { type: "taken" };
+        return { type: "accepted" };
       } catch (error) {
-        return takenOf(error);
+        return outcomeOf(error);
       }
     },
     notify: (method, params) => post({ jsonrpc: "2.0", method, params }),
@@ -76,7 +76,7 @@ export async function openSession(endpoint: Endpoint, version: string): Promise<
   return session;
 }
 
-/** Its session is over, or was never there. */
+/** Whether the error says that the session has ended or never existed. */
 export function isGone(error: unknown): boolean {
   return error instanceof RpcError && error.httpStatus === 404;
 }

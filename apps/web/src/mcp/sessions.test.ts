@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { openQuestions } from "./sessions.ts";
-import type { Question, Taken } from "./types.ts";
+import type { Question, ReplyOutcome } from "./types.ts";
 
 const ask = (id: string, words: string) => ({
   id,
   method: "elicitation/create",
   params: { message: words, requestedSchema: { type: "object", properties: { n: { type: "integer" } } } },
 });
-const REFUSED: Taken = { type: "refused", message: "no", violations: [] };
+const REFUSED: ReplyOutcome = { type: "refused", message: "no", violations: [] };
 
 function subject() {
   let shown: readonly string[] = [];
@@ -16,7 +16,7 @@ function subject() {
   const requests = () => questions.all.map(({ requestId }) => requestId);
   /** A reply that stays on its way until `take` settles it. */
   function reply(questionId: string | undefined) {
-    const { promise, resolve } = Promise.withResolvers<Taken>();
+    const { promise, resolve } = Promise.withResolvers<ReplyOutcome>();
     const answer = { action: "accept", content: { n: 1 } } as const;
     const took = questions.answer({ reply: (id) => (repliedTo.push(id), promise) }, questionId ?? "", answer);
     return { took, take: resolve };
@@ -49,9 +49,9 @@ describe("a question whose answer is refused", () => {
     await first.took;
     // The person is quicker than the stream.
     const second = reply(id);
-    second.take({ type: "taken" });
+    second.take({ type: "accepted" });
     put(ask("q2", "How many?"));
-    expect(await second.took).toEqual({ type: "taken" });
+    expect(await second.took).toEqual({ type: "accepted" });
     expect(repliedTo).toEqual(["q1", "q2"]);
     expect(shown()).toEqual([]);
   });
@@ -69,14 +69,14 @@ describe("a question whose answer is refused", () => {
     expect(shown()).toEqual([]);
   });
 
-  test("closes when an answer is taken; a like question of another branch, asked in the meantime, stays open as its own", async () => {
+  test("closes when an answer is accepted; an equal question that another branch asks in the meantime stays open", async () => {
     const { put, reply, shown, requests } = subject();
     put(ask("q1", "How many?"));
     const [id] = shown();
     const first = reply(id);
     await Promise.resolve();
     put(ask("q2", "How many?"));
-    first.take({ type: "taken" });
+    first.take({ type: "accepted" });
     await first.took;
     expect(requests()).toEqual(["q2"]);
     expect(shown()).not.toContain(id);

@@ -1,14 +1,14 @@
-/** The revisions with sessions: questions are requests of the server, on a stream. */
+/** The revisions with sessions: questions are requests from the server, on a stream. */
 import type { JsonObject } from "@parley/core/form";
 import { type Endpoint, Lost, type Message, resultOf, RpcError } from "../wire/endpoint.ts";
 import { isGone, nextId, openSession, type Session, sessionAt } from "./session.ts";
 import { allPages, backoff, endOf, isPassing, pause, questionOf, sameQuestion } from "./shared.ts";
-import type { Call, Dialect, Question, Running, Status, Taken, Told, Tool } from "./types.ts";
+import type { Call, Dialect, Question, Running, Status, ReplyOutcome, CallListener, Tool } from "./types.ts";
 
 const POLL_MS = 1_000;
 
-/** Opened on first use, and again when it is gone. */
-function lasting(endpoint: Endpoint, version: string) {
+/** A session that opens on first use, and again after the server has lost it. */
+function lastingSession(endpoint: Endpoint, version: string) {
   let opening: Promise<Session> | undefined;
   const open = () => {
     opening ??= openSession(endpoint, version).catch((error: unknown) => {
@@ -28,31 +28,31 @@ function lasting(endpoint: Endpoint, version: string) {
   };
 }
 
-/** A question that is open on a stream, with the request that asked it last. Its own id stays the same however often the server asks it again. */
+/** A question that is open on a stream, with the last request that asked it. Its id stays the same each time the server repeats the question. */
 interface Open extends Question {
   readonly requestId: string | number;
   /**
-   * The server may ask it again under another request id, and then it is this question: an answer is on its way, the last answer was refused, or
-   * the stream was lost. A refusal and the request that asks again travel on two connections and arrive in either order.
+   * Whether an equal question with another request id is this question, because an answer is in flight, the last answer was refused, or the stream was
+   * lost. A refusal and the request that repeats the question use different connections and arrive in either order.
    */
   readonly mayBeRepeated: boolean;
-  /** The last answer was refused, and the server has not asked again yet. */
+  /** The last answer was refused, and the server has not repeated the question yet. */
   readonly awaitsRepeat: boolean;
 }
 
-/** How long an answer waits for the server to ask a refused question again. Then it is sent as a reply to the earlier request. */
+/** How long an answer waits until the server repeats a refused question. Then it is sent as a reply to the earlier request. */
 const REPEAT_WITHIN_MS = 2_000;
 
-export function openQuestions(told: Pick<Told, "questions">, changed: () => void = () => undefined) {
+export function openQuestions(listener: Pick<CallListener, "questions">, changed: () => void = () => undefined) {
   let open: readonly Open[] = [];
   const show = () => {
-    told.questions(open);
+    listener.questions(open);
     changed();
   };
   const find = (id: string) => open.find((each) => each.id === id);
   const update = (id: string, part: Partial<Open>) => (open = open.map((each) => (each.id === id ? { ...each, ...part } : each)));
 
-  /** The question as it is asked now: an answer to a request that was refused already might cross the one that asks again. */
+  /** The question as it is asked now. An answer to the refused request could cross the request that repeats the question. */
   async function settled(id: string): Promise<Open | undefined> {
     for (let waitedMs = 0; find(id)?.awaitsRepeat && waitedMs < REPEAT_WITHIN_MS; waitedMs += 50) await pause(50);
     return find(id);
@@ -71,24 +71,24 @@ export function openQuestions(told: Pick<Told, "questions">, changed: () => void
       else open = [...open, question];
       show();
     },
-    async answer(session: Pick<Session, "reply">, questionId: string, reply: Parameters<Session["reply"]>[1]): Promise<Taken> {
+    async answer(session: Pick<Session, "reply">, questionId: string, reply: Parameters<Session["reply"]>[1]): Promise<ReplyOutcome> {
       const question = await settled(questionId);
       if (!question) return { type: "late" };
       update(questionId, { mayBeRepeated: true });
-      const taken = await session.reply(question.requestId, reply);
+      const outcome = await session.reply(question.requestId, reply);
       const current = find(questionId);
       const isRepeated = current !== undefined && current.requestId !== question.requestId;
-      if (taken.type === "refused") {
+      if (outcome.type === "refused") {
         if (!isRepeated) update(questionId, { awaitsRepeat: true });
-        return taken;
+        return outcome;
       }
-      // Another branch of the tool asked the same while this answer was on its way: that is a question of its own.
+      // Another branch of the tool asked the same question while this answer was in flight: it is a separate question.
       if (isRepeated) update(questionId, { id: nextId() });
       else open = open.filter(({ id }) => id !== questionId);
       show();
-      return taken;
+      return outcome;
     },
-    /** Removes the questions that `isOpen` denies, of those that were there at `since`: what was asked later is newer than the caller's knowledge. */
+    /** Removes questions in `since` that are no longer open. Questions asked later are kept: the caller's knowledge is older than they are. */
     keep(isOpen: (question: Question) => boolean, since: readonly Question[] = open): void {
       const kept = open.filter((question) => isOpen(question) || !since.some(({ id }) => id === question.id));
       if (kept.length === open.length) return;
@@ -105,7 +105,7 @@ export function openQuestions(told: Pick<Told, "questions">, changed: () => void
   };
 }
 
-/** What leads back to a held call: its session, its request, and the last event that was read of its stream. */
+/** The state with which a held call resumes: its session, its request, and the last event that was read from its stream. */
 interface Kept {
   readonly sessionId: string;
   readonly requestId: string;
@@ -113,11 +113,11 @@ interface Kept {
   readonly questions: readonly Open[];
 }
 
-/** The call is held open until its result comes, over as many connections as that takes. */
+/** Holds the call open until its result arrives, over as many connections as necessary. */
 export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
-  const inSession = lasting(endpoint, version);
+  const inSession = lastingSession(endpoint, version);
 
-  function run(start: { readonly call: Call } | { readonly kept: Kept }, told: Told): Running {
+  function run(start: { readonly call: Call } | { readonly kept: Kept }, listener: CallListener): Running {
     const left = new AbortController();
     const { signal } = left;
     const requestId = "kept" in start ? start.kept.requestId : nextId();
@@ -126,10 +126,10 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
     let over = false;
     const keep = () => {
       if (over || !session || lastEventId === undefined) return;
-      told.keep({ sessionId: session.id, requestId, lastEventId, questions: questions.all } as unknown as JsonObject);
+      listener.keep({ sessionId: session.id, requestId, lastEventId, questions: questions.all } as unknown as JsonObject);
     };
-    const questions = openQuestions(told, () => {
-      if (!over) told.state(questions.all.length > 0 ? "input_required" : "working");
+    const questions = openQuestions(listener, () => {
+      if (!over) listener.state(questions.all.length > 0 ? "input_required" : "working");
       keep();
     });
     if ("kept" in start) questions.restore(start.kept.questions);
@@ -137,26 +137,26 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
     function end(tell: () => void): void {
       if (over) return;
       over = true;
-      told.keep(undefined);
-      told.questions([]);
+      listener.keep(undefined);
+      listener.questions([]);
       tell();
     }
 
     function ended(result: Record<string, unknown>): void {
       end(() => {
-        told.state(result["isError"] === true ? "failed" : "completed");
-        told.ended({ type: "result", result });
+        listener.state(result["isError"] === true ? "failed" : "completed");
+        listener.ended({ type: "result", result });
       });
     }
 
     function onMessage(message: Message): void {
       if (message.method === "elicitation/create") questions.put(message);
-      else if (message.method !== undefined) told.notice({ method: message.method, params: message.params ?? {} });
+      else if (message.method !== undefined) listener.notice({ method: message.method, params: message.params ?? {} });
       else if (message.id === requestId) {
         try {
           ended(resultOf(message, 200));
         } catch (error) {
-          end(() => told.ended(endOf(error)));
+          end(() => listener.ended(endOf(error)));
         }
       }
     }
@@ -183,16 +183,16 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
       let resuming = "kept" in start;
       while (!over && !signal.aborted) {
         try {
-          told.connected(true);
+          listener.connected(true);
           if ("call" in start && !resuming) await first(start.call);
           else if (session && lastEventId !== undefined) await session.resume(lastEventId, options);
-          else throw new Error("the connection was lost before anything led back to the call");
+          else throw new Error("the connection was lost before the call could be resumed");
           attempts.succeeded();
         } catch (error) {
           if (over || signal.aborted) return;
-          // A stream that ends without the answer is resumed. Before its first event nothing leads back to it.
-          if (lastEventId === undefined || !isPassing(error)) return end(() => told.ended(endOf(error)));
-          told.connected(!(error instanceof Lost && error.isAway));
+          // A stream that ends without the response is resumed, but only after its first event.
+          if (lastEventId === undefined || !isPassing(error)) return end(() => listener.ended(endOf(error)));
+          listener.connected(!(error instanceof Lost && error.isAway));
         }
         resuming = true;
         if (!over) await attempts.wait(signal);
@@ -208,7 +208,7 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
       },
       async cancel() {
         await session?.notify("notifications/cancelled", { requestId, reason: "Cancelled in the playground" });
-        end(() => told.ended({ type: "cancelled" }));
+        end(() => listener.ended({ type: "cancelled" }));
         left.abort();
       },
       leave: () => left.abort(),
@@ -222,8 +222,8 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
     hasTasks: false,
     listTools: () => inSession(listToolsOf),
     follow: () => nothingKept(),
-    resume: (kept, told) => run({ kept: kept as unknown as Kept }, told),
-    call: (call, told) => run({ call }, told),
+    resume: (kept, listener) => run({ kept: kept as unknown as Kept }, listener),
+    call: (call, listener) => run({ call }, listener),
   };
 }
 
@@ -234,25 +234,25 @@ interface Pending {
   readonly url?: string;
 }
 
-/** Tasks of 2025-11-25: the call returns a task, `tasks/result` is the stream on which it asks and ends. */
+/** Tasks of 2025-11-25: the call returns a task, and questions and the result arrive on the stream of `tasks/result`. */
 export function sessionTasks(endpoint: Endpoint): Dialect {
-  const inSession = lasting(endpoint, "2025-11-25");
+  const inSession = lastingSession(endpoint, "2025-11-25");
 
-  function follow(taskId: string, told: Told): Running {
+  function follow(taskId: string, listener: CallListener): Running {
     const left = new AbortController();
     const { signal } = left;
-    const questions = openQuestions(told);
+    const questions = openQuestions(listener);
     let over = false;
 
     function end(tell: () => void): void {
       if (over) return;
       over = true;
-      told.questions([]);
+      listener.questions([]);
       tell();
       left.abort();
     }
 
-    /** Says what the stream does not: states, and that somebody else has answered. */
+    /** Reads what the stream does not report: states, and answers by other clients. */
     async function poll(): Promise<void> {
       while (!over && !signal.aborted) {
         try {
@@ -260,8 +260,8 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
           const task = await inSession((session) => session.ask({ method: "tasks/get", params: { taskId }, signal }));
           const status = task["status"] as Status;
           if (over) return;
-          told.state(status, task["statusMessage"] as string | undefined);
-          if (status === "cancelled") return end(() => told.ended({ type: "cancelled" }));
+          listener.state(status, task["statusMessage"] as string | undefined);
+          if (status === "cancelled") return end(() => listener.ended({ type: "cancelled" }));
           const meta = (task["_meta"] ?? {}) as Record<string, unknown>;
           const pending = ((meta["io.modelcontextprotocol/pending-elicitations"] ?? []) as Pending[]).map((each) =>
             sameQuestion({ id: "", message: each.message, schema: each.requestedSchema, url: each.url }),
@@ -269,7 +269,7 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
           questions.keep((question) => pending.includes(sameQuestion(question)), asked);
         } catch (error) {
           if (signal.aborted) return;
-          if (!isPassing(error)) return end(() => told.ended(endOf(error)));
+          if (!isPassing(error)) return end(() => listener.ended(endOf(error)));
         }
         await pause(POLL_MS, signal);
       }
@@ -279,20 +279,20 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
       const attempts = backoff();
       const onMessage = (message: Message) => {
         if (message.method === "elicitation/create") questions.put(message);
-        else if (message.method !== undefined) told.notice({ method: message.method, params: message.params ?? {} });
+        else if (message.method !== undefined) listener.notice({ method: message.method, params: message.params ?? {} });
       };
       while (!over && !signal.aborted) {
         try {
-          told.connected(true);
+          listener.connected(true);
           const answer = await inSession((session) => session.ask({ method: "tasks/result", params: { taskId }, signal, onMessage }));
           return end(() => {
-            told.state(answer["isError"] === true ? "failed" : "completed");
-            told.ended({ type: "result", result: answer });
+            listener.state(answer["isError"] === true ? "failed" : "completed");
+            listener.ended({ type: "result", result: answer });
           });
         } catch (error) {
           if (over || signal.aborted) return;
-          if (error instanceof RpcError && !isPassing(error)) return end(() => told.ended(endOf(error)));
-          told.connected(false);
+          if (error instanceof RpcError && !isPassing(error)) return end(() => listener.ended(endOf(error)));
+          listener.connected(false);
         }
         questions.streamLost();
         await attempts.wait(signal);
@@ -318,7 +318,7 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
     listTools: () => inSession(listToolsOf),
     follow,
     resume: () => nothingKept(),
-    call({ tool, args }, told) {
+    call({ tool, args }, listener) {
       const left = new AbortController();
       let running: Running | undefined;
       const task = tool.execution?.taskSupport === "forbidden" ? {} : { task: {} };
@@ -326,11 +326,11 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
       inSession((session) => session.ask({ method: "tools/call", params, signal: left.signal })).then(
         (answer) => {
           const handle = answer["task"] as { readonly taskId: string } | undefined;
-          if (!handle) return told.ended({ type: "result", result: answer });
-          told.handle(handle.taskId);
-          running = follow(handle.taskId, told);
+          if (!handle) return listener.ended({ type: "result", result: answer });
+          listener.handle(handle.taskId);
+          running = follow(handle.taskId, listener);
         },
-        (error: unknown) => left.signal.aborted || told.ended(endOf(error)),
+        (error: unknown) => left.signal.aborted || listener.ended(endOf(error)),
       );
       return {
         answer: async (id, reply) => (running ? await running.answer(id, reply) : { type: "late" }),

@@ -1,11 +1,11 @@
-/** What the drivers of all dialects have in common. */
+/** Functions that the drivers of all dialects share. */
 import { Lost, RpcError } from "../wire/endpoint.ts";
-import type { End, Question, Taken, Violation } from "./types.ts";
+import type { End, Question, ReplyOutcome, Violation } from "./types.ts";
 
-/** Behind it a server says what was wrong with the last answer. */
+/** After this text, a server reports what was wrong with the last answer. */
 const REFUSED = "\n\nThe last answer could not be taken: ";
 
-/** Of an `elicitation/create`. Undefined for another request: this client declares no other. */
+/** The question in an `elicitation/create`. Undefined for other requests: this client declares no other capability. */
 export function questionOf(id: string, request: { readonly method?: unknown; readonly params?: unknown }): Question | undefined {
   if (request.method !== "elicitation/create") return undefined;
   const { message, requestedSchema, url, mode } = (request.params ?? {}) as Record<string, unknown>;
@@ -17,7 +17,7 @@ export function questionOf(id: string, request: { readonly method?: unknown; rea
   };
 }
 
-/** The question without what was wrong with the last answer to it: the same each time that it is put. */
+/** Identifies a question without the problems of the last answer: equal each time it is asked. */
 export function sameQuestion({ message, schema, url }: Question): string {
   return JSON.stringify([wordsOf(message), schema ?? url]);
 }
@@ -30,8 +30,8 @@ export function problemIn(message: string): string | undefined {
   return message.split(REFUSED)[1];
 }
 
-/** What an error says about a reply; thrown again when it says something else. */
-export function takenOf(error: unknown): Taken {
+/** The outcome of a reply that an error reports. Rethrows errors that are not about the reply. */
+export function outcomeOf(error: unknown): ReplyOutcome {
   if (!(error instanceof RpcError)) throw error;
   const { violations, code } = (error.data ?? {}) as { readonly violations?: readonly Violation[]; readonly code?: string };
   if (violations) return { type: "refused", message: error.message, violations };
@@ -44,7 +44,7 @@ export function endOf(error: unknown): End {
   return { type: "error", message: error instanceof Error ? error.message : String(error) };
 }
 
-/** Waits between attempts to reach a server that is away. */
+/** Waits between attempts to reach an unavailable server. */
 export function backoff() {
   let ms = 250;
   return {
@@ -68,7 +68,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A server that is away, overloaded or closing: worth another attempt. */
+/** Whether the server is unavailable, overloaded or closing, so that a retry may succeed. */
 export function isPassing(error: unknown): boolean {
   return error instanceof Lost || (error instanceof RpcError && (error.httpStatus === 503 || error.httpStatus === 429));
 }

@@ -1,8 +1,8 @@
-/** 2026-07-28: no sessions. Every request says who sends it and what it can be asked. */
+/** 2026-07-28: there are no sessions. Every request names its client and the client's capabilities. */
 import type { JsonObject } from "@parley/core/form";
 import { type Endpoint, headerValue, type Message, request as sendRequest, RpcError } from "../wire/endpoint.ts";
 import { paramHeaders } from "./param-headers.ts";
-import { allPages, backoff, endOf, isPassing, pause, problemIn, questionOf, takenOf } from "./shared.ts";
+import { allPages, backoff, endOf, isPassing, pause, problemIn, questionOf, outcomeOf } from "./shared.ts";
 import {
   type Call,
   CLIENT_INFO,
@@ -12,14 +12,14 @@ import {
   type Reply,
   type Running,
   type Status,
-  type Taken,
-  type Told,
+  type ReplyOutcome,
+  type CallListener,
   type Tool,
 } from "./types.ts";
 
 const REVISION = "2026-07-28";
 const TASKS = "io.modelcontextprotocol/tasks";
-/** A reply that was not refused within this time was taken: the answer to it comes when the tool is done, or asks again. */
+/** A reply that is not refused within this time counts as accepted: the response arrives only when the tool ends or asks again. */
 const REFUSED_WITHIN_MS = 800;
 
 let ids = 0;
@@ -73,25 +73,25 @@ function questionsIn(requests: unknown): Question[] {
   return Object.entries((requests ?? {}) as InputRequests).flatMap(([key, asked]) => questionOf(key, asked) ?? []);
 }
 
-/** Task and questions by the tasks extension: its states are pushed on a stream, which any front end can open again. */
+/** Follows tasks with the tasks extension: the server pushes their states on a stream, which can be reopened at any front end. */
 export function statelessTasks(endpoint: Endpoint): Dialect {
   const { ask, listTools } = client(endpoint, true);
   const onTask = (method: string, taskId: string, params: object = {}) => ask({ method, params: { taskId, ...params }, name: taskId });
 
-  function follow(taskId: string, told: Told): Running {
+  function follow(taskId: string, listener: CallListener): Running {
     const left = new AbortController();
     let over = false;
 
     function apply(task: Record<string, unknown>): void {
       if (over || task["taskId"] !== taskId) return;
       const status = task["status"] as Status;
-      told.state(status, task["statusMessage"] as string | undefined);
-      told.questions(questionsIn(task["inputRequests"]));
+      listener.state(status, task["statusMessage"] as string | undefined);
+      listener.questions(questionsIn(task["inputRequests"]));
       if (status === "working" || status === "input_required") return;
       over = true;
-      if (status === "completed") told.ended({ type: "result", result: (task["result"] ?? {}) as Record<string, unknown> });
-      else if (status === "cancelled") told.ended({ type: "cancelled" });
-      else told.ended(endOf(new RpcError(task["error"] as never, 200)));
+      if (status === "completed") listener.ended({ type: "result", result: (task["result"] ?? {}) as Record<string, unknown> });
+      else if (status === "cancelled") listener.ended({ type: "cancelled" });
+      else listener.ended(endOf(new RpcError(task["error"] as never, 200)));
       left.abort();
     }
 
@@ -107,16 +107,16 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
       const attempts = backoff();
       while (!over && !left.signal.aborted) {
         try {
-          told.connected(true);
+          listener.connected(true);
           await listen();
           attempts.succeeded();
         } catch (error) {
           if (left.signal.aborted) return;
           if (!isPassing(error)) {
             over = true;
-            return told.ended(endOf(error));
+            return listener.ended(endOf(error));
           }
-          told.connected(false);
+          listener.connected(false);
         }
         if (!over) await attempts.wait(left.signal);
       }
@@ -124,14 +124,14 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
 
     void keepListening();
     return {
-      async answer(key, reply): Promise<Taken> {
+      async answer(key, reply): Promise<ReplyOutcome> {
         try {
           const { _meta: meta } = await onTask("tasks/update", taskId, { inputResponses: { [key]: reply } });
           const receipts = (meta as Record<string, Record<string, string> | undefined> | undefined)?.["parley/receipts"];
           const receipt = receipts?.[key];
-          return { type: receipt === "late" || receipt === "unknown" ? "late" : "taken" };
+          return { type: receipt === "late" || receipt === "unknown" ? "late" : "accepted" };
         } catch (error) {
-          return takenOf(error);
+          return outcomeOf(error);
         }
       },
       async cancel() {
@@ -149,18 +149,18 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
     listTools,
     follow,
     resume: () => nothingKept(),
-    call({ tool, args }, told) {
+    call({ tool, args }, listener) {
       const left = new AbortController();
       let running: Running | undefined;
       const params = { name: tool.name, arguments: args };
       ask({ method: "tools/call", params, name: tool.name, headers: paramHeaders(tool.inputSchema, args), signal: left.signal }).then(
         (result) => {
-          if (result["resultType"] !== "task") return told.ended({ type: "result", result });
+          if (result["resultType"] !== "task") return listener.ended({ type: "result", result });
           const taskId = String(result["taskId"]);
-          told.handle(taskId);
-          running = follow(taskId, told);
+          listener.handle(taskId);
+          running = follow(taskId, listener);
         },
-        (error: unknown) => left.signal.aborted || told.ended(endOf(error)),
+        (error: unknown) => left.signal.aborted || listener.ended(endOf(error)),
       );
       return {
         answer: async (id, reply) => (running ? await running.answer(id, reply) : { type: "late" }),
@@ -174,7 +174,7 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
   };
 }
 
-/** What a call without a handle continues from: sent again, with the answers. */
+/** The state from which a call without a task continues: the call is repeated with the answers. */
 interface Kept {
   readonly name: string;
   readonly arguments: JsonObject;
@@ -183,15 +183,15 @@ interface Kept {
   readonly inputRequests?: InputRequests;
 }
 
-/** Questions are the answer to the call itself, which is sent again with theirs. */
+/** Questions are the response to the call, which is then repeated with the answers. */
 export function statelessCalls(endpoint: Endpoint): Dialect {
   const { ask, listTools } = client(endpoint, false);
 
-  function run(kept: Kept, told: Told): Running {
+  function run(kept: Kept, listener: CallListener): Running {
     const left = new AbortController();
     let state = kept;
     let cancelled = false;
-    /** One retry at a time: each needs the state that the one before came back with. */
+    /** One retry at a time: each needs the state that the previous one returned. */
     let last: Promise<unknown> = Promise.resolve();
 
     async function send(inputResponses?: Readonly<Record<string, Reply>>): Promise<void> {
@@ -199,7 +199,7 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
       const attempts = backoff();
       for (;;) {
         try {
-          told.connected(true);
+          listener.connected(true);
           const result = await ask({
             method: "tools/call",
             name,
@@ -212,65 +212,65 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
             },
             meta: { progressToken: `call-${ids}`, "io.modelcontextprotocol/logLevel": "debug" },
             signal: left.signal,
-            onMessage: ({ method, params }) => method !== undefined && told.notice({ method, params: params ?? {} }),
+            onMessage: ({ method, params }) => method !== undefined && listener.notice({ method, params: params ?? {} }),
           });
           return apply(result);
         } catch (error) {
           if (left.signal.aborted) return;
-          // Without a state nothing leads back to the call, which ended with its connection.
-          if (requestState === undefined || !isPassing(error)) return end(() => told.ended(endOf(error)));
-          told.connected(false);
+          // Without a state, the call ended with its connection and cannot be resumed.
+          if (requestState === undefined || !isPassing(error)) return end(() => listener.ended(endOf(error)));
+          listener.connected(false);
           await attempts.wait(left.signal);
         }
       }
     }
 
     function end(tell: () => void): void {
-      told.keep(undefined);
-      told.questions([]);
+      listener.keep(undefined);
+      listener.questions([]);
       tell();
     }
 
     function apply(result: Record<string, unknown>): void {
       if (result["resultType"] !== "input_required") {
         return end(() => {
-          told.state(result["isError"] === true ? "failed" : "completed");
-          told.ended({ type: "result", result });
+          listener.state(result["isError"] === true ? "failed" : "completed");
+          listener.ended({ type: "result", result });
         });
       }
       const { requestState, inputRequests } = result as { requestState?: string; inputRequests?: InputRequests };
       const { requestState: _, inputRequests: __, ...call } = state;
       state = { ...call, ...(requestState !== undefined && { requestState }), ...(inputRequests && { inputRequests }) };
-      told.keep(state as unknown as JsonObject);
+      listener.keep(state as unknown as JsonObject);
       show();
-      // It was handed over: nothing is asked, and the call comes back for what became of it.
+      // The server asks nothing and only returned a state: repeat the call to receive the result.
       if (!inputRequests && requestState !== undefined) void (last = send());
     }
 
     function show(): void {
       const open = questionsIn(state.inputRequests);
-      told.state(open.length > 0 ? "input_required" : "working");
-      told.questions(open);
+      listener.state(open.length > 0 ? "input_required" : "working");
+      listener.questions(open);
     }
 
-    if (state.requestState !== undefined) told.keep(state as unknown as JsonObject);
+    if (state.requestState !== undefined) listener.keep(state as unknown as JsonObject);
     if (state.inputRequests) show();
     else void (last = send());
     return {
-      async answer(key, reply): Promise<Taken> {
+      async answer(key, reply): Promise<ReplyOutcome> {
         const sent = last.then(() => send({ [key]: reply }));
         last = sent;
-        told.state("working");
+        listener.state("working");
         await Promise.race([sent, pause(REFUSED_WITHIN_MS)]);
         const again = questionsIn(state.inputRequests).find(({ id }) => id === key);
         const problem = again && problemIn(again.message);
-        return problem === undefined ? { type: "taken" } : { type: "refused", message: `refused: ${problem}`, violations: [] };
+        return problem === undefined ? { type: "accepted" } : { type: "refused", message: `refused: ${problem}`, violations: [] };
       },
       async cancel() {
         if (cancelled) return;
         cancelled = true;
         left.abort();
-        end(() => told.ended({ type: "cancelled" }));
+        end(() => listener.ended({ type: "cancelled" }));
       },
       leave: () => left.abort(),
     };
@@ -283,8 +283,9 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
     hasTasks: false,
     listTools,
     follow: () => nothingKept(),
-    resume: (kept, told) => run(kept as unknown as Kept, told),
-    call: ({ tool, args }: Call, told) => run({ name: tool.name, arguments: args, headers: paramHeaders(tool.inputSchema, args) }, told),
+    resume: (kept, listener) => run(kept as unknown as Kept, listener),
+    call: ({ tool, args }: Call, listener) =>
+      run({ name: tool.name, arguments: args, headers: paramHeaders(tool.inputSchema, args) }, listener),
   };
 }
 

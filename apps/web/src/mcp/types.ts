@@ -1,4 +1,4 @@
-/** What every dialect comes to: a call that asks, is answered, and ends. */
+/** What all dialects have in common: a call that asks questions, receives answers, and ends. */
 import type { JsonObject } from "@parley/core/form";
 
 export interface Tool {
@@ -16,10 +16,10 @@ export interface Call {
 }
 
 export interface Question {
-  /** Unique in its call. */
+  /** Unique within the call. */
   readonly id: string;
   readonly message: string;
-  /** Of a form; undefined for a question that sends the person to a page. */
+  /** The schema of the form; undefined for a question that sends the person to a page. */
   readonly schema: JsonObject | undefined;
   readonly url: string | undefined;
 }
@@ -31,10 +31,10 @@ export interface Violation {
   readonly message: string;
 }
 
-/** What became of a reply. */
-export type Taken =
-  | { readonly type: "taken" }
-  /** The question was answered before, or is over. */
+/** The outcome of a reply. */
+export type ReplyOutcome =
+  | { readonly type: "accepted" }
+  /** The question has been answered or is closed. */
   | { readonly type: "late" }
   | { readonly type: "refused"; readonly message: string; readonly violations: readonly Violation[] };
 
@@ -45,24 +45,24 @@ export type End =
   | { readonly type: "error"; readonly message: string; readonly code?: number; readonly data?: unknown }
   | { readonly type: "cancelled" };
 
-/** Whom a running call tells what it learns. */
-export interface Told {
+/** Receives the events of a running call. */
+export interface CallListener {
   handle(taskId: string): void;
   state(status: Status, message?: string): void;
-  /** All that are open. */
+  /** All open questions. */
   questions(open: readonly Question[]): void;
   notice(notification: { readonly method: string; readonly params: Record<string, unknown> }): void;
   connected(isConnected: boolean): void;
-  /** Once, last. */
+  /** Called once, last. */
   ended(end: End): void;
-  /** What a reload needs to come back to a call that has no task; undefined: nothing any more. */
+  /** The state with which a reloaded page resumes a call without a task; undefined if there is nothing to resume. */
   keep(state: JsonObject | undefined): void;
 }
 
 export interface Running {
-  answer(questionId: string, reply: Reply): Promise<Taken>;
+  answer(questionId: string, reply: Reply): Promise<ReplyOutcome>;
   cancel(): Promise<void>;
-  /** Stops following. A task continues without. */
+  /** Stops following. A task continues to run. */
   leave(): void;
 }
 
@@ -70,14 +70,14 @@ export interface Dialect {
   readonly id: string;
   readonly title: string;
   readonly note: string;
-  /** Calls are tasks that any client of the same person can come back to. */
+  /** Whether calls are tasks, to which any client of the same person can return. */
   readonly hasTasks: boolean;
   listTools(): Promise<readonly Tool[]>;
-  call(call: Call, told: Told): Running;
-  /** Comes back to a task, called by this client or another. */
-  follow(taskId: string, told: Told): Running;
-  /** Comes back to a call by what it kept. */
-  resume(kept: JsonObject, told: Told): Running;
+  call(call: Call, listener: CallListener): Running;
+  /** Follows an existing task, created by this client or another. */
+  follow(taskId: string, listener: CallListener): Running;
+  /** Resumes a call from the state it kept. */
+  resume(kept: JsonObject, listener: CallListener): Running;
 }
 
 export const CLIENT_INFO = { name: "parley-playground", version: "0.1.0" };

@@ -74,7 +74,7 @@ describe("activity", () => {
     expect(words({ progress: 0.5 })).toEqual({ part: 0.5, words: "50 %" });
     expect(words({ progress: 7 })).toEqual({ part: undefined, words: "7" });
     expect(words({ progress: 9, total: 4 })).toEqual({ part: 1, words: "9 of 4" });
-    // Waiting clients are told of next to nothing, so that they keep waiting.
+    // The server raises progress by tiny amounts to keep waiting clients alive.
     expect(words({ progress: 2.000001, total: 4 })?.words).toBe("2 of 4");
   });
 });

@@ -1,10 +1,10 @@
-/** What a call has told so far, for the page: bounded, however much a tool says. */
+/** What a call has reported so far, within bounds, for the page. */
 import type { Json, JsonObject } from "@parley/core/form";
 
 export interface Line {
   readonly id: number;
   readonly kind: "log" | "toast" | "emit";
-  /** Of a log entry its level, of a toast its type, of anything else its kind. */
+  /** The level of a log entry, the type of a toast, or the kind of anything else. */
   readonly label: string;
   readonly text: string;
 }
@@ -20,7 +20,7 @@ export interface Artifact {
 }
 
 export interface Progress {
-  /** From 0 to 1; undefined where nobody knows how much there is to do. */
+  /** From 0 to 1; undefined if the total is unknown. */
   readonly part: number | undefined;
   readonly words: string;
 }
@@ -41,7 +41,7 @@ const LINE_CHARS_MAX = 4_000;
 const STREAM_CHARS_MAX = 100_000;
 const ARTIFACTS_MAX = 30;
 
-/** An item of a task's feed, or of a notification; a page may be older than its server, so nothing of it is taken for granted. */
+/** An item of a task's feed or of a notification. The page may be older than the server, so it relies on no member except `type`. */
 export interface Item {
   readonly type: string;
   readonly [member: string]: unknown;
@@ -49,7 +49,7 @@ export interface Item {
 
 let ids = 0;
 
-/** The activity with some items more. */
+/** Adds items to the activity. */
 export function withItems(activity: Activity, items: readonly Item[]): Activity {
   const lines = [...activity.lines];
   const artifacts = [...activity.artifacts];
@@ -68,7 +68,7 @@ export function withItems(activity: Activity, items: readonly Item[]): Activity 
       else if (kind === "toast") say("toast", word(data["type"], "info"), plain(data["message"] ?? data));
       else if (kind === "artifact") artifacts.push(artifactOf(data));
       else if (kind === "status") say("emit", word(data["type"], "info"), plain(data["message"] ?? data));
-      // Said as progress, too.
+      // The feed also contains it as a progress item.
       else if (kind !== "progress") say("emit", kind, plain(data["value"] ?? data));
     } else say("emit", item.type, plain(item as Json));
   }
@@ -84,7 +84,7 @@ export function withItems(activity: Activity, items: readonly Item[]): Activity 
   };
 }
 
-/** A notification of a held call as an item; undefined for what tells nothing of the tool. */
+/** Converts a notification of a held call to an item; undefined if it is not from the tool. */
 export function itemOf({ method, params }: { readonly method: string; readonly params: Record<string, unknown> }): Item | undefined {
   if (method === "notifications/progress") return { ...params, type: "progress" };
   if (method === "notifications/message") return { ...params, type: "log" };
@@ -101,7 +101,7 @@ function progressOf({ progress, total, message }: Item): Progress {
   return { part: part === undefined ? undefined : Math.min(1, Math.max(0, part)), words };
 }
 
-/** Waiting clients are told of progress by next to nothing. */
+/** Rounded, because the server raises progress by tiny amounts to keep waiting clients alive. */
 function tidy(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
@@ -131,7 +131,7 @@ function plain(value: Json | undefined): string {
   return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
 }
 
-/** Data is told line by line. */
+/** Each data value becomes a line. */
 function chunkOf(value: Json | undefined): string {
   return typeof value === "string" ? value : `${plain(value)}\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * What was typed into a question and not sent yet, in this tab's own storage: a question that was put aside, and a page that was loaded again, find
- * it. It is gone when the question is answered, here or elsewhere, with the end of its call, and with another token. Secrets are never kept.
+ * Unsent answers, in the storage of this tab: they survive postponing the question and reloading the page. A draft is deleted when the question is answered,
+ * here or elsewhere, when the call ends, and when the token changes. Secrets are never kept.
  */
 import type { Draft, Input } from "../form/inputs.ts";
 import { sameQuestion } from "../mcp/shared.ts";
@@ -8,13 +8,13 @@ import type { Question } from "../mcp/types.ts";
 
 const DRAFTS = "parley.drafts";
 export const DRAFTS_MAX = 20;
-/** Of all of them together. */
+/** For all drafts together. */
 export const DRAFT_CHARS_MAX = 200_000;
 
-/** By call and question, the one that was typed in last at the end. */
+/** By call and question; the last one changed is at the end. */
 export type Drafts = readonly (readonly [key: string, draft: Draft])[];
 
-/** `place` is the task or, of a call without one, the tool. */
+/** `place` is the task, or the tool for a call without a task. */
 export function keptDraft(place: string, question: Question): Draft {
   const key = keyOf(place, question);
   return kept().find(([each]) => each === key)?.[1] ?? {};
@@ -33,12 +33,12 @@ export function forgetDraft(place: string, question: Question): void {
   keep(kept().filter(([each]) => each !== key));
 }
 
-/** All of a call; without one all there are. */
+/** Deletes all drafts of a call, or all drafts if there is no argument. */
 export function forgetDrafts(place?: string): void {
   keep(place === undefined ? [] : kept().filter(([key]) => !key.startsWith(`${place} `)));
 }
 
-/** The oldest go. One that is too large by itself is not kept. */
+/** Drops the oldest drafts beyond the limits. A draft that exceeds them by itself is not kept. */
 export function withDraft(drafts: Drafts, key: string, draft: Draft): Drafts {
   let all: Drafts = [...drafts.filter(([each]) => each !== key), [key, draft] as const].slice(-DRAFTS_MAX);
   while (all.length > 0 && JSON.stringify(all).length > DRAFT_CHARS_MAX) all = all.slice(1);
@@ -61,12 +61,12 @@ function keep(drafts: Drafts): void {
   try {
     sessionStorage.setItem(DRAFTS, JSON.stringify(drafts));
   } catch {
-    // More than the browser keeps: a reload finds nothing then.
+    // The storage is full: the drafts do not survive a reload.
     sessionStorage.removeItem(DRAFTS);
   }
 }
 
-/** A question has another id after a reload, and the same words and fields. They may be long, so that a number stands for them (FNV-1a). */
+/** A question has another id after a reload, but the same text and fields. They may be long, so the key contains their hash (FNV-1a). */
 function keyOf(place: string, question: Question): string {
   const text = sameQuestion(question);
   let hash = 0x81_1c_9d_c5;

@@ -1,4 +1,4 @@
-/** What a reload and another tab find again: a task by the address, a held call and the token by this tab's own storage. */
+/** State that survives a reload: a task in the address, which another tab can open too; a held call and the token in the storage of this tab. */
 import type { JsonObject } from "@parley/core/form";
 
 const CALL = "parley.call";
@@ -21,7 +21,7 @@ export function placeNow(): Place {
   return Object.fromEntries(["task", "dialect", "tool"].flatMap((name) => (params.has(name) ? [[name, params.get(name)]] : [])));
 }
 
-/** Without a step in the history: Back leaves the page. */
+/** Does not add to the history, so that Back leaves the page. */
 export function showPlace(place: Place): void {
   history.replaceState(null, "", `#${new URLSearchParams(place as Record<string, string>)}`);
 }
@@ -31,7 +31,7 @@ export function keepCall(call: KeptCall | undefined): void {
   try {
     sessionStorage.setItem(CALL, JSON.stringify(call));
   } catch {
-    // Larger than the browser keeps: a reload finds nothing then, and says so.
+    // The storage is full: after a reload, the call cannot be resumed.
     sessionStorage.removeItem(CALL);
   }
 }

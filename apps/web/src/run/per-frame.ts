@@ -1,7 +1,7 @@
-/** Between two pictures of a flood: a page that draws each of a thousand lines a second has no time left for its reader. */
+/** Minimum time between two updates: a page that renders every one of a thousand lines per second does not respond to its reader. */
 const APART_MS = 80;
 
-/** Calls `publish` with the next frame, however often something changes, and not more than a dozen times a second. */
+/** Calls `publish` with the next frame, at most a dozen times per second, however often something changes. */
 export function perFrame(publish: () => void): () => void {
   let isPlanned = false;
   let lastMs = Number.NEGATIVE_INFINITY;
@@ -16,7 +16,7 @@ export function perFrame(publish: () => void): () => void {
     if (isPlanned) return;
     isPlanned = true;
     const waitMs = lastMs + APART_MS - performance.now();
-    // A tab that nobody looks at has no frames.
+    // A hidden tab has no animation frames.
     if (document.hidden) setTimeout(now, Math.max(0, waitMs));
     else if (waitMs > 0) setTimeout(() => requestAnimationFrame(now), waitMs);
     else requestAnimationFrame(now);

@@ -1,10 +1,10 @@
-/** The page's state, and everything that can be done on it. Views read the signals and call these functions. */
+/** The state of the page and its actions. Views read the signals and call these functions. */
 import { computed, signal } from "@preact/signals";
 import type { JsonObject } from "@parley/core/form";
 import type { TaskTimeline } from "@parley/core/timeline";
 import { dialectsOf } from "../mcp/dialects.ts";
 import { wordsOf } from "../mcp/shared.ts";
-import type { Dialect, End, Question, Reply, Running, Status, Taken, Told, Tool } from "../mcp/types.ts";
+import type { Dialect, End, Question, Reply, Running, Status, ReplyOutcome, CallListener, Tool } from "../mcp/types.ts";
 import { createWireLog } from "../wire/wire-log.ts";
 import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
 import { forgetDraft, forgetDrafts } from "./drafts.ts";
@@ -40,13 +40,13 @@ export const tools = signal<Tools>({ state: "loading" });
 export const chosen = signal<string | undefined>(undefined);
 export const run = signal<Run | undefined>(undefined);
 export const token = signal(keptToken());
-/** The server wants a token, or another one. */
+/** The server requires a token or refused the current one. */
 export const wantsToken = signal(false);
 export const notices = signal<readonly Notice[]>([]);
-/** Grows with the wire log. */
+/** Increases when the wire log changes. */
 export const wireVersion = signal(0);
-/** Questions that the person has put aside. */
-export const aside = signal<ReadonlySet<string>>(new Set());
+/** Questions that the person has postponed. */
+export const postponed = signal<ReadonlySet<string>>(new Set());
 
 export const wire = createWireLog({ now: Date.now, onChange: perFrame(() => (wireVersion.value += 1)) });
 
@@ -64,8 +64,8 @@ export const tool = computed(() => {
   const { value } = tools;
   return value.state === "ready" ? value.tools.find(({ name }) => name === chosen.value) : undefined;
 });
-/** The one that is put to the person now. */
-export const asked = computed(() => run.value?.questions.find(({ id }) => !aside.value.has(id)));
+/** The question that is shown now. */
+export const asked = computed(() => run.value?.questions.find(({ id }) => !postponed.value.has(id)));
 
 const TIMELINE_WORKING_MS = 500;
 const TIMELINE_WAITING_MS = 2_500;
@@ -90,7 +90,7 @@ export async function loadTools(): Promise<void> {
     (found): Tools => ({ state: "ready", tools: found }),
     (error: unknown): Tools => ({ state: "failed", problem: error instanceof Error ? error.message : String(error) }),
   );
-  // Another dialect was chosen meanwhile.
+  // Otherwise, a later load has replaced this one, for example after the person chose another dialect.
   if (load === loads) tools.value = loaded;
 }
 
@@ -118,11 +118,11 @@ export function callTool(args: JsonObject): void {
   if (!called) return;
   wire.clear();
   forgetDrafts(called.name);
-  follow(called.name, dialect.value, (told) => dialect.value.call({ tool: called, args }, told));
+  follow(called.name, dialect.value, (listener) => dialect.value.call({ tool: called, args }, listener));
 }
 
-/** Takes up what the address names, or what this tab held. */
-export function takeUp(): void {
+/** Follows the task that the address names, or resumes the call that this tab kept. */
+export function resumeFromAddress(): void {
   const place = placeNow();
   chosen.value = place.tool;
   if (place.task !== undefined && dialect.value.hasTasks) return followTask(place.task, place.tool);
@@ -131,28 +131,28 @@ export function takeUp(): void {
   if (!kept || !of) return;
   dialect.value = of;
   chosen.value = kept.tool;
-  follow(kept.tool, of, (told) => of.resume(kept.state, told));
+  follow(kept.tool, of, (listener) => of.resume(kept.state, listener));
 }
 
-/** Until the timeline names its tool. */
+/** The name that is shown until the timeline names the tool. */
 const UNNAMED = "task";
 
 export function followTask(taskId: string, name = UNNAMED): void {
-  follow(name, dialect.value, (told) => {
-    told.handle(taskId);
-    return dialect.value.follow(taskId, told);
+  follow(name, dialect.value, (listener) => {
+    listener.handle(taskId);
+    return dialect.value.follow(taskId, listener);
   });
 }
 
-/** Another task, by an address that was pasted or by Back. */
+/** Follows another task after the address changed, by pasting or Back. */
 export function placeChanged(): void {
   const { task, dialect: named } = placeNow();
   if (task === undefined || task === run.value?.taskId) return;
   dialect.value = dialects.find(({ id }) => id === named) ?? dialect.value;
-  takeUp();
+  resumeFromAddress();
 }
 
-export async function answer(question: Question, reply: Reply): Promise<Taken> {
+export async function answer(question: Question, reply: Reply): Promise<ReplyOutcome> {
   return await running.answer(question, reply);
 }
 
@@ -160,13 +160,13 @@ export async function cancelRun(): Promise<void> {
   await running.cancel();
 }
 
-export function putAside(question: Question): void {
-  aside.value = new Set([...aside.value, question.id]);
+export function postpone(question: Question): void {
+  postponed.value = new Set([...postponed.value, question.id]);
 }
 
-export function takeUpQuestion(question: Question): void {
-  // It comes before the others that wait.
-  aside.value = new Set((run.value?.questions ?? []).map(({ id }) => id).filter((id) => id !== question.id));
+export function reopenQuestion(question: Question): void {
+  // Postpone the others, so that this question is shown.
+  postponed.value = new Set((run.value?.questions ?? []).map(({ id }) => id).filter((id) => id !== question.id));
 }
 
 export function close(): void {
@@ -177,15 +177,15 @@ export function close(): void {
 }
 
 interface Handle {
-  answer(question: Question, reply: Reply): Promise<Taken>;
+  answer(question: Question, reply: Reply): Promise<ReplyOutcome>;
   cancel(): Promise<void>;
 }
 
 const NOBODY: Handle = { answer: async () => ({ type: "late" }), cancel: async () => undefined };
 let running: Handle = NOBODY;
 
-/** Everything of one call, from its start or from where it is taken up. */
-function follow(name: string, of: Dialect, start: (told: Told) => Running): void {
+/** Follows one call, from its start or from where it resumes. */
+function follow(name: string, of: Dialect, start: (listener: CallListener) => Running): void {
   leave();
   const left = new AbortController();
   let state: Run = {
@@ -216,7 +216,7 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
     publish();
   };
 
-  const told: Told = {
+  const listener: CallListener = {
     handle(taskId) {
       change({ taskId });
       showPlace({ dialect: of.id, ...(name !== UNNAMED && { tool: name }), task: taskId });
@@ -262,14 +262,14 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
         if (left.signal.aborted) return;
         change({ timelineProblem: error instanceof Error ? error.message : String(error) });
       }
-      // Once more behind the end, so that what was told last is there.
+      // Read once more after the end, for the last items of the feed.
       if (isLast) return;
       isLast = hadEnded;
       await changed(state.status === "input_required" ? TIMELINE_WAITING_MS : TIMELINE_WORKING_MS);
     }
   }
 
-  /** Waits, and no longer than until the call asks, is answered or ends. */
+  /** Waits for `ms`, or until the call asks, is answered or ends. */
   async function changed(ms: number): Promise<void> {
     const { status, end, questions } = state;
     const until = Date.now() + ms;
@@ -278,11 +278,11 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
     }
   }
 
-  aside.value = new Set();
+  postponed.value = new Set();
   notices.value = [];
   keepCall(undefined);
   run.value = state;
-  const call = start(told);
+  const call = start(listener);
   leave = () => {
     left.abort();
     call.leave();
@@ -291,18 +291,18 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
   running = {
     async answer(question, reply) {
       answeredHere.add(question.id);
-      const taken = await call.answer(question.id, reply).catch((error: unknown): Taken => {
+      const outcome = await call.answer(question.id, reply).catch((error: unknown): ReplyOutcome => {
         answeredHere.delete(question.id);
         return { type: "refused", message: error instanceof Error ? error.message : String(error), violations: [] };
       });
-      if (taken.type === "refused") answeredHere.delete(question.id);
+      if (outcome.type === "refused") answeredHere.delete(question.id);
       else {
         forgetDraft(draftsOf(state), question);
         change({ questions: state.questions.filter(({ id }) => id !== question.id) });
       }
-      if (taken.type === "late")
+      if (outcome.type === "late")
         notify(`Too late: another person answered “${shortened(wordsOf(question.message))}” first, or it is no longer open.`);
-      return taken;
+      return outcome;
     },
     async cancel() {
       isCancelled = true;
@@ -311,7 +311,7 @@ function follow(name: string, of: Dialect, start: (told: Told) => Running): void
   };
 }
 
-/** What is typed into its questions is kept by: see drafts.ts. */
+/** The place under which drafts of the call are kept (drafts.ts). */
 export function draftsOf({ taskId, tool: name }: Pick<Run, "taskId" | "tool">): string {
   return taskId ?? name;
 }

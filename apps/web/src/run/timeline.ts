@@ -1,4 +1,4 @@
-/** The one route beside MCP: what a task has done so far. docs/playground.md */
+/** Reads the timeline of a task, on the only route that is not MCP (docs/playground.md). */
 import type { TaskTimeline } from "@parley/core/timeline";
 
 export interface ReadTimeline {
@@ -8,7 +8,7 @@ export interface ReadTimeline {
   readonly signal: AbortSignal;
 }
 
-/** Throws an Error with what the server says. */
+/** Throws an Error with the server's message. */
 export async function readTimeline({ taskId, after, token, signal }: ReadTimeline): Promise<TaskTimeline> {
   const url = new URL(`api/tasks/${encodeURIComponent(taskId)}/timeline`, document.baseURI);
   if (after !== undefined) url.searchParams.set("after", after);

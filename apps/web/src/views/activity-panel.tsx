@@ -62,7 +62,7 @@ function ArtifactCard({ artifact: { type, title, url, content, language, mimeTyp
   );
 }
 
-/** A link for pages, text for everything else that may stand in a url. */
+/** Shows http and https URLs as links, and other URLs as text. */
 function Address({ url }: { readonly url: string }) {
   const parsed = URL.parse(url);
   if (parsed?.protocol !== "https:" && parsed?.protocol !== "http:") return <p class="mono address">{url.slice(0, 2_000)}</p>;

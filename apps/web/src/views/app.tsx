@@ -87,8 +87,8 @@ function Welcome() {
     <div class="welcome">
       <h2>Choose a tool</h2>
       <p>
-        Its arguments become a form. Call it in any dialect of the protocol: what it asks comes up here as an MCP client would show it, and
-        every message on the way stands beside it.
+        Its arguments become a form. Call it in any dialect of the protocol: its questions appear here as an MCP client would show them, and
+        every message is listed beside them.
       </p>
       <p>
         Try <code>book_dinner</code>, let it ask, and stop the server before you answer. Start it again: the question still waits.

@@ -1,4 +1,4 @@
-/** The controls of a form, by the schema of each field. */
+/** Renders the control of each field, chosen by its schema. */
 import { useState } from "preact/hooks";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "../form/inputs.ts";
 
@@ -106,7 +106,7 @@ function Optional() {
   return <span class="optional"> optional</span>;
 }
 
-/** The values of `type`. Preact's types tie each to other attributes; all of them take these. */
+/** Values of `type`. Preact's types restrict the other attributes by `type`; the attributes used here are valid for all of them. */
 const TYPES: Readonly<Record<string, string>> = { email: "email", url: "url", date: "date" };
 
 function Control({ input, typed, onType, common }: FieldProps & { readonly common: object }) {
@@ -181,7 +181,7 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
 const SEARCHED_FROM = 12;
 const SHOWN_AT_ONCE = 100;
 
-/** Several choices; of thousands those that fit what is searched for, and those that are chosen. */
+/** Checkboxes for several choices. Of thousands, it shows those that match the search, and names those that are chosen. */
 function Checks({ id, input, typed, onType }: FieldProps) {
   const [query, setQuery] = useState("");
   const chosen = Array.isArray(typed) ? (typed as readonly string[]) : [];
@@ -231,7 +231,7 @@ function Checks({ id, input, typed, onType }: FieldProps) {
   );
 }
 
-/** The first control with a problem gets the focus, so that it is read out. */
+/** Focuses the first control with a problem, so that screen readers announce it. */
 export function focusProblem(form: HTMLElement | null): void {
   requestAnimationFrame(() => form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid="true"]')?.focus());
 }

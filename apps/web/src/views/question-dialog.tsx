@@ -1,19 +1,19 @@
-/** A question as an MCP client shows it: a form or a page to go to; to be answered, declined, cancelled, or put aside for later. */
+/** Shows a question as an MCP client does: a form, or a page to visit. The person answers, declines, cancels or postpones it. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../form/inputs.ts";
 import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
-import { answer, putAside } from "../run/playground.ts";
+import { answer, postpone } from "../run/playground.ts";
 import { Fields, focusProblem } from "./fields.tsx";
 import { Said } from "./texts.tsx";
 
 export interface QuestionDialogProps {
   readonly question: Question;
   readonly tool: string;
-  /** By which what is typed is kept. */
+  /** The place under which the draft is kept (drafts.ts). */
   readonly place: string;
-  /** Open questions, this one included. */
+  /** Number of open questions, including this one. */
   readonly count: number;
 }
 
@@ -26,13 +26,13 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
   const [banner, setBanner] = useState<string | undefined>();
   const [isSending, setSending] = useState(false);
   const inputs = question.schema ? inputsOf(question.schema) : [];
-  // Some dialects say in words what others say of each field: not twice.
+  // Some dialects report problems in the message, others by field. Show them once.
   const problem = banner ?? (Object.keys(problems).length === 0 ? problemIn(question.message) : undefined);
 
   useEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
-    // To what is asked for; where that is a page, to the words, so that nobody goes there by a key that was meant for something else.
+    // Focus the first field. For a page, focus the title, so that a key pressed by accident does not open the page.
     (shown?.querySelector<HTMLElement>(".fields :is(input, select, textarea)") ?? title.current)?.focus();
     // The focus returns to where it was.
     return () => shown?.close();
@@ -45,15 +45,15 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
   async function send(reply: Reply): Promise<void> {
     setSending(true);
     setBanner(undefined);
-    const taken = await answer(question, reply);
-    // After a taken answer the dialog closes; until then it takes no second one.
-    if (taken.type === "taken") return;
+    const outcome = await answer(question, reply);
+    // After an accepted answer the dialog closes; until then, the buttons stay disabled.
+    if (outcome.type === "accepted") return;
     setSending(false);
-    if (taken.type === "late") return;
-    const found = problemsIn(taken.violations, inputs);
+    if (outcome.type === "late") return;
+    const found = problemsIn(outcome.violations, inputs);
     setProblems(found);
     const { "": general } = found;
-    setBanner(taken.violations.length === 0 ? taken.message : general);
+    setBanner(outcome.violations.length === 0 ? outcome.message : general);
     focusProblem(form.current);
   }
 
@@ -72,7 +72,7 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
       aria-labelledby="question-title"
       onCancel={(event) => {
         event.preventDefault();
-        putAside(question);
+        postpone(question);
       }}
     >
       <form ref={form} onSubmit={submit} noValidate>
@@ -80,7 +80,7 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
           <p class="eyebrow">
             <bdi>{tool}</bdi> asks{count > 1 && <span class="badge">{count} questions wait</span>}
           </p>
-          <button type="button" class="quiet" onClick={() => putAside(question)}>
+          <button type="button" class="quiet" onClick={() => postpone(question)}>
             Later
           </button>
         </header>
@@ -124,7 +124,7 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
   );
 }
 
-/** Where the tool sends the person: all of the host, as it travels, so that no letter passes for another. */
+/** Shows where the tool sends the person: the whole host in its encoded form, so that look-alike letters are visible. */
 function Page({ url, onOpen }: { readonly url: string; readonly onOpen: () => void }) {
   const parsed = URL.parse(url);
   const canOpen = parsed !== null && (parsed.protocol === "https:" || parsed.protocol === "http:");

@@ -27,7 +27,7 @@ export function Result({ end }: { readonly end: End }) {
           {blocks.slice(0, BLOCKS_SHOWN).map((block, index) => (
             <Block key={index} block={block} />
           ))}
-          {blocks.length > BLOCKS_SHOWN && <p class="notes">{blocks.length - BLOCKS_SHOWN} more blocks, see the wire</p>}
+          {blocks.length > BLOCKS_SHOWN && <p class="notes">{blocks.length - BLOCKS_SHOWN} more blocks, see the wire log</p>}
           {structuredContent !== undefined && (
             <Said text={JSON.stringify(structuredContent, undefined, 2)} label="Structured content" mono />
           )}
@@ -57,8 +57,8 @@ function Block({ block }: { readonly block: JsonObject }) {
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
 
-/** From the bytes that came with the result: nothing is fetched from anywhere. */
+/** Shows a picture from the bytes of the result. Nothing is fetched. */
 export function Picture({ data, mimeType, title }: { readonly data: string; readonly mimeType: unknown; readonly title: string }) {
-  if (typeof mimeType !== "string" || !PICTURES.has(mimeType)) return <p class="notes">A picture of another kind: {String(mimeType)}</p>;
+  if (typeof mimeType !== "string" || !PICTURES.has(mimeType)) return <p class="notes">Picture type not supported: {String(mimeType)}</p>;
   return <img class="picture" alt={title} src={`data:${mimeType};base64,${data}`} />;
 }

@@ -1,4 +1,4 @@
-import { aside, asked, cancelRun, close, dismiss, notices, type Run, takeUpQuestion } from "../run/playground.ts";
+import { asked, cancelRun, close, dismiss, notices, postponed, reopenQuestion, type Run } from "../run/playground.ts";
 import { wordsOf } from "../mcp/shared.ts";
 import { ActivityPanel } from "./activity-panel.tsx";
 import { Result } from "./result.tsx";
@@ -63,8 +63,8 @@ export function RunPanel({ run }: { readonly run: Run }) {
             {questions.map((question) => (
               <li key={question.id}>
                 <span dir="auto">{wordsOf(question.message).slice(0, 140)}</span>
-                {(asked.value?.id !== question.id || aside.value.has(question.id)) && (
-                  <button type="button" class="plain" onClick={() => takeUpQuestion(question)}>
+                {(asked.value?.id !== question.id || postponed.value.has(question.id)) && (
+                  <button type="button" class="plain" onClick={() => reopenQuestion(question)}>
                     Answer…
                   </button>
                 )}
@@ -84,7 +84,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
   );
 }
 
-/** What happened beside the call: read out, and there until it is put away. */
+/** Notices that screen readers announce. They stay until the person dismisses them. */
 export function Notices() {
   return (
     <div class="notices" role="status">

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 const SHOWN_AT_FIRST = 8_000;
 const SHOWN_MORE = 40_000;
 
-/** What a tool or a person said: as text, in its own direction, and not more of it at once than a page can take. */
+/** Shows text of a tool or a person, in its own direction, and only as much at once as the page can handle. */
 export function Said({ text, label, mono = false }: { readonly text: string; readonly label: string; readonly mono?: boolean }) {
   const [shown, setShown] = useState(SHOWN_AT_FIRST);
   const rest = text.length - shown;

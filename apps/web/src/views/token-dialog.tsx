@@ -41,7 +41,7 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
               onInput={(event) => setTyped(event.currentTarget.value)}
             />
             <p id="token-notes" class="notes">
-              It is sent with each request of this page, and kept in this tab until it is closed. Leave it empty to be nobody.
+              The token is sent with each request of this page and kept until this tab is closed. Leave it empty to send no token.
             </p>
           </div>
         </div>

@@ -6,7 +6,7 @@ import { Copy } from "./texts.tsx";
 
 const SHOWN_AT_ONCE = 120;
 
-/** Every message, in the order in which it came or went. */
+/** Lists every message in the order in which it was sent or received. */
 export function WirePanel() {
   const [query, setQuery] = useState("");
   const list = useRef<HTMLOListElement>(null);
@@ -39,7 +39,7 @@ export function WirePanel() {
           onInput={(event) => setQuery(event.currentTarget.value)}
         />
       </div>
-      {older > 0 && <p class="notes pad">{older.toLocaleString("en")} older ones are not shown</p>}
+      {older > 0 && <p class="notes pad">{older.toLocaleString("en")} older messages are not shown</p>}
       <ol
         class="messages"
         ref={list}
@@ -58,7 +58,7 @@ export function WirePanel() {
   );
 }
 
-/** An entry never changes, so neither does its row, unless somebody opens it. */
+/** An entry never changes, so its row renders again only when it is opened or closed. */
 class Row extends Component<{ readonly entry: WireEntry }, { readonly isOpen: boolean }> {
   override state = { isOpen: false };
 

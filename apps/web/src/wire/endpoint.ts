@@ -1,4 +1,4 @@
-/** One exchange with the MCP endpoint, and what of it is shown. */
+/** Sends requests to the MCP endpoint and logs the messages. */
 import { createEventReader } from "./events.ts";
 import type { WireLog } from "./wire-log.ts";
 
@@ -6,7 +6,7 @@ export interface Endpoint {
   readonly url: string;
   readonly log: WireLog;
   token(): string | undefined;
-  /** Called when the server wants a token, or another one. */
+  /** Called if the server requires a token or refuses the current one. */
   refused(): void;
 }
 
@@ -24,7 +24,7 @@ export interface RpcErrorBody {
   readonly data?: unknown;
 }
 
-/** What the server answered with an error. */
+/** The server returned an error. */
 export class RpcError extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -38,9 +38,9 @@ export class RpcError extends Error {
   }
 }
 
-/** The server is away, or the connection was lost before the answer came. */
+/** The server is unavailable, or the connection was lost before the response arrived. */
 export class Lost extends Error {
-  /** Nothing answers there; else a stream ended early, as front ends let them when they close. */
+  /** The server does not respond. If false, a stream ended early, as when a front end closes. */
   readonly isAway: boolean;
 
   constructor(message: string, { isAway = false, cause }: { readonly isAway?: boolean; readonly cause?: unknown } = {}) {
@@ -50,12 +50,12 @@ export class Lost extends Error {
 }
 
 export interface Send {
-  /** POST with a message, else GET. */
+  /** Sent with POST. Without a message, the request is a GET. */
   readonly message?: object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   readonly onMessage?: (message: Message, eventId: string | undefined) => void;
-  /** Also of events without a message. */
+  /** Called for every event id, also of events without a message. */
   readonly onEventId?: (eventId: string) => void;
 }
 
@@ -64,7 +64,7 @@ export interface Answered {
   readonly headers: Headers;
 }
 
-/** Resolves when the answer, or its stream, has ended. Throws Lost. */
+/** Resolves when the response or its stream has ended. Throws Lost. */
 export async function send(endpoint: Endpoint, { message, headers = {}, signal, onMessage, onEventId }: Send): Promise<Answered> {
   const token = endpoint.token();
   const bearer: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
@@ -114,7 +114,7 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
     if (signal?.aborted || !(error instanceof TypeError)) throw error;
     throw new Lost("the connection was lost", { cause: error });
   }
-  // A proxy without a server behind it.
+  // The response of a proxy that cannot reach the server.
   if (response.status >= 502 && !type.startsWith("application/json"))
     throw new Lost(`the server does not respond (${response.status})`, { isAway: true });
   return { httpStatus: response.status, headers: response.headers };
@@ -126,7 +126,7 @@ export interface Request extends Omit<Send, "message"> {
   readonly id: string | number;
 }
 
-/** The result of a request; what else comes on its stream is told to `onMessage`. Throws RpcError, Lost. */
+/** Returns the result of a request and passes other messages of its stream to `onMessage`. Throws RpcError or Lost. */
 export async function request(
   endpoint: Endpoint,
   { method, params, id, onMessage, ...rest }: Request,
@@ -144,12 +144,12 @@ export async function request(
 }
 
 export function resultOf(answer: Message | undefined, httpStatus: number): Record<string, unknown> {
-  if (!answer) throw new Lost(`the connection ended without an answer (HTTP ${httpStatus})`);
+  if (!answer) throw new Lost(`the connection ended without a response (HTTP ${httpStatus})`);
   if (answer.error) throw new RpcError(answer.error, httpStatus);
   return answer.result ?? {};
 }
 
-/** Header values are ASCII; anything else travels as the specification's `=?base64?…?=`. */
+/** Header values are ASCII. Other text is sent in the specification's form `=?base64?…?=`. */
 export function headerValue(text: string): string {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith("=?base64?")) return text;
   return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}?=`;

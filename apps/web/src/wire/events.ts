@@ -1,4 +1,4 @@
-/** A stream of server-sent events, read chunk by chunk (HTML standard, 9.2.6, as far as MCP uses it). */
+/** Parses server-sent events chunk by chunk (HTML standard, 9.2.6, as far as MCP uses it; `retry` is ignored). */
 export interface StreamEvent {
   readonly id: string | undefined;
   /** Empty for an event that only carries an id. */

@@ -1,5 +1,5 @@
 /**
- * What was said on the wire, bounded: so many messages, so many characters of each and of all. The oldest go.
+ * A log of the messages on the wire. The number of messages, the characters of each and their sum are limited; the oldest messages are dropped.
  */
 export type Direction = "out" | "in";
 
@@ -7,11 +7,11 @@ export interface WireEntry {
   readonly id: number;
   readonly atMs: number;
   readonly direction: Direction;
-  /** What it is: a method, or `result of` and `error of` one. */
+  /** A method, or `result of` or `error of` a method. */
   readonly label: string;
   /** How it travelled: `POST`, `200`, `stream`. */
   readonly how: string;
-  /** As JSON on one line. */
+  /** The message as JSON on one line. */
   readonly text: string;
   /** Characters that were cut off. */
   readonly cut: number;
@@ -19,7 +19,7 @@ export interface WireEntry {
 
 export interface WireLog {
   readonly entries: readonly WireEntry[];
-  /** How many have left. */
+  /** Number of messages that were dropped. */
   readonly dropped: number;
   add(direction: Direction, message: unknown, how: string): void;
   clear(): void;
@@ -40,7 +40,7 @@ export function createWireLog({ now, onChange, entriesMax = 400, charsMax = 4_00
   let chars = 0;
   let ids = 0;
   let dropped = 0;
-  /** Of requests by id, so that a result is called by what it answers. */
+  /** Methods by request id, for the labels of results. */
   const methods = new Map<string, string>();
 
   function labelOf(message: unknown): string {
@@ -86,7 +86,7 @@ export function createWireLog({ now, onChange, entriesMax = 400, charsMax = 4_00
   };
 }
 
-/** Whether all words of a query occur in it, in its label or its text. */
+/** Whether all words of the query occur in the label or the text. */
 export function matches({ label, text }: WireEntry, query: string): boolean {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
@@ -94,7 +94,7 @@ export function matches({ label, text }: WireEntry, query: string): boolean {
   return words.every((word) => said.includes(word));
 }
 
-/** Indented, for reading; what was cut is no JSON any more and stays as it is. */
+/** Indents a message. Text that was cut is not valid JSON and stays as it is. */
 export function pretty({ text, cut }: WireEntry): string {
   return cut > 0 ? `${text}… ${cut} more characters` : JSON.stringify(JSON.parse(text), undefined, 2);
 }
