@@ -31,7 +31,7 @@ export function replyFrom({ method, params }: InputRequest, { set = [], content,
   return accept ? { action: "accept", content: {} } : undefined;
 }
 
-/** What became of an answer. */
+/** What receipt of an answer. */
 export type Sent =
   | "accepted"
   | "late"
@@ -44,8 +44,8 @@ export async function sendReply(client: McpClient, taskId: string, key: string, 
       taskId,
       inputResponses: { [key]: reply },
     });
-    const became = meta?.["parley/receipts"]?.[key];
-    return became === "late" || became === "unknown" ? "late" : "accepted";
+    const receipt = meta?.["parley/receipts"]?.[key];
+    return receipt === "late" || receipt === "unknown" ? "late" : "accepted";
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     const { violations } = (error.data ?? {}) as { violations?: readonly Violation[] };

@@ -9,7 +9,7 @@ import { INTERRUPTED, onInterrupt } from "./interrupt.ts";
 import type { McpClient } from "./mcp-client.ts";
 import { type Reached, withServer } from "./reach.ts";
 import { type InputRequest, showResult, showTask, type TaskState, type ToolResult } from "./show.ts";
-import { cleanLine, isInteractive, print, printJson, shellWord, tell } from "./terminal.ts";
+import { cleanLine, isInteractive, print, printJson, shellWord, printToStderr } from "./terminal.ts";
 import { argumentsOf } from "./tool-arguments.ts";
 import { findTool } from "./tools.ts";
 
@@ -38,13 +38,13 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
 
     const { taskId } = called;
     if (!wait) return json ? printJson({ taskId }) : print(cleanLine(taskId));
-    if (!json) tell(`task ${cleanLine(taskId)}`);
+    if (!json) printToStderr(`task ${cleanLine(taskId)}`);
     try {
       printEnd(await follow(server, { taskId, interactive: interactive && !json, live: !json, signal }), json);
     } catch (error) {
       if (!(error instanceof Left)) throw error;
       const where = server.isOwn ? " --data-dir given as here" : "";
-      tell(
+      printToStderr(
         `The task waits. Come back with\n    parley task ${shellWord(taskId)}\n    parley answer ${shellWord(taskId)}${options.dataDir === undefined ? "" : where}`,
       );
       if (json) printJson({ taskId, status: "input_required" });
@@ -54,7 +54,7 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
 }
 
 function leave(): void {
-  tell("The tool was not called.");
+  printToStderr("The tool was not called.");
   process.exitCode = INTERRUPTED;
 }
 

@@ -1,4 +1,4 @@
-/** What `parley doctor` reports about a key management service that does everything but serve. */
+/** What `parley doctor` reports about a faulty key management service. */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -23,7 +23,7 @@ async function aKms(answer?: KmsAnswer): Promise<Kms> {
   return kms;
 }
 
-/** The findings where there is no Redis, and how long they took. */
+/** The findings without a Redis, and how long they took. */
 async function asked(endpoint: string, more: object = {}) {
   const startedAtMs = performance.now();
   const findings = await contentFindings({ ...BASE, PARLEY_CONTENT_KMS_ENDPOINT: endpoint, ...more }, { isRedisServing: false });
@@ -32,7 +32,7 @@ async function asked(endpoint: string, more: object = {}) {
   return { findings, tookMs: performance.now() - startedAtMs };
 }
 
-/** A server that does this with every connection. */
+/** A server that handles every connection like this. */
 async function aServer(serve: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -62,7 +62,7 @@ const only =
     request.operation === operation ? answer(response) : false;
 
 describe("the doctor of a key management service", () => {
-  test("finds nothing wrong with one that wraps and unwraps, before anything was sealed", async () => {
+  test("reports no problem if the service wraps and unwraps, before anything is sealed", async () => {
     const kms = await aKms();
     const { findings } = await asked(kms.endpoint);
     expect(findings).toEqual([{ level: "fine", about, says: `alias/parley at ${kms.endpoint} wraps and unwraps data keys` }]);
@@ -137,14 +137,14 @@ describe("the doctor of a key management service", () => {
       `${wrap}: its answer is not one of AWS KMS`,
     ],
   ];
-  test.each(cases)("names the fault of one that %s", { timeout: 20_000 }, async (_what, answer, words, cure = START) => {
+  test.each(cases)("names the fault of a service that %s", { timeout: 20_000 }, async (_what, answer, words, cure = START) => {
     const { endpoint } = await aKms(answer);
     const { findings, tookMs } = await asked(endpoint);
     expect(findings).toEqual([{ level: "problem", about, says: `alias/parley at ${endpoint}: ${words} (PARLEY_CONTENT_KMS)`, cure }]);
     expect(tookMs).toBeLessThan(3_000);
   });
 
-  test("says that it unwraps something else than it wrapped", async () => {
+  test("reports a service that unwraps to another key than it wrapped", async () => {
     const { endpoint } = await aKms(only("Decrypt", (response) => sendKms(response, { Plaintext: Buffer.alloc(32).toString("base64") })));
     const { findings } = await asked(endpoint);
     expect(findings).toMatchObject([
@@ -155,7 +155,7 @@ describe("the doctor of a key management service", () => {
     ]);
   });
 
-  test("says that a key cannot be described, which is advice: tasks do not need it", async () => {
+  test("gives advice if a key cannot be described: tasks do not need that", async () => {
     const { endpoint } = await aKms(only("DescribeKey", (response) => refuseKms(response, "AccessDeniedException")));
     const { findings } = await asked(endpoint);
     expect(findings).toMatchObject([
@@ -168,7 +168,7 @@ describe("the doctor of a key management service", () => {
     ]);
   });
 
-  test("says that it stops answering half-way", async () => {
+  test("reports a service that stops responding half-way", async () => {
     const { endpoint } = await aKms(only("DescribeKey", (response) => refuseKms(response, "KMSInternalException", 500)));
     const { findings } = await asked(endpoint);
     expect(findings).toMatchObject([
@@ -208,7 +208,7 @@ describe("the doctor of a key management service", () => {
     }
   });
 
-  test("gives up on one that takes its time again and again", async () => {
+  test("gives up on a service that is slow every time", async () => {
     const { endpoint } = await aKms(() => undefined);
     const given = { ...BASE, PARLEY_CONTENT_KMS_ENDPOINT: endpoint };
     expect(await contentFindings(given, { isRedisServing: false, patienceMs: 300 })).toMatchObject([

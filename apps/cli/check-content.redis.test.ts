@@ -4,7 +4,7 @@ import { openRedis } from "../../test/contract/open-redis.ts";
 import { contentFindings } from "./check-content.ts";
 
 describe("the doctor of content keys", () => {
-  test("says whether the ring opens what is sealed, how much of it does not, and shows no key", async () => {
+  test("reports whether the ring opens the data keys and how many it cannot open, without showing a key", async () => {
     const [key, other] = [aContentKey(), aContentKey()];
     const opened = await openRedis({ contentKeys: key });
     const asked = (more: object) =>
@@ -23,7 +23,7 @@ describe("the doctor of content keys", () => {
     }
   });
 
-  test("says that a ring cannot be read", async () => {
+  test("reports a ring that cannot be read", async () => {
     const opened = await openRedis({ contentKeys: aContentKey() });
     const asked = (more: object) =>
       contentFindings({ REDIS_URL: opened.url, PARLEY_PREFIX: opened.prefix, ...more }, { isRedisServing: true });

@@ -23,7 +23,7 @@ interface Ring {
   /** The key and its address; undefined for a ring from the environment or a file. */
   readonly service: string | undefined;
   /** Why the last request to the service failed. */
-  readonly heard: () => string | undefined;
+  readonly lastProblem: () => string | undefined;
 }
 
 /**
@@ -36,7 +36,7 @@ export async function contentFindings(
 ): Promise<Finding[]> {
   const settings = toRedisSettings(readEnvironment(redisSettings, given));
   const { contentKms, contentKmsEndpoint, contentKmsRegion } = settings;
-  const { log, heard } = listening();
+  const { log, lastProblem } = listening();
   let ring: KeyRing | undefined;
   try {
     ring = await ringOf(settings, log);
@@ -45,7 +45,7 @@ export async function contentFindings(
   }
   if (ring === undefined) return [];
   const service = contentKms === undefined ? undefined : `${contentKms} at ${placeOf(contentKmsEndpoint, contentKmsRegion)}`;
-  const findings = findingsOf({ ring, service, heard }, isRedisServing ? settings : undefined);
+  const findings = findingsOf({ ring, service, lastProblem }, isRedisServing ? settings : undefined);
   return await within(findings, { ms: patienceMs, orElse: () => [tooSlow(service ?? "the key ring", patienceMs)] });
 }
 
@@ -57,11 +57,11 @@ async function findingsOf(ring: Ring, redis: Settings | undefined): Promise<Find
 }
 
 /** Existing data keys do not show whether the service can wrap a new one, and a new deployment has none. So this wraps and unwraps a key that is then discarded. */
-async function serviceFindings({ ring, heard }: Ring, service: string): Promise<Finding[]> {
+async function serviceFindings({ ring, lastProblem }: Ring, service: string): Promise<Finding[]> {
   try {
     const dataKey = randomBytes(DATA_KEY_BYTES);
     const opened = await ring.unwrap(await ring.wrap(dataKey, TRIAL), TRIAL);
-    if (opened === undefined) throw new ParleyError("CONTENT_KEY_MISSING", heard() ?? "the key management service does not unwrap");
+    if (opened === undefined) throw new ParleyError("CONTENT_KEY_MISSING", lastProblem() ?? "the key management service does not unwrap");
     if (!opened.equals(dataKey)) {
       const says = `${service}: the key management service unwraps a data key to a different value than it wrapped`;
       return [problem(says, "Content that it seals could not be read again: correct PARLEY_CONTENT_KMS_ENDPOINT.")];
@@ -80,7 +80,7 @@ async function serviceFindings({ ring, heard }: Ring, service: string): Promise<
   }
 }
 
-async function dataKeysFinding({ ring, service, heard }: Ring, settings: Settings): Promise<Finding> {
+async function dataKeysFinding({ ring, service, lastProblem }: Ring, settings: Settings): Promise<Finding> {
   try {
     const backend = await connectRedis({ ...settings, startTimeoutMs: REDIS_PATIENCE_MS }, { log: SILENT, keyRing: ring });
     try {
@@ -88,7 +88,7 @@ async function dataKeysFinding({ ring, service, heard }: Ring, settings: Setting
       if (open + lacking === 0) return { level: "fine", about, says: "no data keys yet: nothing has been sealed" };
       const tried = open + lacking === 1 ? "1 data key" : `${open + lacking} data keys`;
       if (lacking === 0) return { level: "fine", about, says: `${tried} tried, and all of them open` };
-      const why = heard();
+      const why = lastProblem();
       return problem(
         `the key that wrapped ${lacking} of ${tried} is not here: tasks that were sealed with them wait${why === undefined ? "" : ` (${why})`}`,
         "Put the earlier key back behind the first one of the ring, or enable it at the key management service (docs/encryption.md).",
@@ -133,12 +133,12 @@ function placeOf(endpoint: string | undefined, region: string): string {
 }
 
 /** A log that keeps the last problem: the reason why a service cannot open a data key is only logged. */
-function listening(): { readonly log: Log; readonly heard: () => string | undefined } {
+function listening(): { readonly log: Log; readonly lastProblem: () => string | undefined } {
   let last: string | undefined;
-  const hear = (fields: object) => {
+  const keepProblem = (fields: object) => {
     if ("problem" in fields && typeof fields.problem === "string") last = fields.problem;
   };
-  return { log: { ...SILENT, warn: hear, error: hear }, heard: () => last };
+  return { log: { ...SILENT, warn: keepProblem, error: keepProblem }, lastProblem: () => last };
 }
 
 const wordsOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -16,7 +16,7 @@ beforeEach(async () => {
 const environment = () => ({ PARLEY_AUTH: "required", PARLEY_AUTH_ISSUERS: issuer.url, PARLEY_PUBLIC_URL: "http://localhost:3000" });
 
 describe("the doctor of identity", () => {
-  test("says whom tokens must be for, that the provider answers, and who a token is", async () => {
+  test("reports the audience of tokens, that the provider responds, and the caller of a token", async () => {
     const token = await issuer.token({ scope: "tools tasks:read", azp: "claude" });
     const findings = await checkIdentity(environment(), token);
     expect(findings).toEqual([
@@ -32,7 +32,7 @@ describe("the doctor of identity", () => {
     expect(JSON.stringify(findings)).not.toContain(token.split(".")[2]);
   });
 
-  test("says what the server would say about a token that does not fit, and what to do", async () => {
+  test("reports why the server would refuse a token, and what to do", async () => {
     const wrong = await issuer.token({ aud: "https://other.example" });
     expect((await checkIdentity(environment(), wrong)).at(-1)).toEqual({
       level: "problem",
@@ -44,7 +44,7 @@ describe("the doctor of identity", () => {
     expect(large.at(-1)?.says).toContain("TOKEN_TOO_LARGE");
   });
 
-  test("says that a provider does not answer", async () => {
+  test("reports a provider that does not respond", async () => {
     issuer.answer(KEYS_PATH, (_request, response) => void response.writeHead(500).end());
     expect((await checkIdentity(environment())).at(-1)).toEqual({
       level: "problem",
@@ -54,7 +54,7 @@ describe("the doctor of identity", () => {
     });
   });
 
-  test("says which settings do not fit, and when nobody needs an identity", async () => {
+  test("reports invalid settings, and that no identity is required", async () => {
     expect(await checkIdentity({ PARLEY_AUTH: "perhaps" })).toMatchObject([
       { level: "problem", says: expect.stringContaining("PARLEY_AUTH") },
     ]);

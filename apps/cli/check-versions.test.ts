@@ -16,7 +16,7 @@ function deployment(served: readonly string[], waiting: number) {
   };
 }
 
-test("the doctor says which versions are served, and which tasks wait for others", async () => {
+test("the doctor reports which versions are served, and which waiting tasks need others", async () => {
   expect(await unserved(deployment(["1", "2"], 3))).toEqual([{ level: "fine", about: "versions", says: "ship 1, ship 2" }]);
   expect(await unserved(deployment([], 0))).toEqual([]);
   expect(await unserved(deployment(["2"], 3))).toMatchObject([
@@ -24,7 +24,7 @@ test("the doctor says which versions are served, and which tasks wait for others
   ]);
 });
 
-test("looks at as many waiting tasks as it may, and at none beyond", async () => {
+test("checks waiting tasks up to the limit, and none beyond it", async () => {
   for (const waiting of [LOOKED_AT_MAX, LOOKED_AT_MAX + 1]) {
     expect(await unserved(deployment([], waiting))).toMatchObject([{ says: expect.stringContaining(`${LOOKED_AT_MAX} waiting tasks`) }]);
   }

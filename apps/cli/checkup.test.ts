@@ -25,7 +25,7 @@ describe("the doctor", () => {
     expect(nodeVersion(version).level).toBe(level);
   });
 
-  test("has nothing to say about a healthy Redis", () => {
+  test("reports no problem for a healthy Redis", () => {
     expect(redisFindings(HEALTHY)).toEqual([{ level: "fine", about: "Redis", says: "Redis 7.0.15" }]);
   });
 
@@ -40,7 +40,7 @@ describe("the doctor", () => {
     expect(findings).toContainEqual({ level, about: "Redis", says: expect.stringContaining(says), cure: expect.stringMatching(/\S/) });
   });
 
-  test("tells all problems at once: settings, an unreachable Redis, a taken port, tools that do not load", async () => {
+  test("reports all problems at once: settings, an unreachable Redis, a port in use, tools that do not load", async () => {
     const taken = createServer();
     await new Promise<void>((done) => taken.listen(0, "127.0.0.1", done));
     onTestFinished(() => void taken.close());
@@ -63,13 +63,13 @@ describe("the doctor", () => {
     expect(JSON.stringify(findings)).not.toContain("secret");
   });
 
-  test("reads settings out of files, and says which cannot be read", async () => {
+  test("reads settings from files, and names the files that cannot be read", async () => {
     const directory = await mkdtemp(join(tmpdir(), "parley-doctor-"));
     onTestFinished(() => rm(directory, { recursive: true }));
     const file = join(directory, "redis-url");
     await writeFile(file, "redis://:secret@127.0.0.1:1\n");
     const found = await checkUp({ REDIS_URL_FILE: file });
-    expect(found.filter(({ about }) => about === "settings")).toEqual([{ level: "fine", about: "settings", says: "all fit" }]);
+    expect(found.filter(({ about }) => about === "settings")).toEqual([{ level: "fine", about: "settings", says: "all valid" }]);
     expect(found).toContainEqual(
       expect.objectContaining({ about: "Redis", level: "problem", says: expect.stringContaining("127.0.0.1:1") }),
     );

@@ -74,7 +74,7 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
       for (const problem of error.problems) problems.add(problem);
     }
   }
-  if (problems.size === 0) return [{ level: "fine", about: "settings", says: "all fit" }];
+  if (problems.size === 0) return [{ level: "fine", about: "settings", says: "all valid" }];
   return [...problems].map(problemWithSetting);
 }
 

@@ -29,13 +29,13 @@ describe("completion", () => {
     expect(offered("parley", "tasks", "get", "--js")).toEqual(["--json"]);
   });
 
-  test.runIf(has("zsh"))("of zsh is a script that zsh takes", () => {
+  test.runIf(has("zsh"))("of zsh is a valid zsh script", () => {
     const file = join(directory, "zsh");
     writeFileSync(file, script("zsh"));
     check("zsh", "-n", file);
   });
 
-  test.runIf(has("fish"))("of fish is a script that fish takes", () => {
+  test.runIf(has("fish"))("of fish is a valid fish script", () => {
     const file = join(directory, "fish");
     writeFileSync(file, script("fish"));
     check("fish", "--no-execute", file);
@@ -48,7 +48,7 @@ describe("completion", () => {
     }
   });
 
-  test("of another shell is refused, naming those that there are", () => {
+  test("of another shell is refused, and the error lists the supported shells", () => {
     const { status, stderr } = spawnSync(process.execPath, [MAIN, "completion", "cmd"], { encoding: "utf8" });
     expect({ status, stderr }).toEqual({
       status: 1,

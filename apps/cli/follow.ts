@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answerAtTerminal, asksOf } from "./answering.ts";
 import { type McpClient, RpcError } from "./mcp-client.ts";
 import { type InputRequest, isOver, showAsk, type TaskState } from "./show.ts";
-import { clean, cleanLine, jsonText, styled, tell } from "./terminal.ts";
+import { clean, cleanLine, jsonText, styled, printToStderr } from "./terminal.ts";
 
 /** Polls often at first, since most tools ask or end at once, and then only as often as a person notices. */
-const LOOK_MIN_MS = 30;
-const LOOK_MAX_MS = 500;
+const POLL_MIN_MS = 30;
+const POLL_MAX_MS = 500;
 /** How long to wait for a server that does not respond. */
 const PATIENCE_MS = 10 * 60_000;
 const BAR_WIDTH = 24;
@@ -36,11 +36,11 @@ export async function follow(client: McpClient, { taskId, interactive, live, sig
     const task = await watching.next();
     screen?.clear();
     if (isOver(task)) return task;
-    if (live && task.statusMessage !== undefined && task.statusMessage !== message) tell(`… ${cleanLine(task.statusMessage)}`);
+    if (live && task.statusMessage !== undefined && task.statusMessage !== message) printToStderr(`… ${cleanLine(task.statusMessage)}`);
     message = task.statusMessage;
     const open = Object.entries(asksOf(task));
     for (const [key, request] of open) {
-      if (!shown.has(key)) tell(showAsk(taskId, key, request));
+      if (!shown.has(key)) printToStderr(showAsk(taskId, key, request));
       shown.add(key);
     }
     const next = open.find(([, { method }]) => method === "elicitation/create");
@@ -61,14 +61,14 @@ interface Asked {
 /** Asks a question, and closes the prompt if the question is answered elsewhere, withdrawn or timed out. */
 export async function askUntilOver(client: McpClient, { taskId, key, request, watching, signal }: Asked): Promise<void> {
   const over = new AbortController();
-  const stop = watching.onLook((task) => {
+  const stop = watching.onState((task) => {
     if (!Object.hasOwn(asksOf(task), key)) over.abort();
   });
   try {
-    const became = await answerAtTerminal(client, { taskId, key, request, signal: AbortSignal.any([signal, over.signal]) });
+    const outcome = await answerAtTerminal(client, { taskId, key, request, signal: AbortSignal.any([signal, over.signal]) });
     if (signal.aborted) throw new Left();
-    if (became === "late") tell(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is no longer open.`));
-    else if (became !== "accepted") throw new Left();
+    if (outcome === "late") printToStderr(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is no longer open.`));
+    else if (outcome !== "accepted") throw new Left();
     // The last state that was read still contains the question.
     watching.forget();
   } finally {
@@ -81,27 +81,27 @@ export interface Watching {
   next(): Promise<TaskState>;
   /** Makes `next` return the state even if it has not changed. */
   forget(): void;
-  /** Calls `look` with every state that is read, until the returned function is called. */
-  onLook(look: (task: TaskState) => void): () => void;
+  /** Calls `listener` with every state that is read, until the returned function is called. */
+  onState(listener: (task: TaskState) => void): () => void;
 }
 
 /** Polls a task, also while a prompt is open. */
 export function watchTask(client: McpClient, taskId: string, signal: AbortSignal): Watching {
-  const looks = new Set<(task: TaskState) => void>();
+  const listeners = new Set<(task: TaskState) => void>();
   let seen = "";
   let awayMs = 0;
 
-  async function look(): Promise<TaskState | undefined> {
+  async function poll(): Promise<TaskState | undefined> {
     try {
       const task = await client.request<TaskState & { resultType?: string }>("tasks/get", { taskId });
-      if (awayMs > 0) tell("The server is back.");
+      if (awayMs > 0) printToStderr("The server is back.");
       awayMs = 0;
-      for (const each of looks) each(task);
+      for (const each of listeners) each(task);
       return task;
     } catch (error) {
       if (!(error instanceof RpcError && error.isLost) || awayMs > PATIENCE_MS) throw error;
-      if (awayMs === 0) tell("The server does not respond. The task is kept; waiting for the server.");
-      awayMs += LOOK_MAX_MS;
+      if (awayMs === 0) printToStderr("The server does not respond. The task is kept; waiting for the server.");
+      awayMs += POLL_MAX_MS;
       return undefined;
     }
   }
@@ -114,9 +114,9 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
 
   return {
     async next() {
-      for (let pauseMs = LOOK_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, LOOK_MAX_MS)) {
+      for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
         if (signal.aborted) throw new Left();
-        const task = await look();
+        const task = await poll();
         const state = JSON.stringify(task);
         if (task && state !== seen) {
           seen = state;
@@ -126,17 +126,17 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
       }
     },
     forget: () => void (seen = ""),
-    onLook(listener) {
-      looks.add(listener);
+    onState(listener) {
+      listeners.add(listener);
       const stopped = new AbortController();
       void (async () => {
         while (!stopped.signal.aborted && !signal.aborted) {
-          await look().catch(() => undefined);
-          await sleep(LOOK_MAX_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+          await poll().catch(() => undefined);
+          await sleep(POLL_MAX_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
         }
       })();
       return () => {
-        looks.delete(listener);
+        listeners.delete(listener);
         stopped.abort();
       };
     },
@@ -169,7 +169,7 @@ function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): Repo
       return;
     }
     clear();
-    if (!isProgress || !drawn) return tell(text);
+    if (!isProgress || !drawn) return printToStderr(text);
     // A line wider than the terminal could not be redrawn.
     process.stderr.write(text.slice(0, Math.max(10, (process.stderr.columns ?? 80) - 1)));
     onScreen = true;

@@ -15,7 +15,7 @@ const FORM: Form = {
 };
 
 describe("an answer from --set", () => {
-  test("takes the types of the form", () => {
+  test("has the types of the form", () => {
     expect(contentOf(["size=4", "share=0.5", "window=yes", "dishes=soup,fish", "note=4=four"], FORM)).toEqual({
       size: 4,
       share: 0.5,
@@ -25,16 +25,16 @@ describe("an answer from --set", () => {
     });
   });
 
-  test("adds up a list that is set more than once, and can be empty", () => {
+  test("collects a list that is set more than once, and can be empty", () => {
     expect(contentOf(["dishes=soup", "dishes=fish"], FORM)).toEqual({ dishes: ["soup", "fish"] });
     expect(contentOf(["dishes="], FORM)).toEqual({ dishes: [] });
   });
 
-  test("leaves what is not of the type to the server, which says what is wrong", () => {
+  test("passes values of another type on to the server, which reports the problem", () => {
     expect(contentOf(["size=four", "window=perhaps", "share="], FORM)).toEqual({ size: "four", window: "perhaps", share: "" });
   });
 
-  test("refuses what is no assignment and what is no field, naming the fields", () => {
+  test("refuses an item that is not an assignment or names no field, and lists the fields", () => {
     expect(() => contentOf(["size"], FORM)).toThrow("size does not have the form name=value");
     expect(() => contentOf(["seats=4"], FORM)).toThrow("it has size, share, window, dishes, note");
   });

@@ -21,13 +21,17 @@ export async function listGrants({ principal, tenant, json }: Grants): Promise<v
 }
 
 export async function revokeGrants({ id, principal, tenant, json }: Grants): Promise<void> {
-  if (principal === undefined && tenant === undefined) throw new Error("say whose grants: --principal, --tenant or both");
+  if (principal === undefined && tenant === undefined) throw new Error("specify the grants: --principal, --tenant or both");
   await withGrants(async (grants) => {
     const revoked = await grants.revoke({ id, principal, tenant });
     if (revoked === 0) process.exitCode = 1;
     if (json) printJson({ revoked });
     else
-      print(revoked === 0 ? "no grant fits: `parley grants list` shows them" : `${revoked} grants are revoked; the provider is not told`);
+      print(
+        revoked === 0
+          ? "no matching grant: `parley grants list` lists them"
+          : `${revoked} grants are revoked; the provider is not notified`,
+      );
   });
 }
 

@@ -24,7 +24,7 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
   const broken = Promise.withResolvers<string>();
   let own: Promise<Running> | undefined;
   let found: string | undefined;
-  let looking: Promise<string> | undefined;
+  let searching: Promise<string> | undefined;
 
   /** Starts Redis while the other modules load. Both happen only when needed: a command that finds a server starts three times as fast. */
   async function startOwn(): Promise<Running> {
@@ -37,7 +37,7 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
     return await serveEverything({ port: "0", tools, dataDir, embedded });
   }
 
-  async function look(): Promise<string> {
+  async function findOrStart(): Promise<string> {
     for (const deadlineMs = Date.now() + TAKEOVER_MS; ;) {
       found = await findServing(dataDir);
       if (found !== undefined) return found;
@@ -63,12 +63,12 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
     async url() {
       if (own) return (await own).url;
       if (found !== undefined) return found;
-      looking ??= look().finally(() => (looking = undefined));
-      return await looking;
+      searching ??= findOrStart().finally(() => (searching = undefined));
+      return await searching;
     },
     lost: () => void (found = undefined),
     async close() {
-      await looking?.catch(() => undefined);
+      await searching?.catch(() => undefined);
       await (await own)?.close();
     },
   };

@@ -30,7 +30,7 @@ export function serveWithoutOutput(): void {
 }
 
 /** Runs a command, and ends it soon after its output is lost. Call it once. */
-export async function whileHeard(work: () => Promise<unknown>): Promise<void> {
+export async function untilOutputLost(work: () => Promise<unknown>): Promise<void> {
   let problem: Error | undefined;
   for (const [stream, name] of [
     [process.stdout, "standard output"],

@@ -90,12 +90,12 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
     // The command that sent the request reports its errors.
     log: () => undefined,
     write(message) {
-      for (const each of [message].flat() as Message[]) hear(each);
+      for (const each of [message].flat() as Message[]) receive(each);
       return Promise.resolve();
     },
   });
 
-  function hear({ id, method, params, result, error }: Message): void {
+  function receive({ id, method, params, result, error }: Message): void {
     if (method === undefined) {
       const asked = waiting.get(String(id));
       waiting.delete(String(id));

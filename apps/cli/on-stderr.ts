@@ -1,8 +1,8 @@
 import type { Log } from "@parley/core";
-import { jsonText, tell } from "./terminal.ts";
+import { jsonText, printToStderr } from "./terminal.ts";
 
 const nothing = () => undefined;
-const line = (fields: object, message: string) => tell(`${message} ${jsonText(fields)}`);
+const line = (fields: object, message: string) => printToStderr(`${message} ${jsonText(fields)}`);
 
 /** The log of commands: writes warnings and errors to standard error. */
 export const onStderr: Log = { debug: nothing, info: nothing, warn: line, error: line };

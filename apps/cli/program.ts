@@ -19,8 +19,8 @@ import { addTasks } from "./commands/tasks.ts";
 import { addTools } from "./commands/tools.ts";
 import { addUpstreams } from "./commands/upstreams.ts";
 import { addWorker } from "./commands/worker.ts";
-import { PIPE_CLOSED, PipeClosed, whileHeard } from "./lost-output.ts";
-import { clean, jsonText, tell } from "./terminal.ts";
+import { PIPE_CLOSED, PipeClosed, untilOutputLost } from "./lost-output.ts";
+import { clean, jsonText, printToStderr } from "./terminal.ts";
 
 export const program = new Command("parley")
   .description("A task-elicitation server for the Model Context Protocol")
@@ -52,12 +52,12 @@ for (const add of COMMANDS) add(program);
 
 export async function run(): Promise<void> {
   try {
-    await whileHeard(() => program.parseAsync());
+    await untilOutputLost(() => program.parseAsync());
   } catch (error) {
     if (error instanceof PipeClosed) process.exit(PIPE_CLOSED);
     const message = error instanceof Error ? error.message : String(error);
     const json = process.argv.includes("--json") || process.argv.includes("-j");
-    tell(json ? jsonText({ error: { message, ...codeOf(error) } }) : `parley: ${clean(message)}`);
+    printToStderr(json ? jsonText({ error: { message, ...codeOf(error) } }) : `parley: ${clean(message)}`);
     process.exit(1);
   }
 }

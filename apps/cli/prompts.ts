@@ -7,7 +7,7 @@ import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@pa
 import { type Content, type Elicitation, isVisit, type Reply } from "./form.ts";
 import { LEFT } from "./left.ts";
 import { showUrl } from "./show.ts";
-import { clean, cleanLine, tell } from "./terminal.ts";
+import { clean, cleanLine, printToStderr } from "./terminal.ts";
 
 /** With more choices than this, the prompt offers a search. */
 const LISTED_MAX = 15;
@@ -72,7 +72,7 @@ async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url
   if (isCancel(action)) return LEFT;
   if (action !== "open") return { action };
   const { openPage } = await import("./open-page.ts");
-  if (!(await openPage(shown))) tell(`No browser could be started. Open it yourself: ${shown}`);
+  if (!(await openPage(shown))) printToStderr(`No browser could be started. Open it yourself: ${shown}`);
   return { action: "accept" };
 }
 
@@ -90,10 +90,10 @@ export async function promptForFields(schema: JsonObject, { signal, refused, giv
   const fields = fieldsOf(schema).filter(({ name }) => !Object.hasOwn(given, name));
   const wrong = fields.filter(({ name }) => refused?.violations.some(({ path }) => isAt(path, name)));
   const elsewhere = refused?.violations.filter(({ path }) => !wrong.some(({ name }) => isAt(path, name))) ?? [];
-  for (const { message } of elsewhere) tell(`Refused: ${cleanLine(message)}`);
+  for (const { message } of elsewhere) printToStderr(`Refused: ${cleanLine(message)}`);
   for (const field of refused && wrong.length > 0 ? wrong : fields) {
     const violation = refused?.violations.find(({ path }) => isAt(path, field.name));
-    if (violation) tell(`${cleanLine(field.label)} ${cleanLine(violation.message)}`);
+    if (violation) printToStderr(`${cleanLine(field.label)} ${cleanLine(violation.message)}`);
     const before = content[field.name];
     const value = await promptForField(before === undefined ? field : { ...field, default: before }, { ...options, validate });
     if (isCancel(value)) return LEFT;
@@ -156,7 +156,7 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
         if (isCancel(given)) return given;
         const problem = given.length === 0 && !isRequired ? undefined : judge(given);
         if (problem === undefined) return given.length === 0 && !isRequired ? undefined : given;
-        tell(`${cleanLine(label)} ${problem}`);
+        printToStderr(`${cleanLine(label)} ${problem}`);
         chosen = given;
       }
     }

@@ -38,7 +38,7 @@ export function styled(style: Style, text: string, stream: NodeJS.WriteStream = 
   return styleText(style, text, { stream });
 }
 
-export function tell(text: string): void {
+export function printToStderr(text: string): void {
   process.stderr.write(`${harmless(text)}\n`);
 }
 

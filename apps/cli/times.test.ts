@@ -4,7 +4,7 @@ import { moment, relative } from "./times.ts";
 const NOW = Date.parse("2026-11-23T00:50:00.500Z");
 const MINUTE = 60_000;
 
-describe("a time beside now", () => {
+describe("a relative time", () => {
   test.each([
     [-999, "now"],
     [0, "now"],
@@ -20,7 +20,7 @@ describe("a time beside now", () => {
     expect(relative(NOW + ms, NOW)).toBe(says);
   });
 
-  test("stands behind the time itself", () => {
+  test("follows the absolute time", () => {
     expect(moment(NOW - 2 * MINUTE, NOW)).toBe("2026-11-23T00:48:00Z, 2 minutes ago");
   });
 });

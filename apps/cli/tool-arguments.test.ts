@@ -35,21 +35,21 @@ describe("arguments from flags", () => {
     });
   });
 
-  test("that are yes or no need no value, and have a no of their own", () => {
+  test("that are boolean need no value, and have a --no- form", () => {
     expect(flags("--window", "--note", "x")).toEqual({ window: true, note: "x" });
     expect(flags("--no-window")).toEqual({ window: false });
     expect(flags("--window", "no")).toEqual({ window: false });
     expect(flags("--no-smoking")).toEqual({ "no-smoking": true });
   });
 
-  test("that are none are refused by name", () => {
+  test("that the tool does not have are refused by name", () => {
     expect(() => flags("--seats", "4")).toThrow("the tool has no argument seats; it has partySize, window, dishes, note, address");
     expect(() => flags("four")).toThrow("four is unexpected");
     expect(() => flags("--note")).toThrow("--note needs a value");
     expect(() => flags("--__proto__", "1")).toThrow("no argument __proto__");
   });
 
-  test("go before --args, and -a before both; the schema is asked for only by flags", async () => {
+  test("override --args, and -a overrides both; the schema is read only for flags", async () => {
     const given = { args: '{"note":"args","window":true}', arg: ["partySize=5"], flags: ["--note", "flag", "--party-size", "4"] };
     expect(await argumentsOf(given, () => Promise.resolve(SCHEMA))).toEqual({ note: "flag", window: true, partySize: 5 });
     const never = () => Promise.reject(new Error("asked for"));

@@ -37,7 +37,7 @@ export async function testUpstreams({ file, json }: UpstreamsCommand, name: stri
     upstreams.map(async (upstream) => {
       const { name: named } = upstream;
       try {
-        const { listing, ms, revision } = await look(upstream);
+        const { listing, ms, revision } = await inspect(upstream);
         const { tools, prompts, resources, templates, leftOut } = listing;
         const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
         if (json) return { name: named, answers: true, ...counts, revision, ms, leftOut };
@@ -58,7 +58,7 @@ export async function testUpstreams({ file, json }: UpstreamsCommand, name: stri
 
 export async function showTools({ file, json }: UpstreamsCommand, name: string): Promise<void> {
   const upstream = oneOf(file, name);
-  const { listing } = await look(upstream);
+  const { listing } = await inspect(upstream);
   const tools = listing.tools.map((tool) => ({ name: `${upstream.prefix}${tool.name}`, mayRepeat: mayRepeat(upstream, tool) }));
   if (json) return printJson({ tools, leftOut: listing.leftOut });
   for (const tool of tools)
@@ -66,13 +66,13 @@ export async function showTools({ file, json }: UpstreamsCommand, name: string):
   for (const left of listing.leftOut) print(`left out: ${clean(left)}`);
 }
 
-interface Looked {
+interface Inspected {
   readonly listing: Listing;
   readonly ms: number;
   readonly revision: string;
 }
 
-async function look(upstream: Upstream): Promise<Looked> {
+async function inspect(upstream: Upstream): Promise<Inspected> {
   const { fetch, close } = createUpstreamFetch();
   const startedMs = performance.now();
   try {
@@ -93,14 +93,14 @@ async function look(upstream: Upstream): Promise<Looked> {
 }
 
 function upstreamsOf(file = process.env["PARLEY_UPSTREAMS"]): readonly Upstream[] {
-  if (file === undefined || file === "") throw new Error("name the file: --file ./parley.upstreams.json, or PARLEY_UPSTREAMS");
+  if (file === undefined || file === "") throw new Error("set the file with --file ./parley.upstreams.json or PARLEY_UPSTREAMS");
   return readUpstreams(file, { environment: process.env });
 }
 
 function oneOf(file: string | undefined, name: string): Upstream {
   const upstreams = upstreamsOf(file);
   const found = upstreams.find((upstream) => upstream.name === name);
-  if (!found) throw new Error(`no upstream is named ${name}; there are ${upstreams.map((each) => each.name).join(", ") || "none"}`);
+  if (!found) throw new Error(`there is no upstream ${name}; the file lists ${upstreams.map((each) => each.name).join(", ") || "none"}`);
   return found;
 }
 

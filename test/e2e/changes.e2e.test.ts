@@ -61,7 +61,7 @@ test("waiting tasks are exported, and replayed elsewhere against changed code, r
   expect(await operator("export", "--all", "--limit", "6")).toMatchObject({ code: 1, stderr: expect.stringContaining("there are more") });
   expect(await operator("export", "--tool", "unheard-of")).toMatchObject({ code: 0, stdout: "" });
   expect(await operator("export", calls[0]?.taskId ?? "")).toMatchObject({ code: 1, stderr: expect.stringContaining("it has ended") });
-  expect(await operator("export")).toMatchObject({ code: 1, stderr: expect.stringContaining("say which tasks") });
+  expect(await operator("export")).toMatchObject({ code: 1, stderr: expect.stringContaining("specify the tasks") });
 
   // With content: the open question of a sealed task can be compared.
   const full = join(folder, "full.jsonl");
@@ -112,5 +112,5 @@ test("a file that is no export, and modules that do not load, are refused with w
   expect(await inCi(join(folder, "none.jsonl"), "--tools", GREET)).toMatchObject({ code: 1, stderr: expect.stringContaining("ENOENT") });
   expect(await inCi(file, "--tools", "./none.ts")).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot be loaded") });
   await writeFile(file, "\n");
-  expect(await inCi(file, "--tools", GREET)).toMatchObject({ code: 1, stderr: expect.stringContaining("holds no task") });
+  expect(await inCi(file, "--tools", GREET)).toMatchObject({ code: 1, stderr: expect.stringContaining("contains no task") });
 });

@@ -23,7 +23,7 @@ test.each([
   [`task ${NO_TASK}`, /no task|unknown|not found/i],
   [`answer ${NO_TASK} who --accept`, /no task|unknown|not found/i],
   [`cancel ${NO_TASK}`, /no task|unknown|not found/i],
-  ["tasks --status asleep", /--status asleep: a task is working, input_required/],
+  ["tasks --status asleep", /--status asleep is not a status: use working, input_required/],
   ["tasks --limit none", /--limit/],
   ["tools --url ftp://example.com/", /must begin with http:\/\/ or https:\/\//],
 ])("`parley %s` says what is wrong", async (command, says) => {

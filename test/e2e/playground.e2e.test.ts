@@ -449,7 +449,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await timeline.getByText("question, closed").waitFor();
   });
 
-  test("the calls of other tools that are under way stand in it, and as what they came to when they have ended", async () => {
+  test("calls of other tools are listed while they run, and with their outcome when they have ended", async () => {
     const page = await open(at("2026-07-28+tasks", "host_evening"));
     await page.getByLabel("date").fill("2026-12-30");
     await page.getByLabel("time").fill("20:45");
@@ -463,10 +463,10 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       .poll(lines)
       .toEqual(
         expect.arrayContaining([
-          expect.stringMatching(/^… guestbook call of sign_guestbook, at work, 24 hours left, then it is cancelled$/),
+          expect.stringMatching(/^… guestbook call of sign_guestbook, running, 24 hours left, then it is cancelled$/),
         ]),
       );
-    expect(await lines()).toEqual(expect.arrayContaining([expect.stringMatching(/^… dinner call of book_dinner, at work, /)]));
+    expect(await lines()).toEqual(expect.arrayContaining([expect.stringMatching(/^… dinner call of book_dinner, running, /)]));
     // The questions of both may come at once, or one after the other.
     await expect
       .poll(async () => {
@@ -476,7 +476,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       .toBe(2);
     await page.getByRole("button", { name: "Cancel the call" }).click();
     await page.getByText("cancelled", { exact: true }).waitFor();
-    await expect.poll(async () => (await lines()).filter((line) => line.includes("at work"))).toEqual([]);
+    await expect.poll(async () => (await lines()).filter((line) => line.includes("running"))).toEqual([]);
   });
 
   test.each([

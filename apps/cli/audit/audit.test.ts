@@ -1,4 +1,4 @@
-/** Files of audit records: written from a trail, verified offline, anchored by a signature. */
+/** Files of audit records: exported from a trail, verified offline, and anchored by a signature. */
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** What Redis holds, by partition. */
+/** The records in Redis, by partition. */
 function aTrail(...counts: readonly number[]) {
   const streams = counts.map((count) => Array.from({ length: count }, (_, i) => aRecord(i + 1)));
   return {
@@ -63,7 +63,7 @@ const problems = async (...files: string[]) =>
   (await verifyFiles(files.length > 0 ? files : [file])).problems.map(({ line, says }) => `${line}: ${says}`);
 
 describe("an export", () => {
-  test("is whole, and continues where the file ends, however often it is begun", async () => {
+  test("is intact, and continues where the file ends, however often it is started", async () => {
     const trail = aTrail(3, 2);
     expect(await take(trail)).toBe(5);
     expect(await take(trail)).toBe(0);
@@ -80,12 +80,12 @@ describe("an export", () => {
     });
   });
 
-  test("takes more than one batch", async () => {
+  test("exports more than one batch", async () => {
     expect(await take(aTrail(2_001))).toBe(2_001);
     expect(await verifyFiles([file])).toMatchObject({ records: 2_001, problems: [] });
   });
 
-  test("cuts off what a crash left unfinished, and takes it again", async () => {
+  test("cuts off a line that a crash left unfinished, and exports it again", async () => {
     const trail = aTrail(3);
     await take(trail);
     const whole = await readFile(file, "utf8");
@@ -108,7 +108,7 @@ describe("an export", () => {
     expect(await problems(next)).toEqual(["1: record 3 of partition 0 does not follow the beginning: records 1 to 2 are missing here"]);
   });
 
-  test("says which records were gone before it came, and that a stream was deleted", async () => {
+  test("reports records that were deleted before it could export them, and a deleted stream", async () => {
     const trail = aTrail(2);
     await take(trail);
     trail.streams[0]?.splice(0, 2, aRecord(5), aRecord(6));
@@ -117,7 +117,7 @@ describe("an export", () => {
     expect(await take(trail)).toBe(1);
     expect(await problems()).toEqual([
       "3: records 3 to 4 of partition 0 were lost before they were exported",
-      "6: the stream of partition 0 began anew behind record 6: it was deleted in Redis, or lost its newest records",
+      "6: the stream of partition 0 restarted after record 6: it was deleted in Redis, or lost its newest records",
     ]);
   });
 
@@ -133,13 +133,13 @@ describe("an export", () => {
     expect(await take(trail)).toBe(2 + count);
     expect(await take(trail)).toBe(0);
     expect(await problems()).toEqual([
-      "6: the stream of partition 0 began anew behind record 5: it was deleted in Redis, or lost its newest records",
+      "6: the stream of partition 0 restarted after record 5: it was deleted in Redis, or lost its newest records",
     ]);
     const taken = (await lines()).map((line) => (JSON.parse(line) as { at: number }).at);
     expect(taken).toEqual(expect.arrayContaining(instead.map(({ atMs }) => atMs)));
   });
 
-  test("cuts off what a full disk took a part of, and takes it again when there is room", async () => {
+  test("cuts off a line that a full disk took only partly, and exports it again when there is room", async () => {
     const trail = aTrail(400);
     const child = spawn("bash", ["-c", 'ulimit -f 64; exec "$0" "$@"', process.execPath, "--input-type=module", "-e", FILLS_ITS_DISK]);
     const said: string[] = [];
@@ -178,7 +178,7 @@ describe("an export", () => {
       expect(await readFile(file, "utf8").catch(() => undefined)).toBe(before);
     });
 
-    test("where a second one has exported the same, and the file stays whole", async () => {
+    test("where a second exporter has exported the same, and the file stays intact", async () => {
       const { trail, exporter } = await running();
       await take(trail);
       await expect(exporter.take()).rejects.toThrow(/another process writes to/);
@@ -186,7 +186,7 @@ describe("an export", () => {
     });
   });
 
-  test("refuses to continue behind what is broken", async () => {
+  test("refuses to continue after a broken record", async () => {
     const trail = aTrail(3);
     await take(trail);
     const [first = "", , third = ""] = await lines();
@@ -243,12 +243,12 @@ describe("verification finds", () => {
       (all: string[]) => [...all, "x".repeat(LINE_MAX + 1)],
       [`9: is not an audit record: it has ${LINE_MAX + 1} characters, and none has more than ${LINE_MAX}`],
     ],
-  ])("%s, and says where", async (_what, change, told) => {
+  ])("%s, and says where", async (_what, change, expected) => {
     await changing(change)();
-    expect(await problems()).toEqual(told);
+    expect(await problems()).toEqual(expected);
   });
 
-  test("two that changed places", async () => {
+  test("two records that changed places", async () => {
     await changing((all) => all.with(1, all[2] ?? "").with(2, all[1] ?? ""))();
     expect((await problems()).map((says) => says.slice(0, 2))).toEqual(["2:", "3:", "4:"]);
   });
@@ -265,7 +265,7 @@ describe("verification finds", () => {
     }
   });
 
-  test("as many problems as it tells, at the limit and one beyond", async () => {
+  test("reports problems up to the limit, and none beyond it", async () => {
     for (const count of [PROBLEMS_MAX, PROBLEMS_MAX + 1]) {
       await rewrite(Array.from({ length: count }, () => "{"));
       expect(await problems()).toHaveLength(PROBLEMS_MAX);
@@ -282,7 +282,7 @@ describe("a checkpoint", () => {
     return { priv, pub };
   };
 
-  test("is read back by the public key, and by no other, and not when it was changed", async () => {
+  test("is read with its public key, and refused with another key or after a change", async () => {
     const heads = new Map<number, Head>([[0, { n: 5, hash: "h" }]]);
     const { priv, pub } = await pem();
     const signed = join(folder, "checkpoint.json");
@@ -299,14 +299,14 @@ describe("a checkpoint", () => {
     await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/is not an audit checkpoint/);
   });
 
-  test("wants an Ed25519 key", async () => {
+  test("requires an Ed25519 key", async () => {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const key = join(folder, "rsa.pem");
     await writeFile(key, privateKey.export({ type: "pkcs8", format: "pem" }));
     await expect(signCheckpoint(new Map(), key, new Date())).rejects.toThrow(/must hold an Ed25519 key/);
   });
 
-  test("is what finds an end that was cut off, and a chain that was written anew from its beginning", async () => {
+  test("finds an end that was cut off, and a chain that was rewritten from the beginning", async () => {
     await take(aTrail(5));
     const { heads } = await verifyFiles([file]);
     const wanted = new Set(["0 5"]);
@@ -326,7 +326,7 @@ describe("a checkpoint", () => {
   });
 });
 
-test("a file that was appended to by hand is told from one that was exported", async () => {
+test("a file that was appended to manually is distinguished from an exported one", async () => {
   await take(aTrail(1));
   await appendFile(file, `${canonicalJson({ action: "answer", n: 2, p: 0, prev: "x", hash: "y" })}\n`);
   expect(await problems()).toHaveLength(2);

@@ -95,7 +95,7 @@ function problemsOf({ text, whole, p, n, prev, hash }: ReadLink, head: Head | un
   if (whole["action"] === "missing") {
     const says =
       n < before || n === 0
-        ? `the stream of partition ${p} began anew behind record ${before}: it was deleted in Redis, or lost its newest records`
+        ? `the stream of partition ${p} restarted after record ${before}: it was deleted in Redis, or lost its newest records`
         : `records ${before + 1} to ${n} of partition ${p} were lost before they were exported`;
     problems.push({ kind: "gap", says });
   }

@@ -40,7 +40,7 @@ function effectOf(known: readonly string[], name: string): string {
   const found = known.filter((key) => key === name || key.slice(key.indexOf(":") + 1) === name);
   const [only, ...more] = found;
   if (only !== undefined && more.length === 0) return only;
-  if (only !== undefined) throw new Error(`--fork-at ${name} may be ${found.join(" or ")}: say which`);
-  const list = known.length === 0 ? "there is none, it has recorded nothing" : `these are: ${known.join(", ")}`;
+  if (only !== undefined) throw new Error(`--fork-at ${name} is ambiguous: use ${found.join(" or ")}`);
+  const list = known.length === 0 ? "the journal is empty" : `its effects: ${known.join(", ")}`;
   throw new Error(`--fork-at ${name} is not an effect in the journal; ${list}`);
 }

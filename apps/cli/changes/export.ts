@@ -9,15 +9,15 @@ import { connectRedis, type RedisBackend, redisSettings, sealWordOf, toRedisSett
 import { EXPORT_FORMAT, type RecordedTask, type Redaction, toRecordedTask, type UnreadableTask } from "@parley/sdk/replay";
 import type { ExportTasks } from "../commands/changes.ts";
 import { onStderr } from "../on-stderr.ts";
-import { printJson, tell } from "../terminal.ts";
+import { printJson, printToStderr } from "../terminal.ts";
 
 export async function exportTasks(
   taskId: string | undefined,
   { tool, all, out, withContent, redact = [], limit, json }: ExportTasks,
 ): Promise<void> {
   if ([taskId, tool, all].filter((each) => each !== undefined).length !== 1)
-    throw new Error("say which tasks: the id of one, --tool and a name, or --all");
-  if (redact.length > 0 && !withContent) throw new Error("--redact goes with --with-content: without it everything is redacted");
+    throw new Error("specify the tasks: the id of one task, --tool <name>, or --all");
+  if (redact.length > 0 && !withContent) throw new Error("--redact needs --with-content: without it, everything is redacted");
   const redaction: Redaction = { withContent: withContent === true, fields: redact };
   const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
   // Created before any task is read, and never overwritten: an existing file may be evidence.
@@ -48,10 +48,13 @@ export async function exportTasks(
       });
     }
     if (json && out !== undefined) printJson({ tasks: counts.written, unreadable: counts.unreadable, more: counts.isCut, file: out });
-    tell(`${counts.written} waiting tasks written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`);
-    if (counts.unreadable > 0) tell(`${counts.unreadable} of them could not be read: their content keys are missing, erased or do not fit`);
+    printToStderr(
+      `${counts.written} waiting tasks written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`,
+    );
+    if (counts.unreadable > 0)
+      printToStderr(`${counts.unreadable} of them could not be read: their content keys are missing, erased or wrong`);
     if (counts.isCut) {
-      tell(`there are more: --limit is ${limit}`);
+      printToStderr(`there are more: --limit is ${limit}`);
       process.exitCode = 1;
     }
   } finally {

@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-/** A task that waits for its last question, as it would be exported. */
+/** An exported task that waits for the answer to its last question. */
 async function waiting(): Promise<RecordedTask> {
   const takeBack = provide(rates, { of: (amount) => amount / 10 });
   const running = await startTool(book, { day: "friday" }, { tools: [tax] });
@@ -40,44 +40,44 @@ async function waiting(): Promise<RecordedTask> {
 async function forked(task: object, forkAt: string, answers: object, more: object = {}) {
   const [file, given] = [join(dir, "tasks.jsonl"), join(dir, "answers.json")];
   await Promise.all([writeFile(file, `${JSON.stringify(task)}\n`), writeFile(given, JSON.stringify(answers))]);
-  const said: string[] = [];
-  const told: string[] = [];
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => said.push(String(text)) > 0);
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => told.push(String(text)) > 0);
+  const stdout: string[] = [];
+  const stderr: string[] = [];
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => stdout.push(String(text)) > 0);
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => stderr.push(String(text)) > 0);
   await forkTask(file, { tools: TOOLS, timeout: "10s", forkAt, answers: given, ...more });
-  return { said: said.join(""), told: told.join(""), did: (await readFile(join(dir, "did"), "utf8")).split("\n").filter(Boolean) };
+  return { stdout: stdout.join(""), stderr: stderr.join(""), did: (await readFile(join(dir, "did"), "utf8")).split("\n").filter(Boolean) };
 }
 
 describe("a fork", () => {
-  test("replays what had settled before the effect, and does the rest for real, under keys of its own", async () => {
-    const { said, told, did } = await forked(await waiting(), "charge", { sure: { value: true } });
+  test("replays what settled before the effect, and runs the rest for real, with idempotency keys of its own", async () => {
+    const { stdout, stderr, did } = await forked(await waiting(), "charge", { sure: { value: true } });
 
-    expect(said).toBe("completed\nhold friday recorded, charge 4 forked, 0.4, true\n");
+    expect(stdout).toBe("completed\nhold friday recorded, charge 4 forked, 0.4, true\n");
     expect(did).toEqual(["charge 4 forked", "rate"]);
-    expect(told).toMatch(/^forked at step:charge: 4 entries are replayed.*\n→ charge\n→ rate\n/);
+    expect(stderr).toMatch(/^forked at step:charge: 4 entries are replayed.*\n→ charge\n→ rate\n/);
   });
 
-  test("asks again what it is forked at, and sleeps pass at once", async () => {
-    const { said, told, did } = await forked(await waiting(), "ask:size", { size: { size: 2 }, sure: { value: true } });
+  test("asks the question at which it is forked again, and skips sleeps", async () => {
+    const { stdout, stderr, did } = await forked(await waiting(), "ask:size", { size: { size: 2 }, sure: { value: true } });
 
-    expect(said).toContain("hold friday recorded, charge 2 forked, 0.2");
+    expect(stdout).toContain("hold friday recorded, charge 2 forked, 0.2");
     expect(did).toEqual(["charge 2 forked", "rate"]);
-    expect(told).toMatch(/sleeps until .*, passed at once/);
+    expect(stderr).toMatch(/sleep until .*, skipped/);
   });
 
-  test("at a question that is still open does nothing again", async () => {
-    const { said, did } = await forked(await waiting(), "sure", { sure: { value: true } }, { json: true });
+  test("at a question that is still open repeats nothing", async () => {
+    const { stdout, did } = await forked(await waiting(), "sure", { sure: { value: true } }, { json: true });
 
-    expect([JSON.parse(said), did]).toMatchObject([{ at: "ask:sure", status: "completed" }, []]);
+    expect([JSON.parse(stdout), did]).toMatchObject([{ at: "ask:sure", status: "completed" }, []]);
   });
 
-  test("at the first effect does all of it", async () => {
+  test("at the first effect runs everything", async () => {
     const { did } = await forked(await waiting(), "step:hold", { size: { size: 1 }, sure: { value: true } });
 
     expect(did).toEqual(["hold friday forked", "charge 1 forked", "rate"]);
   });
 
-  test("of a task that has begun anew continues in its round", async () => {
+  test("of a task that has restarted continues in its generation", async () => {
     const task = await waiting();
     const anew = Object.fromEntries(Object.entries(task.journal).map(([key, entry]) => [`${key}@1`, entry]));
     const { did } = await forked({ ...task, generation: 1, journal: anew, asks: [] }, "step:hold@1", {
@@ -88,19 +88,19 @@ describe("a fork", () => {
     expect(did).toEqual(["hold friday forked", "charge 1 forked", "rate"]);
   });
 
-  test("is refused at what is not an effect in the journal, with those that are", async () => {
+  test("is refused at a name that is not in the journal, and the error lists the effects", async () => {
     await expect(forked(await waiting(), "step:hodl", {})).rejects.toThrow(
-      "--fork-at step:hodl is not an effect in the journal; these are: step:hold, ask:size, sleep:pause, step:charge, ask:call:tax, ask:sure",
+      "--fork-at step:hodl is not an effect in the journal; its effects: step:hold, ask:size, sleep:pause, step:charge, ask:call:tax, ask:sure",
     );
   });
 
-  test("is refused where a name is that of two effects", async () => {
+  test("is refused if two effects have the name", async () => {
     const task = await waiting();
     const twice = { ...task, journal: { ...task.journal, "ask:hold": { ...task.journal["ask:size"], place: 9 } } };
-    await expect(forked(twice, "hold", {})).rejects.toThrow("--fork-at hold may be step:hold or ask:hold: say which");
+    await expect(forked(twice, "hold", {})).rejects.toThrow("--fork-at hold is ambiguous: use step:hold or ask:hold");
   });
 
-  test("says what to do about an answer that does not fit, or is missing, without a terminal", async () => {
+  test("without a terminal, says what to do about an invalid or missing answer", async () => {
     const task = await waiting();
     await expect(forked(task, "size", { size: { size: 9 } })).rejects.toThrow(
       /the task asks size: \/size must be <= 8, and there is no terminal.*--answers/,
@@ -123,20 +123,20 @@ describe("a fork", () => {
       {},
       /the modules have no tool cook/,
     ],
-    ["not in the file", {}, { task: "0-other" }, /holds no task 0-other/],
+    ["not in the file", {}, { task: "0-other" }, /contains no task 0-other/],
   ])("of a task that is %s is refused", async (_what, change, options, message) => {
     await expect(forked({ ...(await waiting()), ...change }, "size", {}, options)).rejects.toThrow(message);
   });
 
-  test("of several tasks wants to know which", async () => {
+  test("of a file with several tasks requires --task", async () => {
     const task = await waiting();
     await writeFile(join(dir, "two.jsonl"), `${JSON.stringify(task)}\n${JSON.stringify({ ...task, taskId: "0-second" })}\n`);
     await expect(forkTask(join(dir, "two.jsonl"), { tools: TOOLS, timeout: "10s", forkAt: "size" })).rejects.toThrow(
-      "holds several tasks: say which one to fork, by --task",
+      "contains several tasks: select the one to fork with --task",
     );
   });
 
-  test("of a sealed deployment takes the questions to be those that the code asks", async () => {
+  test("of a sealed export assumes that the recorded questions are those that the code asks", async () => {
     const task = await waiting();
     const journal = Object.fromEntries(
       Object.entries(task.journal).map(([key, entry]) => [key, key.startsWith("ask:size") ? { ...entry, digest: "" } : entry]),
@@ -147,7 +147,7 @@ describe("a fork", () => {
   });
 });
 
-test("a journal is cut where the effect settled: what settled later, and what was read behind it, is left out", async () => {
+test("a journal is cut where the effect settled, without what settled or was read later", async () => {
   const { entries } = cutAt(await waiting(), "sleep:pause");
   expect(entries.map(({ key }) => key).toSorted()).toEqual(["ask:size", "now:now", "step:hold"]);
 });

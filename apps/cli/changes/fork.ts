@@ -35,7 +35,7 @@ import { type RecordedTask, replayRecorded, type UnreadableTask } from "@parley/
 import type { ReplayTasks } from "../commands/changes.ts";
 import { type Elicitation, objectOf } from "../form.ts";
 import { LEFT } from "../left.ts";
-import { clean, cleanLine, isInteractive, print, printJson, tell } from "../terminal.ts";
+import { clean, cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal.ts";
 import { type Cut, cutAt } from "./cut-journal.ts";
 import { tasksOf } from "./replay.ts";
 
@@ -49,7 +49,7 @@ export async function forkTask(file: string, { tools, task: taskId, forkAt = "",
   if (!newest) throw new Error(`the modules have no ${kind} ${name}`);
   const tool = newest.kind === "tool" ? (versionFor(newest, recorded.call) ?? newest) : newest;
   const cut = await withDigests(cutAt(recorded, forkAt), { recorded, tool });
-  tell(`forked at ${cut.at}: ${cut.entries.length} entries are replayed, and from there on steps are done for real`);
+  printToStderr(`forked at ${cut.at}: ${cut.entries.length} entries are replayed, then steps run for real`);
   const end = await withModules(catalogue, () => continued({ recorded, cut, catalogue, answer: answering(given), tool }));
   if (json) printJson({ taskId: recorded.taskId, at: cut.at, status: end.status, ...(end.outcome && { outcome: end.outcome }) });
   else print(shown(end));
@@ -74,13 +74,13 @@ async function taskIn(file: string, taskId: string | undefined): Promise<Recorde
   const found: (RecordedTask | UnreadableTask)[] = [];
   for await (const task of tasksOf(file)) {
     if (taskId === undefined || task.taskId === taskId) found.push(task);
-    if (found.length > 1) throw new Error(`${file} holds several tasks: say which one to fork, by --task and its id`);
+    if (found.length > 1) throw new Error(`${file} contains several tasks: select the one to fork with --task <id>`);
   }
   const [task] = found;
-  if (!task) throw new Error(taskId === undefined ? `${file} holds no task` : `${file} holds no task ${taskId}`);
+  if (!task) throw new Error(taskId === undefined ? `${file} contains no task` : `${file} contains no task ${taskId}`);
   if ("unreadable" in task) throw new Error(`the task could not be read when it was exported: ${task.unreadable}`);
   if (task.call.seed === undefined) throw new Error("the task is redacted, but a fork needs its content: export it with --with-content");
-  if (task.isRedacted) tell("some members are redacted: the handler is given their placeholders");
+  if (task.isRedacted) printToStderr("some members are redacted: the handler is given their placeholders");
   return task;
 }
 
@@ -116,9 +116,9 @@ function answering(given: JsonObject): Answering {
     const { message } = request;
     const asked: Elicitation =
       request.type === "url" ? { mode: "url", message, url: request.url } : { message, requestedSchema: request.schema };
-    tell(`? ${cleanLine(key)}`);
+    printToStderr(`? ${cleanLine(key)}`);
     const reply = await promptFor(asked, { signal: new AbortController().signal, ...(refused && { refused }) });
-    if (reply === LEFT) throw new Error("left: the fork ends here and is discarded");
+    if (reply === LEFT) throw new Error("interrupted: the fork ends here and is discarded");
     return reply;
   };
 }
@@ -192,7 +192,7 @@ async function continued({ recorded, cut, catalogue, tool, answer }: Continue): 
     const dueAtMs = Math.min(...due.values());
     const [event] = task.events ?? [];
     if (event) throw new Error(`the task waits for ${event.key}, and a fork receives no events: it ends here and is discarded`);
-    tell(`sleeps until ${new Date(dueAtMs).toISOString()}, passed at once`);
+    printToStderr(`sleep until ${new Date(dueAtMs).toISOString()}, skipped`);
     skippedMs += Math.max(0, dueAtMs - clock.now());
     for (const [id, atMs] of due) if (atMs <= clock.now()) due.delete(id);
   }
@@ -258,7 +258,9 @@ async function put(services: Services, { taskId, caller, ask, answer }: Put): Pr
   for (let refused: Refused | undefined; ;) {
     const reply = await answer(ask, refused);
     if (reply === undefined) {
-      tell(`${cleanLine(key)} cannot be asked here: pages, sampling and roots need a deployment and its client. The tool gets an error`);
+      printToStderr(
+        `${cleanLine(key)} cannot be asked here: pages, sampling and roots need a deployment and its client. The tool gets an error`,
+      );
       await declareUnavailable(services, { taskId, caller, key });
       return;
     }
@@ -283,7 +285,7 @@ function forkOf(catalogue: Catalogue, mark: string): Catalogue {
       effects.step(
         name,
         (attempt) => {
-          tell(`→ ${cleanLine(name)}`);
+          printToStderr(`→ ${cleanLine(name)}`);
           return work({ ...attempt, idempotencyKey: `${mark}.${attempt.idempotencyKey}` });
         },
         options,
@@ -304,8 +306,8 @@ function forkOf(catalogue: Catalogue, mark: string): Catalogue {
 const LOG: Log = {
   debug: () => undefined,
   info: () => undefined,
-  warn: (_fields, message) => tell(`parley: ${message}`),
-  error: (_fields, message) => tell(`parley: ${message}`),
+  warn: (_fields, message) => printToStderr(`parley: ${message}`),
+  error: (_fields, message) => printToStderr(`parley: ${message}`),
 };
 
 function isNo({ outcome }: Task): boolean {

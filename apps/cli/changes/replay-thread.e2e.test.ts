@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startReplayThread } from "./replay-thread.ts";
 
 const SDK = pathToFileURL(join(import.meta.dirname, "../../../packages/sdk/index.ts")).href;
-/** Longer than any machine takes for a replay that comes to its end. */
+/** Longer than a replay that finishes takes on any machine. */
 const BUSY_MS = 8_000;
 let folder: string;
 
@@ -31,7 +31,7 @@ async function waiting(): Promise<RecordedTask> {
   return await (await startTool(tool)).exported();
 }
 
-/** A module whose tool of that name has this body. */
+/** Writes a module with a tool of this name and body. */
 async function moduleOf(body: string, file = "tools.mjs"): Promise<string> {
   const path = join(folder, file);
   await writeFile(
@@ -44,7 +44,7 @@ async function moduleOf(body: string, file = "tools.mjs"): Promise<string> {
 const SAME = `console.log("heard"); await ctx.step("hold", () => process.exit(7)); await ctx.confirm("go", { message: "Go?" }); return "gone";`;
 
 describe("a replay in a thread", () => {
-  test("tells what the replay told, also of a tool that the modules do not have", async () => {
+  test("reports the result of the replay, also for a tool that the modules do not have", async () => {
     const task = await waiting();
     const thread = await startReplayThread({ tools: [await moduleOf(SAME, "same.mjs")], baseline: undefined, patienceMs: 1_000 });
     expect(await thread.replay(task)).toMatchObject({ verdict: "continues", next: "waits for ask:go" });

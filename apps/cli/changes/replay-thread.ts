@@ -14,18 +14,18 @@ export interface ThreadOptions {
 }
 
 /** The report about one task. */
-export type Told = Omit<Replayed, "questions">;
+export type ReplayReport = Omit<Replayed, "questions">;
 
 export interface ReplayThread {
   /** Takes at most the handler's timeout plus the time allowed to a handler that blocks its thread. */
-  replay(task: RecordedTask): Promise<Told>;
+  replay(task: RecordedTask): Promise<ReplayReport>;
   close(): Promise<void>;
 }
 
 type Message =
   | { readonly type: "ready" }
   | { readonly type: "failed"; readonly message: string }
-  | { readonly type: "replayed"; readonly told: Told };
+  | { readonly type: "replayed"; readonly report: ReplayReport };
 
 const MARK = "parley replay";
 const LOAD_MS = 60_000;
@@ -41,7 +41,7 @@ export async function startReplayThread(options: ThreadOptions, busyMs = BUSY_MS
       thread ??= await start(options);
       thread.postMessage(task);
       const message = await next(thread, options.patienceMs * 2 + busyMs);
-      if (message.type === "replayed") return message.told;
+      if (message.type === "replayed") return message.report;
       await thread.terminate();
       thread = undefined;
       const reason = message.type === "failed" ? message.message : "the replay did not finish";
@@ -84,7 +84,7 @@ function serve(options: ThreadOptions): void {
   loading.then(
     ([changed, baseline]) => {
       parentPort?.on("message", (task: RecordedTask) => {
-        void replayOne(task, { changed, baseline, patienceMs: options.patienceMs }).then((told) => say({ type: "replayed", told }));
+        void replayOne(task, { changed, baseline, patienceMs: options.patienceMs }).then((report) => say({ type: "replayed", report }));
       });
       say({ type: "ready" });
     },
@@ -98,7 +98,7 @@ interface Code {
   readonly patienceMs: number;
 }
 
-async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: Code): Promise<Told> {
+async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: Code): Promise<ReplayReport> {
   const { kind, name } = task.call;
   // If the modules do not have the task's version, the newest one: the task would move to it.
   const of = ({ tools, prompts }: Catalogue) => {
@@ -109,8 +109,8 @@ async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: 
   const tool = of(changed);
   const before = baseline && of(baseline);
   if (!tool) return { verdict: "diverges", reason: `the modules have no ${kind} ${name}`, recorded: Object.keys(task.journal), found: [] };
-  const { questions: _, ...told } = await replayRecorded(tool, task, { patienceMs, ...(before && { baseline: before }) });
-  return told;
+  const { questions: _, ...report } = await replayRecorded(tool, task, { patienceMs, ...(before && { baseline: before }) });
+  return report;
 }
 
 if (!isMainThread && (workerData as { mark?: unknown } | null)?.mark === MARK) serve(workerData as ThreadOptions);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("a line may be as long as it may, and not a character longer", async () => {
+test("a line at the limit is read, and one character more is refused", async () => {
   const file = join(folder, "long.jsonl");
   const read = async (length: number) => {
     await writeFile(file, "x".repeat(length));
@@ -21,7 +21,7 @@ test("a line may be as long as it may, and not a character longer", async () => 
   await expect(read(LINE_MAX + 1)).rejects.toThrow(`${file}:1: has ${LINE_MAX + 1} characters`);
 });
 
-test("a difference is shown with what is around it, and a long one is cut", () => {
+test("a difference is shown with its context, and a long one is cut", () => {
   const steps = Array.from({ length: 10 }, (_, index) => `step:s${index}`);
   expect(callsDiff({ recorded: steps, found: steps.with(5, "step:new") })).toEqual([
     "    - recorded, + found",
@@ -36,8 +36,8 @@ test("a difference is shown with what is around it, and a long one is cut", () =
   expect(callsDiff({ recorded: many, found: [] }).at(-1)).toBe("    … 40 lines more");
 });
 
-test("nothing of an export can move the cursor", () => {
-  const told = { verdict: "diverges", reason: "\u001B[2Jgone", recorded: ["step:\u001B[31ma"], found: [] } as const;
-  const shown = showReplayed({ taskId: "0-\u001B[1A", tool: "t\u0007" }, told);
+test("text from an export cannot move the cursor", () => {
+  const report = { verdict: "diverges", reason: "\u001B[2Jgone", recorded: ["step:\u001B[31ma"], found: [] } as const;
+  const shown = showReplayed({ taskId: "0-\u001B[1A", tool: "t\u0007" }, report);
   expect(shown.split("").filter((letter) => letter < " " && letter !== "\n")).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { parseDuration } from "@parley/core";
 import { readRecordedTask, type RecordedTask, type UnreadableTask, type Verdict } from "@parley/sdk/replay";
 import type { ReplayTasks } from "../commands/changes.ts";
 import { print, printJson } from "../terminal.ts";
-import { type ReplayThread, startReplayThread, type Told } from "./replay-thread.ts";
+import { type ReplayThread, startReplayThread, type ReplayReport } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
 
 /** Much more than the largest journal that a deployment allows by default. */
@@ -17,23 +17,23 @@ export async function replayTasks(file: string, { tools, baseline, timeout, json
   const thread = await startReplayThread({ tools, baseline, patienceMs });
   try {
     for await (const task of tasksOf(file)) {
-      const told = await replayed(thread, task);
-      counts[told.verdict] += 1;
+      const report = await replayed(thread, task);
+      counts[report.verdict] += 1;
       const about = { taskId: task.taskId, ...("call" in task && { [task.call.kind]: task.call.name }) };
-      if (json) printJson({ ...about, ...told });
-      else print(showReplayed(about, told));
+      if (json) printJson({ ...about, ...report });
+      else print(showReplayed(about, report));
     }
   } finally {
     await thread.close();
   }
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  if (all === 0) throw new Error(`${file} holds no task`);
+  if (all === 0) throw new Error(`${file} contains no task`);
   if (json) printJson({ tasks: all, ...counts });
   else print(`${all} tasks: ${counts.continues} continue, ${counts.diverges} diverge, ${counts.fails} fail, ${counts.unknown} unknown`);
   if (counts.continues < all) process.exitCode = 1;
 }
 
-async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<Told> {
+async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<ReplayReport> {
   if (!("unreadable" in task)) return await thread.replay(task);
   return { verdict: "unknown", reason: `the task could not be read when it was exported: ${task.unreadable}`, recorded: [], found: [] };
 }

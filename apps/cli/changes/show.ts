@@ -2,7 +2,7 @@
 import type { ChangedQuestion, Verdict } from "@parley/sdk/replay";
 import { diffArrays, diffLines } from "diff";
 import { clean, cleanLine, styled } from "../terminal.ts";
-import type { Told } from "./replay-thread.ts";
+import type { ReplayReport } from "./replay-thread.ts";
 
 const SIGNS = { continues: "✓", diverges: "✗", fails: "✗", unknown: "?" } as const satisfies Record<Verdict, string>;
 /** Equal lines that are shown around a difference. */
@@ -11,17 +11,17 @@ const LINES_MAX = 60;
 
 export function showReplayed(
   { taskId, tool, prompt }: { readonly taskId: string; readonly tool?: string; readonly prompt?: string },
-  told: Told,
+  report: ReplayReport,
 ): string {
-  const { verdict, next, reason, changed } = told;
+  const { verdict, next, reason, changed } = report;
   const what = `${verdict}: ${(verdict === "continues" ? next : reason) ?? ""}`;
   const lines = [`${SIGNS[verdict]} ${cleanLine(taskId)}  ${cleanLine(tool ?? prompt ?? "")}  ${cleanLine(what)}`];
-  if (verdict !== "continues") lines.push(...(changed ? questionDiff(changed) : callsDiff(told)));
+  if (verdict !== "continues") lines.push(...(changed ? questionDiff(changed) : callsDiff(report)));
   return lines.join("\n");
 }
 
 /** Compares the recorded entry with the one that the replay produced, as a diff. */
-export function callsDiff({ recorded, found }: Pick<Told, "recorded" | "found">): string[] {
+export function callsDiff({ recorded, found }: Pick<ReplayReport, "recorded" | "found">): string[] {
   if (recorded.length === 0 && found.length === 0) return [];
   const rows = diffArrays([...recorded], [...found]).flatMap(({ added, removed, value }) =>
     value.map((id) => ({ sign: added ? "+" : removed ? "-" : " ", id: cleanLine(id) })),
@@ -37,7 +37,7 @@ function questionDiff({ key, recorded, found }: ChangedQuestion): string[] {
   const rows = diffLines(JSON.stringify(recorded, null, 2), after).flatMap(({ added, removed, value }) =>
     indented(added ? "+" : removed ? "-" : " ", value.replace(/\n$/, "")),
   );
-  return [`    the question "${cleanLine(key)}": - as it was asked, + as it would be`, ...bounded(rows)].map(coloured);
+  return [`    the question "${cleanLine(key)}": - as recorded, + as asked now`, ...bounded(rows)].map(coloured);
 }
 
 function indented(sign: string, text: string): string[] {

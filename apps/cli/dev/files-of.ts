@@ -37,20 +37,20 @@ export async function filesOf(modules: readonly string[]): Promise<ToolFiles> {
 
 // ── in the thread ──────────────────────────────────────────────────────────────────────────────────────────────
 
-function look(modules: readonly string[]): void {
-  const tell = (url: string) => {
+function inspect(modules: readonly string[]): void {
+  const addFile = (url: string) => {
     if (url.startsWith("file:") && !url.includes("/node_modules/")) parentPort?.postMessage({ file: fileURLToPath(url) });
   };
   registerHooks({
     resolve(specifier, context, next) {
       try {
         const resolved = next(specifier, context);
-        tell(resolved.url);
+        addFile(resolved.url);
         return resolved;
       } catch (error) {
         // The file may be created next.
         const url = URL.parse(specifier, context.parentURL);
-        if (url) tell(url.href);
+        if (url) addFile(url.href);
         throw error;
       }
     },
@@ -61,4 +61,5 @@ function look(modules: readonly string[]): void {
   );
 }
 
-if (!isMainThread && (workerData as { mark?: unknown } | null)?.mark === MARK) look((workerData as { modules: readonly string[] }).modules);
+if (!isMainThread && (workerData as { mark?: unknown } | null)?.mark === MARK)
+  inspect((workerData as { modules: readonly string[] }).modules);

@@ -13,7 +13,7 @@ import { forgetServing, noteServing } from "../serving.ts";
 import { cleanLine, print } from "../terminal.ts";
 import { filesOf } from "./files-of.ts";
 import { type Served, serve } from "./serve.ts";
-import { tellWaiting } from "./tell-waiting.ts";
+import { reportWaiting } from "./report-waiting.ts";
 import { watchFiles } from "./watch-files.ts";
 
 const GALLERY = "@parley/gallery";
@@ -48,7 +48,7 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
     void started.ended.then((why) => {
       if (served !== started) return;
       served = undefined;
-      print(`The server ended (${why}). It is started again when a file of the tools changes.`);
+      print(`The server ended (${why}). It restarts when a tool file changes.`);
     });
   }
 
@@ -60,7 +60,7 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
       const meanwhile = served ? "the previous version keeps serving" : "no version is being served yet";
       return print(`The tools do not load; ${meanwhile}: ${cleanLine(problem)}`);
     }
-    if (!isFirst) await tellWaiting(modules, env).catch((error: unknown) => print(`Waiting tasks were not replayed: ${wordOf(error)}`));
+    if (!isFirst) await reportWaiting(modules, env).catch((error: unknown) => print(`Waiting tasks were not replayed: ${wordOf(error)}`));
     try {
       const before = served?.url;
       await restart();

@@ -26,7 +26,7 @@ describe("a JSON file", () => {
     expect(JSON.parse(json(JSON.stringify({ a: 1 })))).toEqual({ a: 1, mcpServers: { parley: entry } });
   });
 
-  test("is made where there is none, and an entry is replaced and taken away", () => {
+  test("is created if there is none, and an entry is replaced and removed", () => {
     expect(JSON.parse(json(""))).toEqual({ mcpServers: { parley: entry } });
     const other: Entry = { command: "/other", args: [] };
     expect(JSON.parse(json(json(""), other))).toEqual({ mcpServers: { parley: other } });
@@ -48,7 +48,7 @@ describe("a JSON file", () => {
 describe("a TOML file", () => {
   const before = '# mine\nmodel = "gpt"\n\n[mcp_servers.other] # stays\ncommand = "x"\n';
 
-  test("keeps comments and other tables, and the entry can be replaced and taken away", () => {
+  test("keeps comments and other tables, and the entry can be replaced and removed", () => {
     const after = toml(before);
     expect(after.startsWith(before)).toBe(true);
     expect(parseToml(after)).toMatchObject({ model: "gpt", mcp_servers: { other: { command: "x" }, parley: entry } });
@@ -58,13 +58,13 @@ describe("a TOML file", () => {
     expect(edited(after, { format: "toml", servers: "mcp_servers", name: "parley", entry: undefined })).toBe(before);
   });
 
-  test("whose entry is not a table of its own is left alone, and so is one that is none", () => {
+  test("whose entry is not a table of its own is left unchanged, and so is an invalid file", () => {
     expect(() => toml('mcp_servers = { parley = { command = "x" } }\n')).toThrow();
     expect(() => toml("a = \n")).toThrow("it is not valid TOML");
   });
 });
 
-test("every client has its file where its documentation says, on every platform", () => {
+test("every client's file is where its documentation says, on every platform", () => {
   const place = (platform: NodeJS.Platform): Place => ({ platform, home: "/home/ann", env: { APPDATA: "C:/Roaming" } });
   expect(CLIENTS["claude-desktop"].user(place("darwin"))).toBe("/home/ann/Library/Application Support/Claude/claude_desktop_config.json");
   expect(CLIENTS["claude-desktop"].user(place("win32"))).toBe("C:/Roaming/Claude/claude_desktop_config.json");
@@ -86,7 +86,7 @@ describe("the command", () => {
       ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
     );
 
-  test("shows the change and writes nothing without a yes; with it keeps a copy and what a link points to", async () => {
+  test("shows the change and writes nothing without --yes; with it, keeps a copy and writes the target of a link", async () => {
     await mkdir(join(home, "dotfiles"));
     const file = join(home, "dotfiles/mcp.json");
     await writeFile(file, '{ "mcpServers": { "other": { "command": "x" } } }\n', { mode: 0o640 });
@@ -98,9 +98,9 @@ describe("the command", () => {
     expect(await readFile(file, "utf8")).not.toContain("parley");
 
     const { stdout } = await parley("cursor", "--yes", "--json", "--url", "https://parley.example.com/mcp", "--token-file", "token");
-    const told = JSON.parse(stdout) as { changed: boolean; backup: string };
-    expect(told).toMatchObject({ client: "cursor", file, changed: true });
-    expect(await readFile(told.backup, "utf8")).not.toContain("parley");
+    const outcome = JSON.parse(stdout) as { changed: boolean; backup: string };
+    expect(outcome).toMatchObject({ client: "cursor", file, changed: true });
+    expect(await readFile(outcome.backup, "utf8")).not.toContain("parley");
     const { mcpServers } = JSON.parse(await readFile(file, "utf8")) as { mcpServers: Record<string, Entry> };
     expect(mcpServers).toEqual({
       other: { command: "x" },
@@ -116,7 +116,7 @@ describe("the command", () => {
     expect(await readdir(join(home, "dotfiles"))).toHaveLength(3);
   });
 
-  test("says what is wrong: an unknown client, a broken file, a client without such a file", async () => {
+  test("reports an unknown client, a broken file, and a client without a project file", async () => {
     expect(await parley("emacs")).toMatchObject({ code: 1, stderr: expect.stringContaining(CLIENT_NAMES.join(", ")) });
     await writeFile(join(home, ".claude.json"), "{");
     expect(await parley("claude-code", "-y")).toMatchObject({

@@ -2,7 +2,7 @@
 import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import { showUrl } from "../show.ts";
-import { cleanLine, print, printJson, tell } from "../terminal.ts";
+import { cleanLine, print, printJson, printToStderr } from "../terminal.ts";
 import { DEFAULT_URL } from "../url.ts";
 import { logInByDevice } from "./device.ts";
 import { openLoopback } from "./loopback.ts";
@@ -33,13 +33,13 @@ export async function login({ url: given, device, browser, clientId, scope, json
   const signal = onInterrupt();
   try {
     if (device) {
-      const show = (page: string, code: string) => tell(`Open ${showUrl(page)}\nand check or enter the code ${cleanLine(code)}`);
+      const show = (page: string, code: string) => printToStderr(`Open ${showUrl(page)}\nand check or enter the code ${cleanLine(code)}`);
       const credentials = await logInByDevice({ url, resourceMetadataUrl, scope: wanted, clientId, show, signal });
       await changeCredentials(url, () => withExpiry(credentials));
     } else await logInByBrowser({ url, resourceMetadataUrl, scope: wanted, clientId, browser, signal });
   } catch (error) {
     if (!signal.aborted) throw error;
-    tell("The login was cancelled.");
+    printToStderr("The login was cancelled.");
     process.exitCode = INTERRUPTED;
     return;
   }
@@ -53,7 +53,7 @@ export async function login({ url: given, device, browser, clientId, scope, json
       ...(expiresAt !== undefined && { expiresAt }),
     });
   print(`Logged in to ${url}.`);
-  tell(`The tokens are in ${credentialsFile()}, which only you can read.`);
+  printToStderr(`The tokens are in ${credentialsFile()}, which only you can read.`);
 }
 
 function withExpiry(credentials: Credentials): Credentials {
@@ -81,9 +81,9 @@ async function logInByBrowser({ url, resourceMetadataUrl, scope, clientId, brows
       scope,
       afresh: true,
       async visit(page) {
-        tell(`Log in at ${page.href}`);
+        printToStderr(`Log in at ${page.href}`);
         const { openPage } = await import("../open-page.ts");
-        if (browser && !(await openPage(page.href))) tell("No browser could be started. Open that page yourself.");
+        if (browser && !(await openPage(page.href))) printToStderr("No browser could be started. Open that page yourself.");
       },
     });
     const options = { serverUrl: url, ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) };

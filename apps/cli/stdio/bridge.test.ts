@@ -1,4 +1,4 @@
-/** The bridge between lines and a server that does what a test wants: what is sent, what is sent again, and what the client is told. */
+/** The bridge between lines and a scripted server: what is sent, what is repeated, and what the client receives. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -47,12 +47,12 @@ afterEach(async () => {
 interface Running {
   readonly bridge: Bridge;
   readonly got: Got[];
-  readonly told: Message[];
+  readonly received: Message[];
   readonly logged: string[];
   send(...messages: object[]): void;
   message(is: (message: Message) => boolean): Promise<Message>;
   answerTo(id: number | string): Promise<Message>;
-  /** Ends every connection, and refuses new ones until it is back. */
+  /** Closes every connection, and refuses new ones until the server is back. */
   stop(): Promise<void>;
   back(): Promise<void>;
 }
@@ -63,7 +63,7 @@ async function run(
   { write = () => Promise.resolve(), token = "" }: { readonly write?: () => Promise<void>; readonly token?: string } = {},
 ): Promise<Running> {
   const got: Got[] = [];
-  const told: Message[] = [];
+  const received: Message[] = [];
   const logged: string[] = [];
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = "";
@@ -87,7 +87,7 @@ async function run(
       token: (refused) => Promise.resolve(token === "" ? undefined : refused === undefined ? token : `${token}-again`),
     },
     write: async (message) => {
-      told.push(message as Message);
+      received.push(message as Message);
       await write();
     },
     log: (text) => logged.push(text),
@@ -98,11 +98,11 @@ async function run(
     if (server.listening) await new Promise((closed) => server.close(closed));
   };
   open.push(stop, () => bridge.close());
-  const message = (is: (each: Message) => boolean) => until(() => told.flat().find(is), { timeoutMs: 5_000, everyMs: 5 });
+  const message = (is: (each: Message) => boolean) => until(() => received.flat().find(is), { timeoutMs: 5_000, everyMs: 5 });
   return {
     bridge,
     got,
-    told,
+    received,
     logged,
     send: (...messages) => messages.forEach((each) => bridge.take(JSON.stringify(each))),
     message,
@@ -118,7 +118,7 @@ async function run(
 const INITIALIZE = { jsonrpc: "2.0", id: "init", method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {} } };
 const INITIALIZED = { jsonrpc: "2.0", method: "notifications/initialized" };
 
-/** A server with sessions; `serve` is asked for what is not about opening one. */
+/** A server with sessions. `serve` handles requests that do not open a session. */
 function withSessions(serve: Serve): { readonly serve: Serve; readonly sessions: string[]; forget(): void } {
   const sessions: string[] = [];
   let known = "";
@@ -144,7 +144,7 @@ function withSessions(serve: Serve): { readonly serve: Serve; readonly sessions:
 }
 
 describe("a request of 2026-07-28", () => {
-  test("is sent with the headers that repeat its body, and its answer comes back", async () => {
+  test("is sent with the headers that repeat its body, and its response is returned", async () => {
     const { send, answerTo, got } = await run((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: { ok: true } }));
     send(call(1, { name: "käse" }));
     expect(await answerTo(1)).toMatchObject({ result: { ok: true } });
@@ -155,7 +155,7 @@ describe("a request of 2026-07-28", () => {
     });
   });
 
-  test("whose arguments travel in headers is sent again with them, once the tool's schema is known", async () => {
+  test("whose arguments are repeated in headers is sent again with them, once the tool's schema is known", async () => {
     const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
     const { send, answerTo, got } = await run((each, response) => {
       const { method } = each.body as Message;
@@ -171,9 +171,9 @@ describe("a request of 2026-07-28", () => {
     expect(got.map(({ body }) => (body as Message).method)).toEqual(["tools/call", "tools/list", "tools/call", "tools/call"]);
   });
 
-  test("is cancelled by closing it, and not answered", async () => {
+  test("is cancelled by closing it, and receives no response", async () => {
     let closed = false;
-    const { send, told, got, answerTo } = await run((each, response) => {
+    const { send, received, got, answerTo } = await run((each, response) => {
       if ((each.body as Message).id === 2) return json(response, { jsonrpc: "2.0", id: 2, result: {} });
       response.on("close", () => (closed = true));
     });
@@ -183,17 +183,17 @@ describe("a request of 2026-07-28", () => {
     await until(() => closed);
     send(call(2));
     await answerTo(2);
-    expect(told.map(({ id }) => id)).toEqual([2]);
+    expect(received.map(({ id }) => id)).toEqual([2]);
   });
 
-  test("that may have been carried out is not sent again: an error says so", async () => {
+  test("that may have been carried out is not repeated, and the error says so", async () => {
     const { send, answerTo, got } = await run((_got, response) => void response.destroy());
     send(call(1));
     expect((await answerTo(1)).error).toMatchObject({ code: -32000, message: expect.stringContaining("It may have been carried out") });
     expect(got).toHaveLength(1);
   });
 
-  test("that carries a requestState, or only looks, is sent again", async () => {
+  test("that carries a requestState, or only reads, is repeated", async () => {
     let asked = 0;
     const { send, answerTo } = await run((each, response) => {
       asked += 1;
@@ -207,7 +207,7 @@ describe("a request of 2026-07-28", () => {
     expect(await answerTo(2)).toMatchObject({ result: {} });
   });
 
-  test("waits for a server that is not there yet, and is told when that takes too long", async () => {
+  test("waits for a server that is not running yet, and fails if that takes too long", async () => {
     const { send, answerTo, stop, back } = await run((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }), {
       requestPatienceMs: 1_000,
     });
@@ -220,9 +220,9 @@ describe("a request of 2026-07-28", () => {
     expect((await answerTo(2)).error?.message).toMatch(/does not respond \(ECONNREFUSED\)/);
   });
 
-  test("of a stream is opened again when it breaks, and confirmed to the client once", async () => {
+  test("for a stream is opened again when it breaks, and acknowledged to the client once", async () => {
     let opened = 0;
-    const { send, message, told, answerTo } = await run((each, response) => {
+    const { send, message, received, answerTo } = await run((each, response) => {
       opened += 1;
       const say = stream(response);
       say({ jsonrpc: "2.0", method: "notifications/subscriptions/acknowledged", params: {} });
@@ -237,12 +237,12 @@ describe("a request of 2026-07-28", () => {
     send({ jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params: { notifications: {}, _meta: META } });
     await message(({ params }) => params?.["opened"] === 3);
     expect(await answerTo(1)).toMatchObject({ error: { message: "no" } });
-    expect(told.filter(({ method }) => method === "notifications/subscriptions/acknowledged")).toHaveLength(1);
+    expect(received.filter(({ method }) => method === "notifications/subscriptions/acknowledged")).toHaveLength(1);
   });
 });
 
 describe("a session", () => {
-  test("is opened before anything else of it is sent, also when the client writes all at once", async () => {
+  test("is opened before its other messages are sent, also if the client writes all at once", async () => {
     const server = withSessions((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }));
     const { send, answerTo, got } = await run(server.serve);
     send(INITIALIZE, INITIALIZED, { jsonrpc: "2.0", id: 2, method: "tools/list" });
@@ -252,7 +252,7 @@ describe("a session", () => {
     expect(got.at(-1)?.headers).toMatchObject({ "mcp-session-id": "session-1", "mcp-protocol-version": "2025-11-25" });
   });
 
-  test("takes the rest of a call up where its stream broke, and asks nothing twice", async () => {
+  test("resumes a call where its stream broke, and asks no question twice", async () => {
     const question = { jsonrpc: "2.0", id: "ask-1", method: "elicitation/create", params: { message: "?" } };
     let resumed: string | undefined;
     let answers = 0;
@@ -276,16 +276,16 @@ describe("a session", () => {
       answers += 1;
       response.writeHead(202).end();
     });
-    const { send, answerTo, message, told } = await run(server.serve);
+    const { send, answerTo, message, received } = await run(server.serve);
     send(INITIALIZE, INITIALIZED, { jsonrpc: "2.0", id: 5, method: "tools/call", params: { name: "t" } });
     await message(({ id }) => id === "ask-1");
     await until(() => resumed === "e1");
     send({ jsonrpc: "2.0", id: "ask-1", result: { action: "accept" } });
     expect(await answerTo(5)).toMatchObject({ result: { done: true } });
-    expect(told.filter(({ id, method }) => id === "ask-1" && method !== undefined)).toHaveLength(1);
+    expect(received.filter(({ id, method }) => id === "ask-1" && method !== undefined)).toHaveLength(1);
   });
 
-  test("that the server has lost is opened again behind the client's back, with its log level and subscriptions", async () => {
+  test("that the server has lost is replaced without the client's involvement, with its log level and subscriptions", async () => {
     const server = withSessions((each, response) => {
       json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
     });
@@ -304,7 +304,7 @@ describe("a session", () => {
     expect(logged).toEqual(["the session has ended at the server: opening another"]);
   });
 
-  test("may be opened again on the same pipe: what was called before is answered, the rest is of the new session", async () => {
+  test("may be opened again on the same pipe: earlier requests are answered, and later ones belong to the new session", async () => {
     const held: ServerResponse[] = [];
     const ended: string[] = [];
     const sessions: string[] = [];
@@ -327,7 +327,7 @@ describe("a session", () => {
     send(handshake("first"), INITIALIZED, { jsonrpc: "2.0", id: "called", method: "tools/call", params: { name: "t" } });
     await until(() => held.length === 1);
 
-    // Both at once: the second waits for the first, and what follows is of the last.
+    // Both at once: the second waits for the first, and later messages belong to the second.
     send(handshake("second"), INITIALIZED, { jsonrpc: "2.0", id: "after", method: "ping" });
     expect(await answerTo("second")).toMatchObject({ result: {} });
     await answerTo("after");
@@ -337,7 +337,7 @@ describe("a session", () => {
     await until(() => ended.length > 0);
     expect(ended.splice(0)).toEqual(["session-1"]);
 
-    // One that is refused changes nothing; one after which nothing is open ends what was before at once.
+    // A refused handshake changes nothing. If no request is open, a new session ends the previous one at once.
     send({ ...handshake("refused"), params: { protocolVersion: "wrong" } }, { jsonrpc: "2.0", id: "still", method: "ping" });
     expect((await answerTo("refused")).error?.message).toBe("no such version");
     await answerTo("still");
@@ -356,19 +356,19 @@ describe("a session", () => {
         requests.map(({ id }) => ({ jsonrpc: "2.0", id, result: {} })),
       );
     });
-    const { bridge, send, told } = await run(server.serve);
+    const { bridge, send, received } = await run(server.serve);
     send(INITIALIZE, INITIALIZED);
     bridge.take('[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]');
     await bridge.idle();
-    expect(told.at(-1)).toEqual([
+    expect(received.at(-1)).toEqual([
       { jsonrpc: "2.0", id: 1, result: {} },
       { jsonrpc: "2.0", id: 2, result: {} },
     ]);
   });
 });
 
-describe("what the client is told", () => {
-  test("names its request, also when the server could not read which one it was", async () => {
+describe("an error for the client", () => {
+  test("names its request, also if the server could not read the id", async () => {
     const { send, answerTo } = await run((_each, response) =>
       json(response, { jsonrpc: "2.0", error: { code: -32600, message: "the body is larger than 1 bytes" } }, 413),
     );
@@ -376,7 +376,7 @@ describe("what the client is told", () => {
     expect(await answerTo(3)).toMatchObject({ error: { message: "the body is larger than 1 bytes" } });
   });
 
-  test("says that the server's body is too large, and the next message is served", async () => {
+  test("says that the server's body is too large, and the next message is handled", async () => {
     const { send, answerTo } = await run((got, response) => {
       if (idOf(got) === 1) {
         response.on("error", () => undefined).writeHead(200, { "content-type": "application/json" });
@@ -390,23 +390,25 @@ describe("what the client is told", () => {
     expect(await answerTo(2)).toMatchObject({ result: {} });
   });
 
-  test("says how to log in when the server wants to know who calls, after another token was tried", async () => {
+  test("says how to log in if the server requires it, after another token was tried", async () => {
     const { send, answerTo, got } = await run((_each, response) => void response.writeHead(401).end(), {}, { token: "old" });
     send(call(1));
     expect((await answerTo(1)).error?.message).toMatch(/parley login --url http/);
     expect(got.map(({ headers }) => headers.authorization)).toEqual(["Bearer old", "Bearer old-again"]);
   });
 
-  test("is an error of JSON-RPC for what is none, and the next message is served", async () => {
-    const { bridge, told, send, answerTo } = await run((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }));
+  test("is a JSON-RPC error for an invalid message, and the next message is handled", async () => {
+    const { bridge, received, send, answerTo } = await run((each, response) =>
+      json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }),
+    );
     for (const line of ["garbage", "1", "[]", '{"jsonrpc":"2.0","id":4}', '{"jsonrpc":"1.0","method":"x"}']) bridge.take(line);
     bridge.refuse("the line is longer than 5 bytes");
-    expect(told.map(({ error }) => error?.code)).toEqual([-32700, -32600, -32600, -32600, -32600, -32700]);
+    expect(received.map(({ error }) => error?.code)).toEqual([-32700, -32600, -32600, -32600, -32600, -32700]);
     send(call(1));
     expect(await answerTo(1)).toMatchObject({ result: {} });
   });
 
-  test("is that an id is in use, and nothing of the first request is lost", async () => {
+  test("says that an id is in use, and the first request is still answered", async () => {
     const held: ServerResponse[] = [];
     const { send, message, answerTo, got } = await run((_each, response) => void held.push(response));
     send(call(1));
@@ -420,7 +422,7 @@ describe("what the client is told", () => {
 });
 
 describe("limits", () => {
-  test("so many requests may be open, and one more is refused", async () => {
+  test("requests may be open up to the limit, and one more is refused", async () => {
     const held: { readonly id: number | string; readonly response: ServerResponse }[] = [];
     const { send, answerTo, got, bridge } = await run((each, response) => void held.push({ id: idOf(each), response }), { requestsMax: 3 });
     send(call(1), call(2), call(3), call(4));
@@ -432,7 +434,7 @@ describe("limits", () => {
     await until(() => held.length === 4);
   });
 
-  test("so many characters may wait to be sent, and a message that goes beyond is refused", async () => {
+  test("characters may wait to be sent up to the limit, and a message beyond it is refused", async () => {
     const length = JSON.stringify(call(1)).length;
     const { send, answerTo, got } = await run(() => undefined, { waitingCharsMax: 2 * length });
     send(call(1), call(2), call(3));
@@ -440,10 +442,10 @@ describe("limits", () => {
     await until(() => got.length === 2);
   });
 
-  test("a server is not read faster than the client reads", async () => {
+  test("the bridge reads from the server no faster than the client reads", async () => {
     let free: (() => void) | undefined;
     let sent = 0;
-    const { send, told } = await run(
+    const { send, received } = await run(
       (_each, response) => {
         const say = stream(response);
         const fill = () => {
@@ -459,9 +461,9 @@ describe("limits", () => {
       { write: () => new Promise((resolve) => (free = resolve)) },
     );
     send(call(1));
-    await until(() => told.length === 1 && sent > 0);
+    await until(() => received.length === 1 && sent > 0);
     let before = -1;
-    // It has stood still for a while: what is sent fits into buffers of the system.
+    // Nothing has moved for a while: what was sent fits into the buffers of the system.
     await until(
       () => {
         const still = before === sent;
@@ -472,6 +474,6 @@ describe("limits", () => {
     );
     expect(sent).toBeLessThan(1_000);
     free?.();
-    await until(() => told.length === 2);
+    await until(() => received.length === 2);
   });
 });

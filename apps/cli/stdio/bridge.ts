@@ -173,7 +173,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     exchange.begun.resolve();
     exchange.over.abort();
     for (const { id } of exchange.requests) if (exchanges.get(idKey(id)) === exchange) exchanges.delete(idKey(id));
-    if (earlier.size > 0) leaveEarlier();
+    if (earlier.size > 0) endEarlierSessions();
     if (exchanges.size === 0) {
       for (const idle of whenIdle) idle();
       whenIdle = [];
@@ -188,7 +188,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     ready = afterHandshake(async () => {
       await deliver(line, shape.method);
       memory.noteInitialized();
-      if (memory.current) void ownStream(memory.current);
+      if (memory.current) void readStandaloneStream(memory.current);
     }).catch(() => undefined);
   }
 
@@ -335,7 +335,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
       await response.body?.cancel();
       throw new Error(describeStatus(response));
     }
-    await hear(body, exchange);
+    await receive(body, exchange);
     if (exchange.pending.size > 0 && !response.ok) throw new Error(describeStatus(response));
   }
 
@@ -343,7 +343,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   async function follow(exchange: Exchange, response: Response): Promise<void> {
     try {
       await readEvents(response, {
-        onMessage: (message) => hear(message, exchange),
+        onMessage: (message) => receive(message, exchange),
         onId: (id) => void (exchange.lastEventId = id),
         onRetry: (retryMs) => void (exchange.retryMs = retryMs),
       });
@@ -395,18 +395,18 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
 
   // ── from the server ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function hear(body: unknown, exchange?: Exchange): Promise<void> {
+  async function receive(body: unknown, exchange?: Exchange): Promise<void> {
     if (Array.isArray(body)) {
-      const kept = body.map((each) => heard(each, exchange)).filter((each) => each !== undefined);
+      const kept = body.map((each) => forwarded(each, exchange)).filter((each) => each !== undefined);
       if (kept.length > 0) await write(kept);
       return;
     }
-    const message = heard(body, exchange);
+    const message = forwarded(body, exchange);
     if (message !== undefined) await write(message);
   }
 
   /** The message to forward to the client; undefined if it is not forwarded. */
-  function heard(body: unknown, exchange: Exchange | undefined): object | undefined {
+  function forwarded(body: unknown, exchange: Exchange | undefined): object | undefined {
     if (!isObject(body)) {
       log("the server sent something that is not a JSON-RPC message");
       return undefined;
@@ -471,20 +471,20 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     memory.current = sessionOf(response);
     if (before?.id === undefined) return;
     earlier.set(before.id, before);
-    leaveEarlier();
+    endEarlierSessions();
   }
 
   /** Ends earlier sessions that have no open request. */
-  function leaveEarlier(): void {
+  function endEarlierSessions(): void {
     for (const [id, session] of earlier) {
       if ([...exchanges.values()].some((each) => each.session === id)) continue;
       earlier.delete(id);
-      void goodbye(session);
+      void endSession(session);
     }
   }
 
   /** Ends a session. If this fails, the session expires at the server. */
-  async function goodbye(session: Session): Promise<void> {
+  async function endSession(session: Session): Promise<void> {
     if (session.id === undefined) return;
     const signal = AbortSignal.timeout(GOODBYE_MS);
     await ask(remote, { method: "DELETE", headers: memory.headers(session), signal }).then(
@@ -505,9 +505,9 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     if (!initialize) return false;
     log("the session has ended at the server: opening another");
     try {
-      const tell = (message: object, headers: Record<string, string>) =>
+      const request = (message: object, headers: Record<string, string>) =>
         ask(remote, post(JSON.stringify(message), headers, closing.signal));
-      const response = await tell({ jsonrpc: "2.0", id: "parley-stdio", method: "initialize", params: initialize.params }, {});
+      const response = await request({ jsonrpc: "2.0", id: "parley-stdio", method: "initialize", params: initialize.params }, {});
       const text = await bodyOf(response);
       const version = agreedVersion(parsed(text));
       if (!response.ok || version === undefined) return false;
@@ -515,11 +515,11 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
       memory.current = session;
       const headers = memory.headers(session);
       if (memory.initialized) {
-        await (await tell({ jsonrpc: "2.0", method: "notifications/initialized" }, headers)).body?.cancel();
-        void ownStream(session);
+        await (await request({ jsonrpc: "2.0", method: "notifications/initialized" }, headers)).body?.cancel();
+        void readStandaloneStream(session);
       }
       for (const { method, params } of memory.settings)
-        await (await tell({ jsonrpc: "2.0", id: "parley-stdio", method, params }, headers)).body?.cancel();
+        await (await request({ jsonrpc: "2.0", id: "parley-stdio", method, params }, headers)).body?.cancel();
       return true;
     } catch (error) {
       log(`no session could be opened: ${describe(error)}`);
@@ -528,7 +528,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   }
 
   /** Reads the session's standalone stream for as long as the session lives. */
-  async function ownStream(session: Session): Promise<void> {
+  async function readStandaloneStream(session: Session): Promise<void> {
     const signal = AbortSignal.any([closing.signal, session.over.signal]);
     let lastEventId: string | undefined;
     let retryMs = 0;
@@ -543,7 +543,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
         if (response?.ok && isStream(response)) {
           attempt = 0;
           await readEvents(response, {
-            onMessage: (message) => hear(message),
+            onMessage: (message) => receive(message),
             onId: (id) => (lastEventId = id),
             onRetry: (ms) => (retryMs = ms),
           });
@@ -617,7 +617,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
       }
       const { current } = memory;
       current?.over.abort();
-      await Promise.all([...earlier.values(), ...(current ? [current] : [])].map(goodbye));
+      await Promise.all([...earlier.values(), ...(current ? [current] : [])].map(endSession));
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The bounds of what a server may send: each at the limit, and one beyond. */
+/** The limits for a server's responses: each at the limit, and one beyond. */
 import { describe, expect, test } from "vitest";
 import { BODY_BYTES_MAX, readEvents, readText, RETRY_MS_MAX } from "./events.ts";
 
@@ -23,13 +23,13 @@ function sent(bytes: number) {
 }
 
 describe("a body", () => {
-  test("is read whole at the limit", async () => {
+  test("is read in full at the limit", async () => {
     const { response, isCancelled } = sent(BODY_BYTES_MAX);
     expect((await readText(response)).length).toBe(BODY_BYTES_MAX);
     expect(isCancelled()).toBe(false);
   });
 
-  test("of one byte more is refused, and its rest is not read", async () => {
+  test("is refused if it is one byte larger, and the rest is not read", async () => {
     const problem = `sent a body of more than ${BODY_BYTES_MAX} bytes`;
     await expect(readText(sent(BODY_BYTES_MAX + 1).response)).rejects.toThrow(problem);
     const { response, isCancelled } = sent(Infinity);
@@ -37,7 +37,7 @@ describe("a body", () => {
     expect(isCancelled()).toBe(true);
   });
 
-  test("keeps a character that arrives in two chunks", async () => {
+  test("keeps characters that are split between chunks", async () => {
     const bytes = new TextEncoder().encode("„Grüße“");
     const body = new ReadableStream({
       start(controller) {
@@ -48,7 +48,7 @@ describe("a body", () => {
     expect(await readText(new Response(body))).toBe("„Grüße“");
   });
 
-  test("that is absent is empty", async () => {
+  test("is the empty string if there is none", async () => {
     expect(await readText(new Response(null, { status: 204 }))).toBe("");
   });
 });

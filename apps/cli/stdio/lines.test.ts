@@ -8,7 +8,7 @@ function reading(bytesMax: number) {
   return { lines, bad, read };
 }
 
-test("lines are found however chunks cut them, also within a character", () => {
+test("lines are found wherever chunks split them, also within a character", () => {
   const bytes = Buffer.from('{"a":"é"}\r\n\n  \n{"b":1}\n{"unfinished"');
   for (let size = 1; size <= bytes.length; size += 1) {
     const { lines, bad, read } = reading(100);
@@ -18,7 +18,7 @@ test("lines are found however chunks cut them, also within a character", () => {
   }
 });
 
-test("a line at the limit is read; one byte beyond it is reported once and passed over, and the next is read", () => {
+test("a line at the limit is read; a line one byte longer is reported once and skipped, and the next is read", () => {
   const { lines, bad, read } = reading(8);
   read(Buffer.from("12345678\n123456789"));
   read(Buffer.from("012345678901234567890"));
@@ -27,7 +27,7 @@ test("a line at the limit is read; one byte beyond it is reported once and passe
   expect(bad).toEqual(["the line is longer than 8 bytes"]);
 });
 
-test("what is not UTF-8 is reported", () => {
+test("a line that is not UTF-8 is reported", () => {
   const { lines, bad, read } = reading(8);
   read(Buffer.from([0xff, 0xfe, 0x0a, 0x61, 0x0a]));
   expect({ lines, bad }).toEqual({ lines: ["a"], bad: ["the line is not UTF-8"] });

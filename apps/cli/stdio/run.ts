@@ -9,7 +9,7 @@ import { type Bridge, createBridge } from "./bridge.ts";
 import { lineReader } from "./lines.ts";
 import { messageOutput } from "./output.ts";
 import type { Remote } from "./remote.ts";
-import { clean, tell } from "../terminal.ts";
+import { clean, printToStderr } from "../terminal.ts";
 
 /** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is lower, and the server reports it. */
 const LINE_BYTES_MAX = 16 * 1_048_576;
@@ -74,7 +74,7 @@ function ending(bridge: Bridge, stop: () => Promise<void> | undefined): (code: n
 }
 
 function log(text: string): void {
-  tell(`parley stdio: ${clean(text)}`);
+  printToStderr(`parley stdio: ${clean(text)}`);
 }
 
 /** A directory of the user, since clients start servers in arbitrary directories: the next start must find the waiting tasks. */

@@ -6,7 +6,7 @@ import { follow, Left, watchTask, askUntilOver } from "../follow.ts";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import type { McpClient } from "../mcp-client.ts";
 import { showTask } from "../show.ts";
-import { cleanLine, isInteractive, printJson, tell } from "../terminal.ts";
+import { cleanLine, isInteractive, printJson, printToStderr } from "../terminal.ts";
 import { getTask } from "./one.ts";
 
 export interface AnswerCommand extends Given {
@@ -43,12 +43,12 @@ export async function answer(
     if (typeof sent === "object") throw sent.error;
   }
   if (json && !wait) return printJson({ taskId, key: chosen, answered: true });
-  if (!json) tell("answered");
+  if (!json) printToStderr("answered");
   if (wait) printEnd(await follow(client, { taskId, interactive: false, live: !json, signal }), json);
 }
 
 function left(): void {
-  tell("The question stays open.");
+  printToStderr("The question stays open.");
   process.exitCode = INTERRUPTED;
 }
 

@@ -4,7 +4,7 @@ import { askUntilOver, Left, watchTask } from "../follow.ts";
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import { type McpClient, RpcError } from "../mcp-client.ts";
 import { type InputRequest, showAsk, type TaskState } from "../show.ts";
-import { cleanLine, isInteractive, print, printJson, tell } from "../terminal.ts";
+import { cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal.ts";
 import { moment } from "../times.ts";
 import { tasksOf } from "./list.ts";
 import { getTask } from "./one.ts";
@@ -32,7 +32,7 @@ export async function inbox(
   if (open.length === 0) return print("no open questions");
   if (list || !isInteractive()) {
     for (const [index, { taskId, key, since, request }] of open.entries()) {
-      print(`${index + 1} of ${open.length}  waits since ${moment(Date.parse(since), Date.now())}`);
+      print(`${index + 1} of ${open.length}  waiting since ${moment(Date.parse(since), Date.now())}`);
       print(showAsk(taskId, key, request));
     }
     return;
@@ -41,14 +41,14 @@ export async function inbox(
   let answered = 0;
   try {
     for (const [index, { taskId, key, request }] of open.entries()) {
-      tell(`\n${index + 1} of ${open.length}  task ${cleanLine(taskId)}`);
+      printToStderr(`\n${index + 1} of ${open.length}  task ${cleanLine(taskId)}`);
       const now = await stillOpen(client, taskId, key);
       if (!now) {
-        tell(`${cleanLine(key)} was answered elsewhere, or is no longer open.`);
+        printToStderr(`${cleanLine(key)} was answered elsewhere, or is no longer open.`);
         continue;
       }
       if (request.method !== "elicitation/create") {
-        tell(showAsk(taskId, key, request));
+        printToStderr(showAsk(taskId, key, request));
         continue;
       }
       await askUntilOver(client, { taskId, key, request: now, watching: watchTask(client, taskId, signal), signal });
@@ -56,10 +56,10 @@ export async function inbox(
     }
   } catch (error) {
     if (!(error instanceof Left)) throw error;
-    tell("The other questions stay open.");
+    printToStderr("The other questions stay open.");
     process.exitCode = INTERRUPTED;
   }
-  tell(`${answered} of ${open.length} answered`);
+  printToStderr(`${answered} of ${open.length} answered`);
 }
 
 async function openQuestions(client: McpClient): Promise<readonly Open[]> {

@@ -27,7 +27,7 @@ const COLOURS = { working: "cyan", input_required: "yellow", completed: "green",
 
 export async function tasksOf(client: McpClient, { status, limit }: Pick<ListCommand, "status" | "limit">): Promise<readonly ListedTask[]> {
   const wrong = status?.find((each) => !STATUSES.includes(each));
-  if (wrong !== undefined) throw new Error(`--status ${wrong}: a task is ${STATUSES.join(", ")}`);
+  if (wrong !== undefined) throw new Error(`--status ${wrong} is not a status: use ${STATUSES.join(", ")}`);
   const found: ListedTask[] = [];
   const all = pagesOf<ListedTask>(async (cursor) => {
     const page = await client.sessionRequest<{ tasks: ListedTask[]; nextCursor?: string }>(

@@ -17,12 +17,12 @@ const of = (ask: Partial<TimelineAsk>): string => {
   return showTimeline({ task, nowMs: NOW_MS, asks: [open], journal: { entries: 0, settled: 0, lines: [] } }).join("\n");
 };
 
-test("a question that several people must accept says how many have, and whether the reader is one of them", () => {
+test("a question with a quorum shows how many people have accepted it, and whether the caller is one of them", () => {
   expect(of({ accepted: 0, quorum: 2, mine: false })).toContain("question  release  open, asked of others, accepted by 0 of 2 people\n");
   expect(of({ accepted: 1, quorum: 2, mine: true, isPutToOthers: false })).toContain("open, accepted by 1 of 2 people, you among them\n");
 });
 
-test("a question of one person says nothing of people", () => {
+test("a question without a quorum shows no number of people", () => {
   expect(of({ isPutToOthers: false })).toContain("question  release  open\n");
   expect(of({ isPutToOthers: false, refusals: 3 })).toContain("question  release  open, 3 answers refused\n");
 });

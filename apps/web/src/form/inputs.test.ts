@@ -31,23 +31,23 @@ describe("a control", () => {
     expect(field(schema).control).toBe(control);
   });
 
-  test("for yes or no has a third state where neither may be said", () => {
+  test("for a boolean has a third state if it is optional", () => {
     expect([field({ type: "boolean" }, false).control, field({ type: "boolean", default: true }, false).control]).toEqual([
       "tristate",
       "checkbox",
     ]);
   });
 
-  test("says its limits in words, and none that only JavaScript has", () => {
+  test("describes its limits, except those of JavaScript's numbers", () => {
     expect(field({ type: "integer", minimum: 1, maximum: 20 }).hint).toBe("a whole number, 1 to 20");
     expect(field({ type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }).hint).toBe("a whole number");
-    expect(field({ type: "string", minLength: 3, pattern: "^a" }).hint).toBe("at least 3 characters, fits ^a");
+    expect(field({ type: "string", minLength: 3, pattern: "^a" }).hint).toBe("at least 3 characters, matches ^a");
     expect(field({ type: "string", format: "date", pattern: "^long$" }).hint).toBe("");
     expect(field({ type: "array", items: { type: "string", enum: ["a", "b"] }, minItems: 2, maxItems: 2 }).hint).toBe("exactly 2 of these");
     expect(field({ type: "number", exclusiveMinimum: 0, multipleOf: 0.5 }).hint).toBe("more than 0, in steps of 0.5");
   });
 
-  test("begins with its default", () => {
+  test("starts with its default", () => {
     expect(untouched(field({ type: "string", default: "a" }))).toBe("a");
     expect(untouched(field({ type: "number", default: 0 }))).toBe("0");
     expect(untouched(field({ type: "boolean", default: true }))).toBe(true);
@@ -74,7 +74,7 @@ describe("content", () => {
     });
   });
 
-  test("leaves out what is optional and empty, and misses what is required", () => {
+  test("omits empty optional fields, and reports missing required fields", () => {
     for (const schema of [{ type: "string" }, { type: "number" }, { type: "string", enum: ["a"] }, { type: "object" }]) {
       expect(of(schema, "", false)).toEqual({});
       expect(of(schema, "")).toBe("is required");
@@ -85,20 +85,20 @@ describe("content", () => {
     expect(of({ type: "string", default: "" }, "")).toEqual({ it: "" });
   });
 
-  test("says what does not read as its type", () => {
+  test("reports values that cannot be read as their type", () => {
     expect(of({ type: "integer" }, "four")).toBe("must be a number");
     expect(of({ type: "object" }, "{")).toMatch(/^is not JSON: /);
     expect(of({ type: "string", format: "date-time" }, "soon")).toBe("must be a date and a time");
   });
 
-  test("has fields of any name", () => {
+  test("may have fields of any name", () => {
     const inputs = inputsOf(JSON.parse('{"properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}') as JsonObject);
     const draft = JSON.parse('{"__proto__":"a"}') as Record<string, string>;
     expect(JSON.stringify(contentOf(inputs, draft).content)).toBe('{"__proto__":"a"}');
   });
 });
 
-test("violations find their fields in every dialect's spelling, and those that name none are kept", () => {
+test("violations are assigned to their fields in every dialect's notation, and those without a field are kept", () => {
   const inputs = inputsOf({ properties: { size: { type: "integer" }, "a/b": { type: "string" } } });
   const at = (path: string) => problemsIn([{ path, message: "is wrong" }], inputs);
   expect(at("/content/size")).toEqual({ size: "is wrong" });

@@ -91,7 +91,8 @@ function hintOf({ kind, schema, choices }: Field): string {
   range(minLength, maxLength, " characters");
   range(minItems, maxItems, choices.length > 0 ? " of these" : " entries");
   // A format describes the same as its pattern, in fewer words.
-  if (typeof pattern === "string" && format === undefined) said.push(`fits ${pattern.length > 80 ? `${pattern.slice(0, 80)}…` : pattern}`);
+  if (typeof pattern === "string" && format === undefined)
+    said.push(`matches ${pattern.length > 80 ? `${pattern.slice(0, 80)}…` : pattern}`);
   return said.join(", ");
 }
 

@@ -31,7 +31,7 @@ describe("activity", () => {
     expect(withItems(activity, [{ type: "emit", kind: "thinking", data: { active: false } }]).thinking).toBe(false);
   });
 
-  test("takes items that hold nothing of what they should", () => {
+  test("accepts items without the expected members", () => {
     const items = ["progress", "log", "emit", ""].flatMap((type) => [
       { type },
       { type, kind: 4, data: null, level: {}, progress: "x", total: [] },
@@ -69,7 +69,7 @@ describe("activity", () => {
     );
   });
 
-  test("says how far it is only as far as anybody knows", () => {
+  test("shows a share only if the total is known", () => {
     const words = (item: object) => withItems(NO_ACTIVITY, [{ type: "progress", ...item }]).progress;
     expect(words({ progress: 0.5 })).toEqual({ part: 0.5, words: "50 %" });
     expect(words({ progress: 7 })).toEqual({ part: undefined, words: "7" });
@@ -79,7 +79,7 @@ describe("activity", () => {
   });
 });
 
-test("of notifications those that tell something of the tool are items", () => {
+test("notifications from the tool become items", () => {
   expect(itemOf({ method: "notifications/progress", params: { progress: 1 } })).toEqual({ type: "progress", progress: 1 });
   expect(itemOf({ method: "notifications/message", params: { level: "info", data: 1, type: "x" } })).toEqual({
     type: "log",

@@ -2,16 +2,16 @@ import { expect, test } from "vitest";
 import { inputsOf } from "../form/inputs.ts";
 import { DRAFT_CHARS_MAX, type Drafts, DRAFTS_MAX, withDraft, withoutSecrets } from "./drafts.ts";
 
-test("so many drafts are kept, and of one more the oldest goes", () => {
+test("drafts are kept up to the limit, and one more drops the oldest", () => {
   let drafts: Drafts = [];
   for (let each = 1; each <= DRAFTS_MAX + 1; each += 1) drafts = withDraft(drafts, String(each), { it: "x" });
   expect([drafts.length, drafts[0]?.[0], drafts.at(-1)?.[0]]).toEqual([DRAFTS_MAX, "2", String(DRAFTS_MAX + 1)]);
-  // What is typed in again is the newest, and stands there once.
+  // A draft that changes becomes the newest, and is stored once.
   expect(withDraft(drafts, "2", { it: "y" }).at(-1)).toEqual(["2", { it: "y" }]);
   expect(withDraft(drafts, "2", { it: "y" })).toHaveLength(DRAFTS_MAX);
 });
 
-test("so many characters are kept; one beyond takes the oldest away, and what is too large by itself is not kept", () => {
+test("characters are kept up to the limit; one more drops the oldest, and a draft that is too large by itself is not kept", () => {
   const around = JSON.stringify([["a", { it: "" }]]).length;
   const full = "x".repeat(DRAFT_CHARS_MAX - around);
   expect(withDraft([], "a", { it: full })).toHaveLength(1);

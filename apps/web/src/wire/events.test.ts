@@ -11,7 +11,7 @@ function read(chunks: readonly string[]): StreamEvent[] {
 const STREAM =
   ': a comment\n\nid: 1\nretry: 1000\ndata: \n\nid: 2\nevent: message\ndata: {"a":\ndata: 1}\n\ndata: two\r\n\r\ndata: not over';
 
-test("a stream is read into events, wherever it is cut", () => {
+test("a stream is parsed into events, wherever chunks split it", () => {
   const expected = [
     { id: "1", data: "" },
     { id: "2", data: '{"a":\n1}' },

@@ -10,7 +10,7 @@ function log(options: Partial<WireLogOptions> = {}) {
 const last = (entries: readonly WireEntry[]) => entries.at(-1) as WireEntry;
 
 describe("a wire log", () => {
-  test("calls a result by what it answers, also when other messages came between", () => {
+  test("labels a result with its method, also if other messages came in between", () => {
     const { made, changes } = log();
     made.add("out", { jsonrpc: "2.0", id: 1, method: "tools/call", params: {} }, "POST");
     made.add("in", { jsonrpc: "2.0", method: "notifications/progress", params: {} }, "stream");
@@ -25,7 +25,7 @@ describe("a wire log", () => {
     expect(changes()).toBe(4);
   });
 
-  test("keeps as many messages as it may; of more the oldest go", () => {
+  test("keeps messages up to the limit, and drops the oldest beyond it", () => {
     const { made } = log({ entriesMax: 3 });
     for (const method of ["a", "b", "c"]) made.add("out", { method }, "POST");
     expect([made.entries.length, made.dropped]).toEqual([3, 0]);
@@ -34,7 +34,7 @@ describe("a wire log", () => {
     expect(made.dropped).toBe(1);
   });
 
-  test("keeps as many characters as it may, and always the last message", () => {
+  test("keeps characters up to the limit, and always the last message", () => {
     const { made } = log({ charsMax: 30 });
     made.add("in", "x".repeat(13), "200");
     made.add("in", "y".repeat(13), "200");
@@ -45,7 +45,7 @@ describe("a wire log", () => {
     expect(made.entries.map(({ text }) => text[1])).toEqual(["w"]);
   });
 
-  test("cuts a message at its limit, and not before, and says how much is gone", () => {
+  test("cuts a message exactly at its limit, and reports how much was cut", () => {
     const { made } = log({ entryCharsMax: 10 });
     made.add("in", "x".repeat(8), "200");
     expect([last(made.entries).cut, pretty(last(made.entries))]).toEqual([0, `"${"x".repeat(8)}"`]);
@@ -53,7 +53,7 @@ describe("a wire log", () => {
     expect([last(made.entries).cut, pretty(last(made.entries))]).toEqual([1, `"${"x".repeat(9)}… 1 more characters`]);
   });
 
-  test("is empty when it was cleared, and continues", () => {
+  test("is empty after it is cleared, and continues", () => {
     const { made } = log({ entriesMax: 1 });
     for (const method of ["a", "b"]) made.add("out", { method }, "POST");
     made.clear();
@@ -63,7 +63,7 @@ describe("a wire log", () => {
   });
 });
 
-test("a message matches where all words occur, in its label or its text, in any case", () => {
+test("a message matches if all words occur in its label or text, ignoring case", () => {
   const entry: WireEntry = { id: 1, atMs: 0, direction: "out", label: "tasks/update", how: "POST", text: '{"partySize":4}', cut: 0 };
   expect(["", "  ", "TASKS", "partysize update", "size tasks"].map((query) => matches(entry, query))).toEqual([
     true,

@@ -1,14 +1,14 @@
 import type { RecordedTask } from "@parley/sdk/replay";
 import { describe, expect, test } from "vitest";
-import type { Told } from "../changes/replay-thread.ts";
-import { outcomes, TASKS_MAX } from "./tell-waiting.ts";
+import type { ReplayReport } from "../changes/replay-thread.ts";
+import { outcomes, TASKS_MAX } from "./report-waiting.ts";
 
 async function* waiting(count: number): AsyncGenerator<RecordedTask> {
   for (let at = 1; at <= count; at += 1) yield { taskId: `0-${at}`, call: { kind: "tool", name: "greet" } } as RecordedTask;
 }
 
-/** The second of them does not continue. */
-async function replay({ taskId }: RecordedTask): Promise<Told> {
+/** Only the second task does not continue. */
+async function replay({ taskId }: RecordedTask): Promise<ReplayReport> {
   if (taskId === "0-2") return { verdict: "diverges", reason: "it asks something else", recorded: [], found: [] };
   return { verdict: "continues", recorded: [], found: [] };
 }
@@ -19,8 +19,8 @@ async function linesOf(lines: AsyncIterable<string>): Promise<string[]> {
   return all;
 }
 
-describe("what becomes of waiting tasks", () => {
-  test("is told of those that do not continue, and in counts", async () => {
+describe("the report on waiting tasks", () => {
+  test("has a line for each task that does not continue, and counts", async () => {
     expect(await linesOf(outcomes(waiting(3), replay))).toEqual([
       "✗ 0-2  greet  diverges: it asks something else",
       "2 of 3 waiting tasks continue with the changed tools",
@@ -28,7 +28,7 @@ describe("what becomes of waiting tasks", () => {
     expect(await linesOf(outcomes(waiting(0), replay))).toEqual([]);
   });
 
-  test("is found out of so many, and of none beyond", async () => {
+  test("covers tasks up to the limit, and none beyond it", async () => {
     expect((await linesOf(outcomes(waiting(TASKS_MAX), replay))).at(-1)).toBe("99 of 100 waiting tasks continue with the changed tools");
     expect((await linesOf(outcomes(waiting(TASKS_MAX + 1), replay))).slice(1)).toEqual([
       "More than 100 tasks wait; the others were not replayed. `parley export` and `parley replay` do all.",

@@ -3,7 +3,7 @@ import { readEnvironment } from "@parley/node";
 import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
 import type { RecordedTask } from "@parley/sdk/replay";
 import { idsOf, recordedTask } from "../changes/export.ts";
-import { startReplayThread, type Told } from "../changes/replay-thread.ts";
+import { startReplayThread, type ReplayReport } from "../changes/replay-thread.ts";
 import { showReplayed } from "../changes/show.ts";
 import { onStderr } from "../on-stderr.ts";
 import { print } from "../terminal.ts";
@@ -13,7 +13,7 @@ export const TASKS_MAX = 100;
 /** How long a handler may wait for something outside `ctx`. */
 const PATIENCE_MS = 2_000;
 
-export async function tellWaiting(modules: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+export async function reportWaiting(modules: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, env)), { log: onStderr });
   const thread = await startReplayThread({ tools: modules, baseline: undefined, patienceMs: PATIENCE_MS });
   async function* waiting(): AsyncGenerator<RecordedTask> {
@@ -31,7 +31,10 @@ export async function tellWaiting(modules: readonly string[], env: NodeJS.Proces
 }
 
 /** Prints a line for each task that does not continue, then one with the counts. */
-export async function* outcomes(tasks: AsyncIterable<RecordedTask>, replay: (task: RecordedTask) => Promise<Told>): AsyncGenerator<string> {
+export async function* outcomes(
+  tasks: AsyncIterable<RecordedTask>,
+  replay: (task: RecordedTask) => Promise<ReplayReport>,
+): AsyncGenerator<string> {
   let all = 0;
   let continuing = 0;
   for await (const task of tasks) {
@@ -40,9 +43,9 @@ export async function* outcomes(tasks: AsyncIterable<RecordedTask>, replay: (tas
       break;
     }
     all += 1;
-    const told = await replay(task);
-    if (told.verdict === "continues") continuing += 1;
-    else yield showReplayed({ taskId: task.taskId, [task.call.kind]: task.call.name }, told);
+    const report = await replay(task);
+    if (report.verdict === "continues") continuing += 1;
+    else yield showReplayed({ taskId: task.taskId, [task.call.kind]: task.call.name }, report);
   }
   if (all > 0) yield `${continuing} of ${all} waiting tasks continue with the changed tools`;
 }
