@@ -1,4 +1,6 @@
-/** Redis loses its newest writes in a failover, an accepted answer among them: its question is open again, and the client is asked again. */
+/**
+ * A failover of Redis loses its newest writes, an accepted answer among them: the question is open again, and the client is asked again.
+ */
 import type { Task } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
@@ -8,10 +10,10 @@ import { openSession } from "./session-client.fixture.ts";
 import { held, offered } from "./tools.fixture.ts";
 
 const alice = { action: "accept", content: { name: "Alice" } };
-/** A tool that asks, and is at work after the answer until the test says so. */
+/** A tool that asks, and works after the answer until the test releases it. */
 const sign = { name: "sign", arguments: {} };
 
-/** A deployment whose tasks go back to where they were. */
+/** A deployment whose tasks can return to an earlier state. */
 async function failingOver() {
   const { fronts, services } = await deploy({ catalogue: offered });
   const wakes = new Set<() => void>();
@@ -28,12 +30,12 @@ async function failingOver() {
     wakes.add(wake);
     return await watch(taskId, onChange);
   };
-  // As after each connection that came back.
+  // Listeners read again after every reconnect.
   const lookAgain = () => wakes.forEach((wake) => wake());
   return {
     front: fronts[0]!,
     asked: () => (before = newest),
-    /** Resolves when the answer was seen by those who follow the task. */
+    /** Resolves when the followers of the task have seen the answer. */
     answered: async () => {
       await until(async () => newest?.status === "working" && newest.revision > (before?.revision ?? Infinity));
     },
@@ -88,7 +90,7 @@ describe("a question whose accepted answer was lost", () => {
     asking.close();
   });
 
-  test("is told on a listen stream", async () => {
+  test("is reported on a listen stream", async () => {
     const { front, asked, answered, lose, find } = await failingOver();
     const { result } = await rpc(front, "tools/call", sign);
     const taskId = result!["taskId"]!;

@@ -137,7 +137,8 @@ export class Outlet implements ReplyChannel {
     this.#stopBeat?.();
     const { raw } = this.#reply;
     if (raw.destroyed) return;
-    // The heartbeat has stopped, but the client may still have megabytes to read. The timeout of the socket gives it as long as for any reply.
+    // The heartbeat has stopped, but the client may still have megabytes to read. The timeout of the socket gives it as long as for any
+    // reply.
     raw.socket?.setTimeout(this.#options.stallTimeoutMs);
     raw.end();
   }

@@ -59,7 +59,7 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
     const name = noticeOf(error);
     if (name === "logged-out" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
     if (name !== "broken") {
-      // What is away may need an operator: a full disk for files, a provider, a key.
+      // A failure of the file store, the provider or the key may need an operator.
       log[name === "away" ? "warn" : "info"](
         { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
         "page refused",

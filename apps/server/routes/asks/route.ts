@@ -92,7 +92,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     return await settle(reply, { ...ref, digest: shown, answer: { action: "accept", content: { deposit: ref.key }, deposit } });
   });
 
-  /** Limits a tool's wishes to what the deployment accepts. */
+  /** Limits the size that the tool allows to the size that the deployment allows. */
   function within(wanted: FilesWanted): FilesWanted {
     return { ...wanted, bytesMax: Math.min(wanted.bytesMax, limits.fileBytesMax) };
   }

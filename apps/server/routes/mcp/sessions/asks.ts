@@ -10,20 +10,19 @@ export interface AskToSend {
   readonly moment: AskMoment;
 }
 
-/** Keys of asks. */
 export type AskKeys = ReadonlySet<string>;
 
 const NONE: AskKeys = new Set();
 
-/** What a stream remembers of its task from one read to the next. */
+/** The state of a task at the last read of its stream. */
 export interface LastRead {
   readonly revision: number;
   readonly asks: readonly Pick<Ask, "key">[];
 }
 
 /**
- * The asks that are open again because Redis has lost its newest writes, as a failover may (docs/redis.md): accepted answers among them. They have to
- * be sent again, because the client considers them answered.
+ * The asks that are open again because a failover of Redis has lost its newest writes, accepted answers among them (docs/redis.md). They
+ * are sent again, because the client considers them answered.
  */
 export function reopenedAsks(before: LastRead | undefined, { revision, asks }: LastRead): AskKeys {
   if (!before || revision >= before.revision) return NONE;

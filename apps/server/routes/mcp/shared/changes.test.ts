@@ -70,7 +70,7 @@ describe("changes", () => {
     expect(reads.of).toHaveLength(20);
   });
 
-  test("of tasks are not kept in memory for a client that does not read: they are read again when it does, in their turn", async () => {
+  test("keep no tasks in memory for a client that does not read: the tasks are read again in their turn once it does", async () => {
     const { changes, reported, reads, reader } = subject();
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     reader.taken = first.promise;
@@ -80,7 +80,7 @@ describe("changes", () => {
     first.resolve();
     await until(() => reported.length === 2);
     expect(reads.of).toEqual(["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"]);
-    // As long as tasks are kept.
+    // Longer than tasks are kept in memory.
     await new Promise((resolve) => setTimeout(resolve, 300));
     changes.add("t5");
     reader.taken = Promise.resolve();

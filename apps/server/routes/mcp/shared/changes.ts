@@ -13,8 +13,8 @@ import { type Caller, findTask, OVER, type Services, type Task } from "@parley/c
 const TASKS_AT_ONCE = 8;
 
 /**
- * How long tasks that were read stay in memory for a client that does not take the message before theirs. After that they are read again when it is their
- * turn: a task may have a megabyte of content, and thousands of clients may read nothing.
+ * How long tasks that were read stay in memory while the client does not read the message before theirs. After that they are dropped and
+ * read again in their turn: a task may have a megabyte of content, and thousands of clients may read nothing.
  */
 const HOLD_MS = 100;
 
@@ -103,6 +103,7 @@ export class Changes<Change> {
     }
   }
 
+  /** Whether the client reads the message within `HOLD_MS`. */
   async #isSoon(drained: Promise<void>): Promise<boolean> {
     const done = new AbortController();
     try {
@@ -112,7 +113,7 @@ export class Changes<Change> {
     }
   }
 
-  /** They keep their turn. */
+  /** Puts changes back before those that arrived later. */
   #putBack(changes: readonly Change[]): void {
     if (this.#stopped) return;
     const later = [...this.#waiting];

@@ -45,7 +45,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
 
   try {
     let seen = task;
-    // A call that comes back may find its task finished, or asking: what the task reported in the meantime is sent all the same.
+    // A call that comes back may find its task finished or asking. The reports of the task in the meantime are sent first.
     if (needsCaller(seen)) await feed.report();
     while (!needsCaller(seen)) {
       await watch.next();

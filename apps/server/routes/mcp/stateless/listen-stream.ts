@@ -102,7 +102,8 @@ class ListenStream implements ChangeReporter<Followed> {
   }
 
   #reportTask(followed: FollowedTask, task: Task | undefined): void {
-    // An earlier one is new as well: Redis has lost its newest writes, as a failover may, and what the client was told last is not true any more.
+    // An earlier revision is reported too: a failover of Redis may lose its newest writes, and the state that the client knows is then
+    // wrong.
     if (task && task.revision !== followed.revision) {
       followed.revision = task.revision;
       const { id, client, encode, channel } = this.#exchange;
