@@ -89,7 +89,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     workers.push(await deployment.addWorker());
     expect(await ended(taskId)).toMatchObject({
       status: "failed",
-      error: { message: expect.stringContaining("a worker which is gone"), data: { code: "UPSTREAM_LOST", upstream: "up" } },
+      error: { message: expect.stringContaining("a worker read before it died"), data: { code: "UPSTREAM_LOST", upstream: "up" } },
     });
     expect(await marked(`called strike ${pid}`)).toBe(1);
     expect(await marked(`answered strike ${pid}`)).toBe(0);
