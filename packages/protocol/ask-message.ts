@@ -1,11 +1,11 @@
-/** What a person reads who is asked. */
+/** The message that the person who is asked reads. */
 import { type Ask, type AskRequest, fieldAt } from "@parley/core";
 
 type Worded = Extract<AskRequest, { message: string }>;
 
 const VIOLATIONS_SHOWN = 5;
 
-/** The question, how many have accepted it of several who must, and what was wrong with the last answer to it, by the names that the form shows. */
+/** The question; for a quorum, how many have accepted it; and the problems of the last answer, by the labels of the form. */
 export function messageOf(ask: Ask & { readonly request: Worded }): string {
   const { request, refused, audience, tally } = ask;
   const question = tally ? `${request.message}\n\n${tallyText(tally.accepted, audience?.quorum)} so far.` : request.message;
@@ -20,7 +20,7 @@ export function tallyText(accepted: number, quorum: number | undefined): string 
   return `${accepted} of ${quorum} ${accepted === 1 ? "has" : "have"} accepted`;
 }
 
-/** Where the form has no such field: what was answered in its place. */
+/** The name for a path that is no field of the form. */
 function nameIn(path: string): string {
   const [, , pointer] = path.split("/");
   return pointer === undefined ? "the answer" : pointer.replaceAll("~1", "/").replaceAll("~0", "~");

@@ -1,4 +1,4 @@
-/** What clients of any revision declare that they can be asked for, what asks and tools need, and the difference. */
+/** The capabilities that clients declare, those that asks and tools need, and the difference. */
 import { ParleyError, type AskRequest, type ClientCapabilities } from "@parley/core";
 import { isObject, own, type Wire } from "./json-rpc.ts";
 
@@ -10,7 +10,7 @@ export interface RequiredCapabilities {
   readonly extensions?: { readonly [id: string]: object };
 }
 
-/** Reads them as they were declared. The name of the first member that is not an object comes back as a string. */
+/** Reads declared capabilities. Returns the name of the first member that is not an object, as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
   for (const key of ["elicitation", "sampling", "roots"]) {
     const value = own(declared, key);
@@ -33,7 +33,7 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
   };
 }
 
-/** Whether a client that declared these capabilities can be put that question, in the newest of its revisions. */
+/** Whether a client with these capabilities can be asked that question, in the newest revision. */
 export function canBeAsked(request: AskRequest, { elicitation, sampling, roots }: ClientCapabilities): boolean {
   switch (request.type) {
     case "form":
@@ -51,7 +51,7 @@ export function usesTools(request: AskRequest): boolean {
   return request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
 }
 
-/** What `needed` asks for beyond what was declared; nothing when all is there. */
+/** The capabilities in `needed` that were not declared; undefined if none is missing. */
 export function missingCapabilities(needed: ClientCapabilities, declared: ClientCapabilities): RequiredCapabilities | undefined {
   const form = needed.elicitation?.form === true && !declared.elicitation?.form;
   const url = needed.elicitation?.url === true && !declared.elicitation?.url;
@@ -66,7 +66,7 @@ export function missingCapabilities(needed: ClientCapabilities, declared: Client
   };
 }
 
-/** What asks need that this request's client did not declare: they MUST NOT be sent to it. Pass the requests of the open asks. */
+/** The capabilities that these asks need and the client did not declare. Such asks MUST NOT be sent to it. */
 export function requiredCapabilities(requests: readonly AskRequest[], declared: ClientCapabilities): RequiredCapabilities | undefined {
   const types = new Set(requests.map(({ type }) => type));
   return missingCapabilities(
@@ -79,7 +79,7 @@ export function requiredCapabilities(requests: readonly AskRequest[], declared: 
   );
 }
 
-/** The error to throw, with the table's code and the data that MCP wants. */
+/** The error to throw, with the data that MCP requires. */
 export function capabilityRequired(what: string, required: RequiredCapabilities): ParleyError {
   const missing = ABILITIES.filter(({ isIn }) => isIn(required));
   const extensions = Object.keys(required.extensions ?? {}).map((id) => ({
@@ -89,16 +89,16 @@ export function capabilityRequired(what: string, required: RequiredCapabilities)
   const all = [...missing, ...extensions];
   const abilities = all.map(({ ability }) => ability).join(" and ");
   const names = all.map(({ name }) => name).join(", ");
-  // Many clients show the message alone: it must say what to do without the hint and the data.
+  // Many clients show only the message, so it must say what to do without the hint and the data.
   const message = `${what} needs a client that can ${abilities}, and this client did not declare ${names}. Turn that on in the client's settings, or use a client that has it.`;
   return new ParleyError("CAPABILITY_REQUIRED", message, { data: { requiredCapabilities: required } });
 }
 
 interface Ability {
   readonly isIn: (required: RequiredCapabilities) => boolean;
-  /** As the specification calls it. */
+  /** The specification's name. */
   readonly name: string;
-  /** What it lets the client do, for people. */
+  /** What the client can do with it, for people. */
   readonly ability: string;
 }
 

@@ -1,7 +1,7 @@
-/** Corpora: one case is one JSON file, which says why it is there. */
+/** Corpora: each case is one JSON file, which gives its reason in `why`. */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The cases of a folder beside the given module. */
+/** Reads the cases of a folder beside the given module. */
 export function corpus<Case>(folder: string, base: string | URL): readonly ({ readonly file: string; readonly why: string } & Case)[] {
   const url = new URL(`${folder}/`, base);
   return readdirSync(url)

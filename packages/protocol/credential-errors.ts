@@ -1,6 +1,6 @@
 /**
- * What is wrong with the credentials of a request, in the codes of every revision. HTTP says most of it: clients read the status and
- * WWW-Authenticate, people the message.
+ * Credential errors, in the codes of every revision. HTTP carries most of the information: clients read the status and WWW-Authenticate, people
+ * the message.
  *
  * Source: specification 2026-07-28, basic/authorization, "Error Handling"; RFC 6750, 3.1.
  */
@@ -25,7 +25,7 @@ export const CREDENTIAL_ERRORS = {
   TOKEN_AUDIENCE_REFUSED: UNAUTHORIZED,
   TOKEN_CLAIM_INVALID: UNAUTHORIZED,
   TOKEN_INACTIVE: UNAUTHORIZED,
-  // Of people in browsers, on pages: no client meets it.
+  // Only people in browsers get this one, on pages.
   LOGIN_REFUSED: UNAUTHORIZED,
   SCOPE_INSUFFICIENT: { code: INVALID_REQUEST, httpStatus: 403 },
   PROXY_NOT_TRUSTED: UNAUTHORIZED,

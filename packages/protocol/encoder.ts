@@ -1,4 +1,4 @@
-/** The encoder that all revisions have in common: lists, contents, completions, results, feeds, failures. */
+/** The part of the encoder that all revisions share: lists, contents, completions, results, feeds, failures. */
 import type { Catalogue, JsonObject } from "@parley/core";
 import type { Encoder } from "./dialect.ts";
 import { completionOf, lists, type ListItems } from "./list-items.ts";
@@ -7,32 +7,32 @@ import { feedNotification } from "./feed.ts";
 import { notificationMessage, type RequestId } from "./json-rpc.ts";
 import type { ServerFacts } from "./server-facts.ts";
 
-/** How long an answer may be kept, and by whom: revisions that have no words for it leave it out. */
+/** How long a client may cache an answer, and in which scope. Revisions without caching hints leave it out. */
 export interface Keep {
   readonly ttlMs: number;
   readonly scope: "public" | "private";
 }
 
-/** What a revision says in its own way. */
+/** What a revision encodes in its own way. */
 export interface Words extends FailureWords {
   readonly listItems: ListItems;
-  /** The whole `result`, from what it is about. */
+  /** The whole `result`, built around its content. */
   answer(about: object, keep?: Keep): object;
-  /** A stored result of a tool as this revision allows it. */
+  /** A tool's stored result, reduced to what this revision allows. */
   toolResult(result: JsonObject): JsonObject;
   promptResult(result: JsonObject): JsonObject;
-  /** Joins the params of a notification about a task that the client knows. */
+  /** Additional params of a notification about a task that the client knows. */
   related?(taskId: string): object;
-  /** Joins the params of a notification in a stream of subscriptions/listen. */
+  /** Additional params of a notification in a stream of subscriptions/listen. */
   subscribed?(subscriptionId: RequestId): object;
 }
 
-/** What is listed changes with an announcement, and is the same for every caller unless the catalogue says otherwise. */
+/** Caching of lists: an announcement follows each change, and all callers see the same list unless the catalogue is private. */
 export function keepList({ listTtlMs }: ServerFacts, { isPrivate = false }: Catalogue): Keep {
   return { ttlMs: listTtlMs, scope: isPrivate ? "private" : "public" };
 }
 
-/** Read anew each time: a resource may change at any moment and may differ by caller. */
+/** Resources are not cached: they may change at any moment and may differ by caller. */
 const KEEP_NOTHING: Keep = { ttlMs: 0, scope: "private" };
 
 export function commonEncoder(facts: ServerFacts, words: Words): Encoder {

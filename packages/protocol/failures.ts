@@ -1,6 +1,6 @@
 /**
- * How a request that failed is answered: an error of core's catalogue in the codes of the revision, an author's own error as it is, and a defect
- * by nothing but its id in the log.
+ * Answers to requests that failed: an error of core's catalogue in the codes of the revision, an author's own error unchanged, and a defect only
+ * as its id in the log.
  */
 import { type ErrorCode, type JsonObject, ParleyError, RpcFailure } from "@parley/core";
 import type { Intent } from "./intents.ts";
@@ -8,7 +8,7 @@ import { errorMessage, internalError, resultMessage, type Reply, type RequestId 
 
 export interface Failure {
   readonly id: RequestId;
-  /** The request that failed, once it was decoded. */
+  /** The request that failed, if it was decoded. */
   readonly intent?: Intent;
   /** What was thrown. */
   readonly error: unknown;
@@ -16,7 +16,7 @@ export interface Failure {
   readonly defectId: string;
 }
 
-/** True for what only the log may explain: log it with its stack under the defect id. */
+/** Whether the error's details belong only in the log, with its stack and under the defect id. */
 export function isDefect(error: unknown): boolean {
   return !(error instanceof ParleyError || error instanceof RpcFailure);
 }
@@ -26,22 +26,22 @@ export interface Shown {
   readonly httpStatus: number;
 }
 
-/** What a revision says of failures in its own way. */
+/** What a revision decides about failures. */
 export interface FailureWords {
-  /** How an error of core's catalogue travels. */
+  /** Codes and HTTP statuses of core's errors. */
   readonly shown: { readonly [code in ErrorCode]: Shown };
   /** The HTTP status of an author's own error. */
   statusOf(code: number): number;
-  /** `data` of an error of the catalogue, where it is not code, hint, violations and what the error has besides. */
+  /** `data` of an error of the catalogue, unless it is the default: code, hint, violations and the error's own data. */
   dataOf?(error: ParleyError): object;
   /**
-   * Whether wrong arguments are the result of the call. The model can fix its arguments only if it sees what is wrong with them, and errors of
-   * the protocol do not reach it (SEP-1303).
+   * Whether invalid arguments are reported in the result of the call. The model can fix its arguments only if it sees the problem, and protocol
+   * errors do not reach it (SEP-1303).
    */
   tellsModel(intent: Intent): boolean;
 }
 
-/** `callResult` as the revision encodes it. */
+/** `callResult` encodes a result in this revision. */
 export function failures(words: FailureWords, callResult: (result: JsonObject) => object): (failure: Failure) => Reply {
   return ({ id, intent, error, defectId }) => {
     if (error instanceof ParleyError) {

@@ -1,22 +1,22 @@
-/** Single header values, and MCP's `=?base64?…?=` form of those that HTTP cannot carry as they are. */
+/** Single header values, and MCP's `=?base64?…?=` form of values that HTTP cannot carry directly. */
 
-/** Header names in lower case, as Node gives them. */
+/** Header names are in lower case, as in Node. */
 export type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 
 const PREFIX = "=?base64?";
 const SUFFIX = "?=";
-/** Node decodes anything and drops what it does not know, so alphabet and padding are checked first. */
+/** Node's decoder drops invalid characters silently, so alphabet and padding are checked first. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The value without the blanks around it. A header that came twice is joined as HTTP says, and then equals nothing. */
+/** The value without surrounding blanks. A repeated header is joined as HTTP specifies, and then matches no expected value. */
 export function headerValue(headers: Headers, name: string): string | undefined {
   const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
   if (value === undefined) return undefined;
   return withoutBlanks(typeof value === "string" ? value : value.join(", "));
 }
 
-/** Without a pattern: `[ \t]+$` starts at each blank within the text, and 14 kB of them would take a second. */
+/** No regular expression: `[ \t]+$` is tried at each blank in the text, and 14 kB of blanks would take a second. */
 function withoutBlanks(text: string): string {
   let [start, end] = [0, text.length];
   while (start < end && isBlank(text.charCodeAt(start))) start += 1;
@@ -34,7 +34,7 @@ export function encodeHeaderValue(text: string): string {
   return plain ? text : `${PREFIX}${Buffer.from(text).toString("base64")}${SUFFIX}`;
 }
 
-/** What the value stands for; `undefined` for bad base64 or bytes that are no UTF-8. */
+/** The decoded value; undefined if the base64 or its UTF-8 is invalid. */
 export function decodeHeaderValue(value: string): string | undefined {
   if (!(value.startsWith(PREFIX) && value.endsWith(SUFFIX) && value.length >= PREFIX.length + SUFFIX.length)) return value;
   const encoded = value.slice(PREFIX.length, -SUFFIX.length);

@@ -1,10 +1,10 @@
 /**
- * The dialects of MCP as pure functions: what a request wants, and what to answer. They come in two families, each with its own entry point:
+ * The dialects of MCP as pure functions: they decode requests and encode answers. There are two families, each with its own entry point:
  *
  *   @parley/protocol/stateless     2026-07-28: each request says everything about itself
  *   @parley/protocol/sessions      2025-11-25, 2025-06-18, 2025-03-26: `initialize` opens a session
  *
- * Here is what both are made of. It knows no revision.
+ * This entry point has what both families share. It knows no revision.
  */
 export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
 export { CREDENTIAL_ERRORS } from "./credential-errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Intents: what a decoded request wants, the same in every dialect. Checked for shape, but not for what they name. Each family lists those
- * that its clients can have; a member that only some revisions have is optional.
+ * Intents: what a decoded request asks for, the same in every dialect. Their shape has been checked, but not whether the things they name exist.
+ * Each family lists the intents of its clients; a member that only some revisions have is optional.
  */
 import type { JsonObject, LogLevel } from "@parley/core";
 
@@ -22,11 +22,11 @@ export interface List {
   readonly cursor?: string;
 }
 
-/** The second half of a call that was answered with `input_required` (2026-07-28); both absent on a first call. */
+/** Continues a call that was answered with `input_required` (2026-07-28). Both members are absent from a first call. */
 export interface Retry {
-  /** `inputResponses` by ask key, each as the client sent it: judge each on its own, ignore keys that were not asked. */
+  /** `inputResponses` by ask key, each as the client sent it. Validate each separately, and ignore keys that were not asked. */
   readonly replies?: { readonly [key: string]: unknown };
-  /** Under the client's control until it was opened. */
+  /** Untrusted until its seal has been opened. */
   readonly requestState?: string;
 }
 
@@ -36,7 +36,7 @@ export interface CallTool extends Retry {
   readonly arguments: JsonObject;
   /** `params.task` (2025-11-25): the client wants a handle. `ttlMs` is null for no limit. */
   readonly task?: { readonly ttlMs?: number | null };
-  /** Calls of one caller with the same key are one call. */
+  /** Calls of one caller with the same key count as one call. */
   readonly idempotencyKey?: string;
 }
 
@@ -56,7 +56,7 @@ export interface Complete {
   readonly of: { readonly type: "prompt"; readonly name: string } | { readonly type: "template"; readonly uri: string };
   readonly argument: string;
   readonly value: string;
-  /** The arguments that were filled in before. */
+  /** The arguments that are filled in already. */
   readonly others: { readonly [name: string]: string };
 }
 
@@ -65,15 +65,15 @@ export interface Subscribe {
   readonly uri: string;
 }
 
-/** `subscriptions/listen`: its id is the subscription's id. */
+/** `subscriptions/listen`. The request's id is the subscription's id. */
 export interface Listen {
   readonly type: "listen";
-  /** Without repetitions; empty when no task is meant. */
+  /** Without duplicates; empty if no task is followed. */
   readonly taskIds: readonly string[];
   readonly toolsListChanged: boolean;
   readonly promptsListChanged: boolean;
   readonly resourcesListChanged: boolean;
-  /** Uris whose changes are wanted; empty when none is. */
+  /** Uris of the resources to follow. */
   readonly resourceSubscriptions: readonly string[];
 }
 
@@ -87,7 +87,7 @@ export interface GivenAnswer {
 export interface GetTask {
   readonly type: "getTask";
   readonly taskId: string;
-  /** Of an elicitation-response in `_meta` (proposal #1869). */
+  /** The answers of an elicitation-response in `_meta` (proposal #1869). */
   readonly answers?: readonly GivenAnswer[];
 }
 
@@ -98,7 +98,7 @@ export interface UpdateTask {
   readonly replies: { readonly [key: string]: unknown };
 }
 
-/** FastMCP's tasks/sendInput. Without `elicitationId` the one open question is meant. */
+/** FastMCP's tasks/sendInput. Without `elicitationId`, it answers the only open question. */
 export interface SendInput {
   readonly type: "sendInput";
   readonly taskId: string;
@@ -139,19 +139,19 @@ export type Intent =
   | ListTasks
   | CancelTask;
 
-/** The member of `Wanted` that has that type: a handler's parameter, found by the type that it handles. */
+/** The member of `Wanted` with that type: the parameter of its handler. */
 export type IntentOf<Wanted extends Intent, Type extends Wanted["type"]> = Wanted extends infer One extends Intent
   ? Type extends One["type"]
     ? One
     : never
   : never;
 
-/** Chosen by the client; progress notifications for its request carry it. */
+/** Chosen by the client, and repeated in the progress notifications of its request. */
 export type ProgressToken = string | number;
 
-/** How the sender of a request wants to be told of its progress. What is absent is not wanted. */
+/** Which notifications the sender of a request wants. Absent ones are not sent. */
 export interface Wants {
   readonly progressToken?: ProgressToken;
-  /** Log messages, from this level on. */
+  /** Log messages of this level and above. */
   readonly logLevel?: LogLevel;
 }

@@ -1,11 +1,9 @@
-/**
- * JSON-RPC 2.0 as MCP narrows it, shared by every revision: ids are strings or integers and never null, one message per body.
- */
+/** JSON-RPC 2.0 as MCP restricts it in every revision: ids are strings or integers and never null, and a body holds one message. */
 import type { RpcError } from "@parley/core";
 
 export type RequestId = string | number;
 
-/** An object as it came off the wire: own properties only, values unknown. */
+/** A parsed object from outside: read own properties only; values are unchecked. */
 export type Wire = { readonly [key: string]: unknown };
 
 export interface RpcRequest {
@@ -18,7 +16,7 @@ export type RpcShape =
   | ({ readonly type: "request" } & RpcRequest)
   | { readonly type: "notification"; readonly method: string; readonly params: Wire }
   | { readonly type: "response"; readonly id: RequestId; readonly message: Wire }
-  /** `id` is there when it could be read, so that the error can name it. */
+  /** `id` is set if it could be read, for the error to repeat. */
   | { readonly type: "invalid"; readonly problem: string; readonly id?: RequestId };
 
 export interface RpcResult {
@@ -29,7 +27,7 @@ export interface RpcResult {
 
 export interface RpcErrorMessage {
   readonly jsonrpc: "2.0";
-  /** Absent when the request's own could not be read: MCP allows no null here. */
+  /** Absent if the request's id could not be read: MCP does not allow null here. */
   readonly id?: RequestId;
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
@@ -40,7 +38,7 @@ export interface RpcNotification {
   readonly params: object;
 }
 
-/** What a front end writes into the body of its reply. */
+/** The HTTP status and the message that a front end sends. */
 export interface Reply {
   readonly httpStatus: number;
   readonly message: RpcResult | RpcErrorMessage;
@@ -52,19 +50,19 @@ export const METHOD_NOT_FOUND = -32601;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 
-/** An id is echoed, on listen streams with every message: longer ones than this are refused. */
+/** Longer ids are refused, because an id is repeated in the reply, and on listen streams in every message. */
 const ID_LENGTH_MAX = 1_024;
 
 export function isObject(value: unknown): value is Wire {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The own property; inherited ones such as `constructor` are not there. */
+/** An own property. Inherited ones such as `constructor` are undefined. */
 export function own(object: Wire, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** Which kind of message a parsed body is. */
+/** Classifies a parsed body. */
 export function shapeOf(body: unknown): RpcShape {
   if (Array.isArray(body))
     return { type: "invalid", problem: "batches are not part of this protocol revision: send one message per request" };
@@ -105,17 +103,17 @@ export function parseError(problem = "the body is not valid JSON"): Reply {
   return { httpStatus: 400, message: errorMessage(undefined, { code: PARSE_ERROR, message: problem }) };
 }
 
-/** The reply to a body that is no JSON-RPC message, and to one that is too deep or too large to look at. */
+/** The reply to a body that is not a JSON-RPC message, or is too deep or too large. */
 export function invalidRequest(problem: string, id?: RequestId): Reply {
   return { httpStatus: 400, message: errorMessage(id, { code: INVALID_REQUEST, message: problem }) };
 }
 
-/** The reply to a request that met a defect in Parley, logged under that id. */
+/** The reply to a request that failed through a defect in Parley, logged under that id. */
 export function internalError(defectId: string, id?: RequestId): Reply {
   return { httpStatus: 500, message: errorMessage(id, { code: INTERNAL_ERROR, message: "Internal error", data: { defectId } }) };
 }
 
-/** Names from outside, cut so that an error never grows with its cause. */
+/** A name from outside in quotes, cut so that the size of an error is bounded. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -1,4 +1,4 @@
-/** What is served, as items of the four lists: each member that any revision has. Older revisions leave out what they do not know. */
+/** Items of the four lists, with every member that any revision has. Older revisions leave out members that they lack. */
 import type { Catalogue, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 import { page } from "./page.ts";
 
@@ -11,7 +11,7 @@ export interface ListItems {
   template(template: ResourceTemplate): ListItem;
 }
 
-/** Schemas go out word for word. */
+/** Schemas are sent unchanged. */
 export const LIST_ITEMS: ListItems = {
   tool: ({ name, title, description, inputSchema, outputSchema, annotations, icons, meta }) =>
     present({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta: meta }),
@@ -61,7 +61,7 @@ export function lists(listItems: ListItems, size: number): Lists {
   };
 }
 
-/** What a server declares of these lists: nothing that is not there. */
+/** The capabilities that a server declares for its lists. Lists without items are left out. */
 export function servedCapabilities({ prompts, resources, templates }: Catalogue): ListItem {
   const completes = [...templates, ...[...prompts.values()].flatMap((prompt) => prompt.arguments)].some(
     (item) => item.complete !== undefined,
@@ -77,12 +77,12 @@ export function servedCapabilities({ prompts, resources, templates }: Catalogue)
 
 const COMPLETIONS_MAX = 100;
 
-/** The member `completion` of an answer to completion/complete: the first 100 values, and whether there are more. */
+/** `completion` in the answer to completion/complete: the first 100 values, and whether there are more. */
 export function completionOf(values: readonly string[]): object {
   return { values: values.slice(0, COMPLETIONS_MAX), total: values.length, hasMore: values.length > COMPLETIONS_MAX };
 }
 
-/** Without the members that are undefined, as they would be after JSON. */
+/** Removes members that are undefined, as JSON does. */
 export function present(item: ListItem): ListItem {
   return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined));
 }

@@ -1,6 +1,6 @@
 /**
- * Pages of a list that every replica holds in the same order. A cursor names the last entry of its page, so that it survives a change that
- * adds entries before it, and any replica understands it. When that entry is gone, the client starts anew.
+ * Pages of a list that every replica holds in the same order. A cursor names the last entry of its page, so it stays valid when entries are added
+ * before it, and on any replica. If that entry is gone, the client starts again.
  */
 import { invalidCursor } from "@parley/core";
 

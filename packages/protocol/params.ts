@@ -1,6 +1,6 @@
 /**
- * The params of a request, read by hand: a union of schemas costs more than the rest of a tasks/get together, and strips what it does not
- * know. Here is what several revisions read alike. A problem is thrown as `BadParams` and becomes -32602.
+ * Readers for params, shared by several revisions. They are hand-written because a union of schemas costs more than the rest of a tasks/get, and
+ * strips unknown members. A problem is thrown as `BadParams` and becomes -32602.
  */
 import { cut } from "@parley/core";
 import type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
@@ -8,12 +8,12 @@ import { isObject, own, type Wire } from "./json-rpc.ts";
 
 export class BadParams extends Error {}
 
-/** Uris that are subscribed to are kept as long as the subscription, and those that are read are tried with each template: longer ones are refused. */
+/** Longer uris are refused: a subscription keeps its uri, and a read matches its uri against each template. */
 const URI_CHARS_MAX = 2_048;
-/** A progress token is sent with each progress notification. */
+/** Bounded because each progress notification repeats it. */
 const PROGRESS_TOKEN_CHARS_MAX = 128;
 
-/** What `read` makes of the params, or what is wrong with them. */
+/** The result of `read`, or the problem that it threw. */
 export function readParams<T>(read: (params: Wire) => T, params: Wire): T | BadParams {
   try {
     return read(params);
@@ -73,7 +73,7 @@ export function isProgressToken(value: unknown): value is ProgressToken {
 
 export const PROGRESS_TOKEN = `an integer or a string of at most ${PROGRESS_TOKEN_CHARS_MAX} characters`;
 
-/** Where clients of every revision say by which key a call is known. */
+/** The idempotency key of a call, in `_meta` in every revision. */
 export const IDEMPOTENCY_KEY = "parley/idempotencyKey";
 const IDEMPOTENCY_KEY_TEXT = /^[\x21-\x7e]{1,255}$/;
 
@@ -85,18 +85,18 @@ export function idempotencyKey(params: Wire): { readonly idempotencyKey?: string
     meta,
     IDEMPOTENCY_KEY,
     isKey,
-    "a text of 1 to 255 printable ASCII characters without spaces",
+    "a string of 1 to 255 printable ASCII characters without spaces",
     `_meta["${IDEMPOTENCY_KEY}"]`,
   );
   return key === undefined ? {} : { idempotencyKey: key };
 }
 
-/** `arguments` of a call. Clients whose language has nil maps (Go) send null for none. */
+/** `arguments` of a call. Null counts as empty: Go clients send it for a nil map. */
 export function callArguments(params: Wire): Wire {
   return own(params, "arguments") === null ? {} : (optional(params, "arguments", isObject, "an object") ?? {});
 }
 
-/** Null is an empty map, as in `callArguments`. */
+/** A map of strings. Null counts as empty, as in `callArguments`. */
 export function strings(params: Wire, key: string, name = key): { readonly [name: string]: string } {
   const values = own(params, key) === null ? {} : (optional(params, key, isObject, "an object", name) ?? {});
   for (const item of Object.keys(values)) {

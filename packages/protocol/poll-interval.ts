@@ -1,22 +1,22 @@
 /**
- * How long a client is told to wait before it asks for a task's state again.
+ * The poll interval of a task that clients receive.
  *
- * A tenth of the time for which nothing has happened to the task, within bounds: who polls sees a change at most a tenth later than it could
- * have, and asks O(log) times of the wait instead of O(wait). Any change of the task brings the shortest interval back, which clients that are
- * told of changes learn with the change, and the others with their next look.
+ * It is a tenth of the time since the task last changed, within bounds. A client that polls therefore sees a change at most a tenth late, and polls
+ * O(log wait) times instead of O(wait). Any change of the task restores the shortest interval; a client learns of it with the notification of the
+ * change, or with its next poll.
  */
 
-/** `unchangedSinceMs`: when something last happened to the task. In milliseconds, a whole number. */
+/** Takes the time at which the task last changed; returns whole milliseconds. */
 export type PollInterval = (unchangedSinceMs: number) => number;
 
-/** The share of the wait so far by which a change may be seen late. */
+/** How late a change may be seen, as a share of the wait so far. */
 const SHARE = 1 / 10;
 
 export interface PollBounds {
   readonly shortestMs: number;
-  /** Counts as the shortest one where it is less. */
+  /** Raised to the shortest interval if it is less. */
   readonly longestMs: number;
-  /** The clock by which tasks are dated. */
+  /** The clock of the tasks' timestamps. */
   readonly now: () => number;
 }
 

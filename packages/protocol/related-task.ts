@@ -4,7 +4,7 @@ import { isObject } from "./json-rpc.ts";
 
 export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
-/** A result that came from another server may name that server's task, which it MUST NOT do here. */
+/** Removes the task name from a result of another server: it names that server's task, which MUST NOT be sent here. */
 export function withoutRelatedTask(result: JsonObject): JsonObject {
   const meta = result["_meta"];
   if (!isObject(meta) || !Object.hasOwn(meta, RELATED_TASK)) return result;

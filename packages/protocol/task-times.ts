@@ -4,8 +4,8 @@ import type { TaskSummary } from "@parley/core";
 type Times = Pick<TaskSummary, "createdAtMs" | "updatedAtMs" | "retentionMs" | "expiresAtMs">;
 
 /**
- * Counted from the task's creation. An unfinished task never expires; what is promised is what would be left if it ended with its last change,
- * so that the same task reads the same until it changes.
+ * Counted from the task's creation. An unfinished task never expires; its ttl assumes that it ended with its last change, so that the value stays
+ * the same until the task changes.
  */
 export function ttlMs({ createdAtMs, updatedAtMs, retentionMs, expiresAtMs }: Times): number {
   return Math.trunc((expiresAtMs ?? updatedAtMs + retentionMs) - createdAtMs);

@@ -1,6 +1,6 @@
 /**
- * What a task's status says that waits for an answer which its own client cannot give. Such a client shows its user the status and nothing
- * else, and the task would wait for days without anybody knowing why.
+ * The status message of a task that waits for an answer its own client cannot give. Such a client shows its user only the status; without the
+ * message, the task would wait for days without a visible reason.
  */
 import { type Ask, type AskRequest, type ClientCapabilities, cut, type Task } from "@parley/core";
 import { tallyText } from "./ask-message.ts";
@@ -11,8 +11,8 @@ const QUESTION_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 60;
 
 /**
- * Undefined unless the task waits for others, for a page, or for what a client with these capabilities cannot be asked; without them,
- * the client that called.
+ * Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. Default: the capabilities
+ * of the client that called.
  */
 export function waitingMessage(task: Task, capabilities = task.call.capabilities): string | undefined {
   if (task.status !== "input_required") return undefined;
@@ -35,7 +35,7 @@ function forOthers(asks: readonly Ask[]): string | undefined {
   return parts.length === 0 ? undefined : `Waiting for an answer to ${shortList(parts)}.`;
 }
 
-/** The person agreed to go there, and may have closed the window since. An address that is a credential by itself is left out: models read this. */
+/** Pages that the person agreed to visit: they may have closed the window since. A url that is a credential is left out, since models read this. */
 function onPages(asks: readonly Ask[]): string | undefined {
   const parts = asks.map(({ request }) => {
     const isPlain = request.type === "url" && !request.url.includes("?");
@@ -44,7 +44,7 @@ function onPages(asks: readonly Ask[]): string | undefined {
   return parts.length === 0 ? undefined : `Waiting for a page to be completed: ${shortList(parts)}.`;
 }
 
-/** Who is asked, as short as a status has to be. */
+/** The people who are asked, short enough for a status. */
 function namesOf({ audience }: Ask): string {
   if (!audience || audience.to === "tenant") return "somebody else";
   const { people = [], groups = [], roles = [] } = audience.to;
@@ -61,7 +61,7 @@ function forAnotherClient({ id, asks }: Task, capabilities: ClientCapabilities):
   const lost = asks.filter(({ request }) => !canBeAsked(request, capabilities)).map(({ request }) => request);
   if (lost.length === 0) return undefined;
   const declares = [...new Set(lost.map(({ type }) => CAPABILITIES[type]))].join(" and ");
-  // The command line shows forms and pages, and has no model and no folders.
+  // The command line can answer forms and pages, but has no model and no folders.
   const orCli = lost.every(({ type }) => type === "form" || type === "url") ? `, or with: parley answer ${id}` : "";
   return `Waiting for an answer to ${shortList(lost.map(questionOf))}. This client cannot ask it: answer from one that declares ${declares}${orCli}`;
 }
@@ -85,7 +85,7 @@ function questionOf(request: AskRequest): string {
   }
 }
 
-/** That, and what the tool says that it is doing. */
+/** The waiting message, and the tool's own status. */
 export function statusOf(task: Task, capabilities = task.call.capabilities): string | undefined {
   const waiting = waitingMessage(task, capabilities);
   return waiting === undefined || task.message === undefined ? (waiting ?? task.message) : `${waiting}\n${task.message}`;

@@ -7,7 +7,7 @@ export function serverRequest(id: RequestId, method: string, params: object): Rp
   return { jsonrpc: "2.0", id, method, params };
 }
 
-/** Before 2025-11-25 a message holds one block: several become as many messages. */
+/** Before 2025-11-25, a message holds one content block, so each block becomes a message. */
 export function singleBlocks(params: JsonObject): JsonObject {
   const { messages } = params;
   if (!Array.isArray(messages)) return params;

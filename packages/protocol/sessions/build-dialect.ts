@@ -1,4 +1,4 @@
-/** From what a revision says in its own way to a whole dialect: everything else is the same in all that have sessions. */
+/** Builds a dialect from what is specific to a revision; everything else is the same in all revisions with sessions. */
 import type { Catalogue } from "@parley/core";
 import { commonEncoder, type Words } from "../encoder.ts";
 import type { ServerFacts } from "../server-facts.ts";
@@ -15,7 +15,7 @@ export interface Revision
   readonly methods: Methods;
   capabilities(catalogue: Catalogue, facts: ServerFacts): object;
   serverInfo(facts: ServerFacts): object;
-  /** Where the revision has tasks. */
+  /** Set if the revision has tasks. */
   tasks?(facts: ServerFacts): TaskEncoder;
 }
 
@@ -34,7 +34,7 @@ export function buildDialect(revision: Revision): SessionDialect {
 
 function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
   return {
-    // Answers are what they are about, and errors travel with HTTP 200 as any answer does.
+    // Answers have no envelope, and errors have HTTP 200 like any answer.
     ...commonEncoder(facts, { ...revision, answer: (about) => about, shown: SHOWN, statusOf: () => 200 }),
     initialize: (catalogue) => ({
       protocolVersion: revision.version,

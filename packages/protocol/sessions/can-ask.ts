@@ -1,8 +1,8 @@
-/** What a client can be asked, by what it declared in `initialize`. */
+/** What a client can be asked, by its capabilities from `initialize`. */
 import type { AskRequest, ClientCapabilities } from "@parley/core";
 import { usesTools } from "../capabilities.ts";
 
-/** Forms, sampling without tools, and roots: what every revision with sessions knows, or understands when it is declared. */
+/** Forms, sampling without tools, and roots: every revision with sessions has these, or understands them if they are declared. */
 export function canAsk(request: AskRequest, capabilities: ClientCapabilities): boolean {
   switch (request.type) {
     case "form":

@@ -1,8 +1,8 @@
 /**
- * From one parsed message of a session to what it wants, or to the error to send back.
+ * Decodes one parsed message of a session to its intent, or to the error to send back.
  *
- * Errors of a request travel with HTTP 200, as any answer to it does: before 2026 no status but those of sessions and of what is no message
- * has a meaning (S25 basic/transports).
+ * Errors have HTTP 200 like any answer: before 2026, the only statuses with a meaning are those about sessions and about bodies that are not
+ * messages (S25 basic/transports).
  */
 import {
   errorMessage,
@@ -51,7 +51,7 @@ function decodeRequest(
 }
 
 function readRequest(params: Wire, read: (params: Wire) => SessionIntent): { readonly intent: SessionIntent; readonly wants: Wants } {
-  // `_meta` must be an object in every request, also where nothing in it is looked at.
+  // `_meta` must be an object in every request, even if nothing in it is used.
   metaOf(params);
   const intent = read(params);
   return { intent, wants: wantsOf(intent, params) };
@@ -61,12 +61,12 @@ function refused(id: RequestId, code: number, message: string): SessionMessage {
   return { type: "rejected", httpStatus: 200, message: errorMessage(id, { code, message }) };
 }
 
-/** A client that answers with an error cannot or will not ask its user. Nobody has decided anything, as when a form is closed. */
+/** An error means that the client cannot or will not ask its user. It reads as `cancel`, like a closed form: no decision was made. */
 function replyIn(message: Wire): unknown {
   return Object.hasOwn(message, "result") ? message["result"] : { action: "cancel" };
 }
 
-/** A cancellation that names no request is ignored, as the specification wants of a malformed one. */
+/** A cancellation without a request id is ignored, as the specification requires of malformed ones. */
 function noticeIn({ method, params }: { readonly method: string; readonly params: Wire }): { readonly notice?: Notice } {
   const requestId = own(params, "requestId");
   if (method !== "notifications/cancelled" || !isRequestId(requestId)) return {};

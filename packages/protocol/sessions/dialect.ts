@@ -1,6 +1,6 @@
 /**
- * What a revision with sessions exports: a session is opened by `initialize`, and every later message belongs to it. Sessions, streams and ids are
- * the front end's.
+ * What a revision with sessions exports. `initialize` opens a session, and every later message belongs to it. The front end manages sessions,
+ * streams and ids.
  */
 import type { Ask, AskRequest, Catalogue, ClientCapabilities, Task, TaskPage } from "@parley/core";
 import type { Dialect, Encoder, Rejected, Request } from "../dialect.ts";
@@ -12,20 +12,20 @@ export interface SessionDialect extends Dialect<unknown, SessionMessage, Session
   readonly version: SessionVersion;
   /** One body may hold several messages (2025-03-26). */
   readonly batches: boolean;
-  /** A stream may be closed before its answer was sent: the client comes back for the rest (2025-11-25). */
+  /** A stream may be closed before its answer: the client reconnects for the rest (2025-11-25). */
   readonly closesEarly: boolean;
-  /** One message of a session: `initialize` is read by `readInitialize`. */
+  /** Decodes one message of a session. `readInitialize` reads `initialize`. */
   decode(message: unknown): SessionMessage;
-  /** Whether a client that declared these capabilities can be put that ask, in this revision. */
+  /** Whether a client with these capabilities can be asked this, in this revision. */
   canAsk(request: AskRequest, capabilities: ClientCapabilities): boolean;
-  /** A reply to a request that `ask` made, in the words of the ask: to be judged by core's `readReply`. */
+  /** Translates the reply to a request of `ask` into the terms of the ask, for core's `readReply` to validate. */
   readReply(request: AskRequest, reply: unknown): unknown;
 }
 
 export type SessionMessage =
   | Request<SessionIntent>
   | { readonly type: "notification"; readonly method: string; readonly notice?: Notice }
-  /** The reply to a request of ours. An error reply reads as `{ action: "cancel" }`: the client cannot or will not answer. */
+  /** The reply to a request of the server. An error reads as `{ action: "cancel" }`: the client cannot or will not answer. */
   | { readonly type: "response"; readonly id: RequestId; readonly reply: unknown }
   | Rejected;
 
@@ -43,21 +43,21 @@ export interface SessionEncoder extends Encoder {
   /** The answer to ping, logging/setLevel, resources/subscribe and resources/unsubscribe. */
   empty(): object;
   /**
-   * An ask as a request to the client: elicitation/create, sampling/createMessage or roots/list. `taskId` adds related-task, for calls
-   * whose task the client knows. A form is put in this revision's words. The message says what was wrong with an earlier answer.
+   * An ask as a request to the client: elicitation/create, sampling/createMessage or roots/list. Pass `taskId` if the client knows the task; it adds
+   * related-task. A form is translated to this revision. The message includes the problems of an earlier answer.
    */
   ask(ask: Ask, options: { readonly requestId: RequestId; readonly elicitationId: string; readonly taskId?: string }): RpcServerRequest;
-  /** Where the revision has url mode: nothing is left to be done at the page of an ask that was put. */
+  /** Set if the revision has url mode: the notification that the page of an ask is complete. */
   readonly pageDone?: (elicitationId: string) => RpcNotification;
-  /** Where the revision has tasks. */
+  /** Set if the revision has tasks. */
   readonly tasks?: TaskEncoder;
 }
 
-/** What is said about tasks. */
+/** Encodes messages about tasks. */
 export interface TaskEncoder {
-  /** The answer to a call that became a task: nested and flat, with what proposal #1869 has in `_meta`. */
+  /** The answer to a call that became a task, nested and flat, with proposal #1869's `_meta`. */
   createTaskResult(task: Task): object;
-  /** The answer to tasks/get, with an answer in its `_meta` or without. */
+  /** The answer to tasks/get, whether or not its `_meta` carried an answer. */
   task(task: Task): object;
   taskList(page: TaskPage): object;
   /** The answer to tasks/cancel: the cancelled task. */

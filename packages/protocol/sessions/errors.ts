@@ -4,7 +4,7 @@ import { CREDENTIAL_ERRORS } from "../credential-errors.ts";
 import type { Shown } from "../failures.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND } from "../json-rpc.ts";
 
-/** S25 server/resources, "Error Handling"; 2026-07-28 gave it up. */
+/** S25 server/resources, "Error Handling"; no longer used in 2026-07-28. */
 const RESOURCE_MISSING = -32002;
 
 export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
@@ -39,7 +39,7 @@ export const SESSION_ERROR_CODES: { readonly [code in ErrorCode]: number } = {
   ASK_TIMEOUT: INTERNAL_ERROR,
   IDEMPOTENCY_KEY_REUSED: INVALID_PARAMS,
   TOO_LARGE: INVALID_PARAMS,
-  // S25 basic/utilities/tasks: -32602 MUST for a second end of a task, -32601 for a call that asks for a task or should have.
+  // S25 basic/utilities/tasks: -32602 (MUST) to cancel a finished task, -32601 for a call that wrongly asks for a task or fails to.
   TASK_FINISHED: INVALID_PARAMS,
   TASK_REQUIRED: METHOD_NOT_FOUND,
   TASK_UNSUPPORTED: METHOD_NOT_FOUND,
@@ -76,7 +76,7 @@ function codesOf<Code extends ErrorCode>(shown: { readonly [code in Code]: Shown
   return Object.fromEntries(Object.entries<Shown>(shown).map(([name, { code }]) => [name, code])) as { readonly [code in Code]: number };
 }
 
-/** All travel with HTTP 200, as answers do. */
+/** All have HTTP 200, like answers. */
 export const SHOWN = Object.fromEntries(Object.entries(SESSION_ERROR_CODES).map(([name, code]) => [name, { code, httpStatus: 200 }])) as {
   readonly [code in ErrorCode]: Shown;
 };

@@ -1,12 +1,12 @@
 /**
- * Forms in the words of revisions before 2025-11-25, and answers back into the words of the ask.
+ * Translates forms to revisions before 2025-11-25, and their answers back.
  *
  *   string oneOf const + title      →  enum + enumNames
- *   default of anything but boolean →  said in the description
+ *   default of anything but boolean →  named in the description
  *   array of choices                →  one boolean for each choice      ← the list of those that are true
  *
- * The answer is judged by the schema that the tool asked with, so what comes back must be what that schema means: the names of the booleans
- * follow from the schema alone, and are found again whichever front end the answer reaches.
+ * The answer is validated against the schema of the ask. The names of the booleans follow from that schema alone, so that any front end can
+ * translate the answer back.
  */
 import { type AskRequest, choicesOf, type Field, fieldsOf, type Json, type JsonObject } from "@parley/core";
 import { isObject, own, type Wire } from "../json-rpc.ts";
@@ -26,7 +26,7 @@ export function olderForm(schema: JsonObject): JsonObject {
   };
 }
 
-/** The reply to a form that was put by `olderForm`, as the ask's own schema wants it. */
+/** Translates the reply to a form of `olderForm` to the schema of the ask. */
 export function readOlderReply(request: AskRequest, reply: unknown): unknown {
   if (request.type !== "form" || !isObject(reply)) return reply;
   const content = own(reply, "content");
@@ -43,14 +43,14 @@ export function readOlderReply(request: AskRequest, reply: unknown): unknown {
   return { ...reply, content: Object.fromEntries([...rest, ...chosen]) };
 }
 
-/** The list of what was chosen; undefined where the field was left out. What is no boolean stays what it is, and is refused by the schema. */
+/** The list of chosen values; undefined if the field was left out. A value that is not a boolean is returned unchanged, for the schema to refuse. */
 function chosenOf(content: Wire, options: readonly Option[], { schema, name }: { schema: JsonObject; name: string }): unknown {
   const given = options.filter(({ key }) => Object.hasOwn(content, key));
   const wrong = given.find(({ key }) => typeof content[key] !== "boolean");
   if (wrong) return content[wrong.key];
   const values = given.filter(({ key }) => content[key] === true).map(({ value }) => value);
   if (values.length > 0 || texts(schema["required"]).includes(name)) return values;
-  // Nothing chosen where nothing need be: left out when all was left untouched, or when the field allows no empty list.
+  // An optional field without a choice is left out if the form left it untouched, or if the schema does not allow an empty list.
   const least = fieldsOf(schema).find((field) => field.name === name)?.schema["minItems"];
   return given.length === 0 || (typeof least === "number" && least > 0) ? undefined : values;
 }
@@ -62,7 +62,7 @@ interface Option {
   readonly title: string;
 }
 
-/** The options of every field that takes several, by the field's name. */
+/** The options of every multiple-choice field, by the field's name. */
 function choiceFields(schema: JsonObject): ReadonlyMap<string, readonly Option[]> {
   const fields = fieldsOf(schema);
   const taken = new Set(fields.map(({ name }) => name));
@@ -72,7 +72,7 @@ function choiceFields(schema: JsonObject): ReadonlyMap<string, readonly Option[]
       .map(({ name, choices }) => [name, choices.map(({ value, title = value }) => ({ value, title, key: free(name, value) }))]),
   );
 
-  // Some clients make identifiers of names, and all show them where a title is missing.
+  // Some clients turn names into identifiers, and all show them if a title is missing.
   function free(name: string, value: string): string {
     const wanted = `${name}_${value.replaceAll(/[^A-Za-z0-9]+/g, "_").slice(0, 40)}`;
     let key = wanted;

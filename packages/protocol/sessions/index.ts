@@ -1,8 +1,8 @@
 /**
- * The revisions before 2026, whose clients open a session by `initialize` and are asked on its streams.
+ * The revisions before 2026. Their clients open a session with `initialize` and are asked on its streams.
  *
  *   readInitialize(body)                          which revision to speak, and what the client can be asked
- *   sessionDialect(version).decode(body)          an intent, a notice, or the reply to a request of ours
+ *   sessionDialect(version).decode(body)          an intent, a notice, or the reply to a request of the server
  *   sessionDialect(version).encoder(facts)        every message of that revision; once per process
  */
 export type * from "./dialect.ts";

@@ -1,4 +1,4 @@
-/** `initialize`, the request that opens a session: the same in every revision, since it is what settles on one (S25 basic/lifecycle). */
+/** `initialize` opens a session. It is the same in every revision, because it negotiates the revision (S25 basic/lifecycle). */
 import { readCapabilities } from "../capabilities.ts";
 import { errorMessage, INVALID_PARAMS, isObject, own, shapeOf, type Reply, type RequestId, type Wire } from "../json-rpc.ts";
 import { BadParams, member, readParams, required } from "../params.ts";
@@ -7,10 +7,10 @@ import type { Initialize } from "./intents.ts";
 
 export type InitializeRead = { readonly type: "initialize"; readonly initialize: Initialize } | ({ readonly type: "rejected" } & Reply);
 
-/** Names and versions of clients are kept with their sessions: longer ones are cut. */
+/** Longer names and versions of clients are cut, because they are stored with the session. */
 const CLIENT_INFO_CHARS = 100;
 
-/** What a client wants that opens a session. Undefined when the message is no `initialize`. */
+/** Reads `initialize`. Undefined if the message is a different one. */
 export function readInitialize(message: unknown): InitializeRead | undefined {
   const shape = shapeOf(message);
   if (shape.type !== "request" || shape.method !== "initialize") return undefined;
@@ -31,7 +31,7 @@ function read(id: RequestId, params: Wire): Initialize {
   };
 }
 
-/** For logs only, so a client may leave it out. */
+/** Optional: used only in logs. */
 function clientInfo(params: Wire): Pick<Initialize, "clientInfo"> {
   const info = own(params, "clientInfo");
   if (!isObject(info)) return {};

@@ -1,4 +1,4 @@
-/** What a client of a session can want. */
+/** The intents of clients with sessions. */
 import type { ClientCapabilities } from "@parley/core";
 import type {
   CallTool,
@@ -32,13 +32,13 @@ export type SessionIntent =
   | CancelTask
   | SendInput;
 
-/** A notification that something is done about. */
+/** A notification that the server acts on. */
 export type Notice = { readonly type: "cancelled"; readonly requestId: RequestId; readonly reason?: string };
 
-/** What `initialize` says. */
+/** The content of `initialize`. */
 export interface Initialize {
   readonly id: RequestId;
-  /** The revision to speak: the one asked for if it is served, else the newest with sessions. */
+  /** The revision to speak: the requested one if it is served, otherwise the newest with sessions. */
   readonly version: string;
   readonly capabilities: ClientCapabilities;
   readonly clientInfo?: { readonly name: string; readonly version: string };

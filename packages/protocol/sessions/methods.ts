@@ -19,7 +19,7 @@ import {
 } from "../params.ts";
 import type { SessionIntent } from "./intents.ts";
 
-/** By method. What is not here does not exist. `initialize` opens the session and is read by `readInitialize`. */
+/** Readers by method. Other methods do not exist. `readInitialize` reads `initialize`. */
 export type Methods = ReadonlyMap<string, (params: Wire) => SessionIntent>;
 
 export const SESSION_METHODS: Methods = new Map<string, (params: Wire) => SessionIntent>([
@@ -57,15 +57,15 @@ function setLogLevel(params: Wire): SetLogLevel {
   return { type: "setLogLevel", level: member(params, "level", isLogLevel, `one of ${LOG_LEVELS.join(", ")}`) };
 }
 
-/** `_meta` of a request's params: an object wherever it stands. */
+/** `_meta` of a request's params. Throws BadParams unless it is an object or absent. */
 export function metaOf(params: Wire): Wire {
   return optional(params, "_meta", isObject, "an object") ?? {};
 }
 
-/** What is told of: calls, and tasks whose result is waited for. Elsewhere what stands there means nothing. */
+/** Requests whose progress token counts: calls, and requests that wait for a task's result. */
 const TOLD_OF: ReadonlySet<SessionIntent["type"]> = new Set(["callTool", "getPrompt", "taskResult"]);
 
-/** How the sender wants to be told. */
+/** Which notifications the sender wants. */
 export function wantsOf({ type }: SessionIntent, params: Wire): Wants {
   const progressToken = TOLD_OF.has(type) ? own(metaOf(params), "progressToken") : undefined;
   if (progressToken === undefined) return {};

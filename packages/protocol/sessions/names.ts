@@ -1,4 +1,4 @@
-/** Keys in `_meta` that clients of sessions know. */
+/** Keys in `_meta` for clients with sessions. */
 
 export { RELATED_TASK } from "../related-task.ts";
 /** S25 basic/utilities/tasks, "Creating Tasks": text for the model while the task continues. */

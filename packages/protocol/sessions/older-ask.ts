@@ -1,4 +1,4 @@
-/** How clients of revisions before 2025-11-25 are asked (S0618 client/elicitation): no modes, no tasks, simpler forms. */
+/** Asks for revisions before 2025-11-25 (S0618 client/elicitation): no modes, no tasks, simpler forms. */
 import { messageOf } from "../ask-message.ts";
 import { hintsMeta, withMeta } from "../hints.ts";
 import { serverRequest, singleBlocks } from "./ask.ts";

@@ -1,21 +1,21 @@
-/** Results of tools and prompts, as revisions before 2026 allow them. */
+/** Results of tools and prompts in revisions before 2026. */
 import type { JsonObject } from "@parley/core";
 import { isObject } from "../json-rpc.ts";
 import { withoutRelatedTask } from "../related-task.ts";
 
-/** Without what this revision does not know, and without the name of another server's task, where the result came from one. */
+/** Removes members that these revisions lack, and the name of another server's task. */
 export function plainResult(stored: JsonObject): JsonObject {
   const { resultType: _type, ...result } = stored;
   return withoutRelatedTask(result);
 }
 
-/** `structuredContent` is an object before 2026. Any other is said as text, unless the tool said something itself. */
+/** Before 2026, `structuredContent` is an object. Any other value becomes text, unless the tool returned content itself. */
 export function callResult(result: JsonObject): JsonObject {
   const plain = plainResult(result);
   return isObject(plain["structuredContent"]) ? plain : withoutStructure(plain);
 }
 
-/** Structured content as text, for clients that know no other. */
+/** Turns structured content into text, for clients without structured content. */
 export function withoutStructure({ structuredContent, ...result }: JsonObject): JsonObject {
   const content = result["content"];
   const silent = !Array.isArray(content) || content.length === 0;

@@ -1,4 +1,4 @@
-/** The revisions with sessions that are served. */
+/** The served revisions with sessions. */
 import type { SessionDialect } from "./dialect.ts";
 import { rev20250326 } from "./rev-2025-03-26/index.ts";
 import { rev20250618 } from "./rev-2025-06-18/index.ts";

@@ -1,4 +1,4 @@
-/** From what a revision says in its own way to a whole dialect: everything else is the same in all that have no sessions. */
+/** Builds a dialect from what is specific to a revision; everything else is the same in all stateless revisions. */
 import type { JsonObject } from "@parley/core";
 import { commonEncoder, type Keep, keepList, type Words } from "../encoder.ts";
 import { servedCapabilities } from "../list-items.ts";

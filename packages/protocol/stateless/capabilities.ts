@@ -1,4 +1,4 @@
-/** What clients of this revision declare beside what they can be asked for: extensions. */
+/** Capabilities of stateless clients: those of all revisions, and extensions. */
 import type { ClientCapabilities } from "@parley/core";
 import { readCapabilities as askable, type RequiredCapabilities } from "../capabilities.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
@@ -6,7 +6,7 @@ import { TASKS_EXTENSION } from "./names.ts";
 
 export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
 
-/** Reads them from the raw `_meta`. The path of the first member that is not an object comes back as a string. */
+/** Reads declared capabilities. Returns the path of the first member that is not an object, as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
   const capabilities = askable(declared);
   if (typeof capabilities === "string") return capabilities;

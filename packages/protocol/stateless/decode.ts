@@ -1,8 +1,8 @@
 /**
- * From a parsed body and its headers to an intent, or to the error that the specification wants.
+ * Decodes a parsed body and its headers to an intent, or to the error that the specification requires.
  *
- * The first check that fails decides: JSON-RPC shape, envelope, version, standard headers, method, capabilities, params, Mcp-Param-*.
- * Capabilities come before anything is looked up, so that a client without the extension learns nothing about task ids.
+ * The first failing check decides, in this order: JSON-RPC shape, envelope, version, standard headers, method, capabilities, params, Mcp-Param-*.
+ * Capabilities precede any lookup, so that a client without the extension learns nothing about task ids.
  */
 import type { Rejected } from "../dialect.ts";
 import { capabilityRequired, missingCapabilities, type RequiredCapabilities } from "../capabilities.ts";
@@ -28,7 +28,7 @@ import { methodMismatch, nameMismatch, paramMismatch, type Mismatch } from "./he
 import type { ClientFacts, StatelessIntent } from "./intents.ts";
 import { HEADER_MISMATCH, MISSING_CAPABILITY, PROTOCOL_VERSION } from "./names.ts";
 
-/** By method. What is not here does not exist. `needsTasks`: for clients that declare the extension. */
+/** Readers by method. Other methods do not exist. `needsTasks`: only for clients that declare the extension. */
 export type Methods = ReadonlyMap<string, Method>;
 
 export interface Method {
@@ -36,7 +36,7 @@ export interface Method {
   readonly needsTasks?: true;
 }
 
-/** As much of a revision as its requests are read with. */
+/** The parts of a revision that decode its requests. */
 export interface Reading {
   readonly version: StatelessVersion;
   readonly methods: Methods;
@@ -56,7 +56,7 @@ export function decode(reading: Reading, inbound: Inbound): StatelessMessage {
   }
 }
 
-/** Notifications need no envelope; what they say about themselves must still be true. */
+/** Notifications need no envelope, but a version or header that they carry must be correct. */
 function decodeNotification(
   { version }: Reading,
   { headers }: Inbound,
@@ -108,7 +108,7 @@ function decodeRequest({ version, methods }: Reading, inbound: Inbound, request:
   return refuse(inbound, { id, intent, client }) ?? { type: "request", id, method, intent, client, wants };
 }
 
-/** What the params themselves make impossible for this client. An unknown tool is found when the call is made. */
+/** Refuses a request whose params need capabilities that this client lacks. An unknown tool is reported when the call is made. */
 function refuse(
   inbound: Inbound,
   { id, intent, client }: { readonly id: RequestId; readonly intent: StatelessIntent; readonly client: ClientFacts },

@@ -1,6 +1,5 @@
 /**
- * What a revision without sessions exports. Every request says which revision it is of and what its client can be asked; nothing comes
- * from a connection.
+ * What a stateless revision exports. Every request names its revision and the capabilities of its client; nothing is taken from the connection.
  */
 import type { Ask, Catalogue, Receipt, Task, Tool } from "@parley/core";
 import type { Dialect, Encoder, Rejected, Request } from "../dialect.ts";
@@ -15,7 +14,7 @@ export interface StatelessDialect extends Dialect<Inbound, StatelessMessage, Sta
 
 export interface Inbound {
   readonly headers: Headers;
-  /** The parsed body. Bound it first: see `jsonExceeds`. */
+  /** The parsed body. Check its bounds first with `jsonExceeds`. */
   readonly body: unknown;
   /** The served tool of that name. */
   tool(name: string): Tool | undefined;
@@ -27,7 +26,7 @@ export interface StatelessRequest extends Request<StatelessIntent> {
 
 export type StatelessMessage =
   | StatelessRequest
-  /** Answer with 202 and no body. */
+  /** To be answered with 202 and no body. */
   | { readonly type: "notification"; readonly method: string }
   | Rejected;
 
@@ -36,20 +35,20 @@ export interface StatelessEncoder extends Encoder {
 
   /** The answer to a call that became a task. Only for requests that declared the extension. */
   createTaskResult(task: Task): object;
-  /** The answer to tasks/get: with the questions that this client can be asked. */
+  /** The answer to tasks/get, with the questions that this client can be asked. */
   detailedTask(task: Task, client: Pick<ClientFacts, "capabilities">): object;
   /**
-   * The answer to tasks/update and to tasks/cancel. With `receipts`, what became of each answer is in `_meta["parley/receipts"]`, ask key →
-   * `accepted`, `duplicate`, `late`, `unknown`.
+   * The answer to tasks/update and to tasks/cancel. With `receipts`, `_meta["parley/receipts"]` has the receipt of each answer by ask key:
+   * `accepted`, `duplicate`, `late` or `unknown`.
    */
   acknowledgement(receipts?: ReadonlyMap<string, Receipt>): object;
 
-  /** Asks the caller itself: at least one of the two must be there. See `requiredCapabilities` for what must not be asked. */
+  /** Asks the caller itself. Needs asks, `requestState`, or both. See `requiredCapabilities` for asks that must not be sent. */
   inputRequired(asks: readonly Ask[], requestState?: string): object;
 
-  /** First message of a listen stream: what was agreed to, with the task ids that exist and are the caller's. */
+  /** The first message of a listen stream: the accepted filter, with only those task ids that exist and belong to the caller. */
   acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNotification;
   taskNotification(task: Task, options: Pick<ClientFacts, "capabilities"> & { readonly subscriptionId: RequestId }): RpcNotification;
-  /** The answer to subscriptions/listen when the server ends the stream: its `result`. */
+  /** The `result` of subscriptions/listen, sent when the server ends the stream. */
   listenEnd(subscriptionId: RequestId): object;
 }

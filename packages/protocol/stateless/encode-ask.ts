@@ -3,12 +3,12 @@ import type { Ask } from "@parley/core";
 import { messageOf } from "../ask-message.ts";
 import { hintsMeta, withMeta } from "../hints.ts";
 
-/** Every ask by its key. Built from entries: an ask may be called `__proto__`. */
+/** Every ask by its key. Built from entries because an ask may be named `__proto__`. */
 export function inputRequests(asks: readonly Ask[]): object {
   return Object.fromEntries(asks.map((ask) => [ask.key, inputRequest(ask)]));
 }
 
-/** Form schemas go out as they are: they were checked against this revision's subset when they were asked. */
+/** Form schemas are sent unchanged: they were checked against this revision's subset when they were asked. */
 function inputRequest(ask: Ask): object {
   const { request } = ask;
   switch (request.type) {

@@ -1,10 +1,10 @@
-/** Answers to tools/call and prompts/get that are no tasks: results, and questions put to the caller itself. */
+/** Answers to tools/call and prompts/get other than tasks: results, and questions to the caller itself. */
 import type { Ask, JsonObject } from "@parley/core";
 import { withoutRelatedTask } from "../related-task.ts";
 import { inputRequests } from "./encode-ask.ts";
 
 /**
- * A tool's result, in an answer or inside a completed task. The official tasks client refuses one without `resultType`, though
+ * A tool's result, in an answer or inside a completed task. It has `resultType` because the official tasks client refuses it otherwise, although
  * the specification's example has none.
  */
 export function toolResult(result: JsonObject): JsonObject {

@@ -1,9 +1,9 @@
-/** Messages of a listen stream, which all carry its id (S26 basic/patterns/subscriptions). */
+/** Messages of a listen stream. All of them carry its id (S26 basic/patterns/subscriptions). */
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
 import type { Filter } from "./intents.ts";
 import { SUBSCRIPTION_ID } from "./names.ts";
 
-/** Names only what was agreed to: kinds that are off and lists that are empty are left out. */
+/** Contains only what was accepted: flags that are off and empty lists are left out. */
 export function acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNotification {
   const { taskIds, toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = agreed;
   return notificationMessage("notifications/subscriptions/acknowledged", {
@@ -18,7 +18,7 @@ export function acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNoti
   });
 }
 
-/** Joins what is said in a listen stream. */
+/** Additional params of every notification in a listen stream. */
 export function subscribed(subscriptionId: RequestId): object {
   return { _meta: { [SUBSCRIPTION_ID]: subscriptionId } };
 }

@@ -1,7 +1,7 @@
 /**
  * Tasks on the wire (EXT "Task", "tasks/get", "notifications/tasks").
  *
- * One model, three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
+ * A task appears in three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
  */
 import type { ClientCapabilities, JsonObject, Outcome, Receipt, Task } from "@parley/core";
 import { canBeAsked } from "../capabilities.ts";
@@ -13,24 +13,24 @@ import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { subscribed } from "./encode-listen.ts";
 
-/** Parley's own, in `_meta` of an acknowledged tasks/update: ask key → what became of its answer. The specification has no word for it. */
+/** Parley's own key in `_meta` of an acknowledged tasks/update: receipts by ask key. The specification has no such member. */
 const RECEIPTS = "parley/receipts";
 
-/** `resultType: "task"` stands here and nowhere else. */
+/** The only message with `resultType: "task"`. */
 export function createTaskResult(task: Task, { facts, meta }: { readonly facts: ServerFacts; readonly meta: JsonObject }): object {
   return { resultType: "task", ...handle(task, facts), _meta: meta };
 }
 
 export interface Reader {
   readonly facts: ServerFacts;
-  /** What the client can be asked by its own request: the rest waits for a client that can, and the status says so. */
+  /** What this client can be asked. Other asks wait for a client that can be asked them, and the status message says so. */
   readonly capabilities: ClientCapabilities;
 }
 
-/** Parley's own, in `_meta` of the answer to tasks/get: the version of the tool that the task is of, where it has any. */
+/** Parley's own key in `_meta` of the answer to tasks/get: the version of the task's tool, if it has one. */
 const VERSION = "parley/toolVersion";
 
-/** What tasks/get is answered with. */
+/** The answer to tasks/get. */
 export function shownTask(task: Task, reader: Reader): object {
   const { version } = task.call;
   return { ...detailedTask(task, reader), ...(version !== undefined && { _meta: { [VERSION]: version } }) };
@@ -40,7 +40,7 @@ function detailedTask(task: Task, { facts, capabilities }: Reader): object {
   return { ...handle(task, facts, capabilities), ...detail(task, capabilities) };
 }
 
-/** Exactly what tasks/get would say. */
+/** The same content as the answer to tasks/get. */
 export function taskNotification(
   task: Task,
   { subscriptionId, ...reader }: Reader & { readonly subscriptionId: RequestId },
@@ -51,7 +51,7 @@ export function taskNotification(
   });
 }
 
-/** What tasks/update and tasks/cancel are answered with. */
+/** The answer to tasks/update and tasks/cancel. */
 export function acknowledgement(receipts: ReadonlyMap<string, Receipt> | undefined): object {
   return receipts ? { _meta: { [RECEIPTS]: Object.fromEntries([...receipts].map(([key, { type }]) => [key, type])) } } : {};
 }

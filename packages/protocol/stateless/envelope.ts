@@ -1,4 +1,4 @@
-/** The envelope: what `params._meta` of every request says about its client (S26 basic/index, "Request metadata"). */
+/** The envelope: the facts about the client in `params._meta` of every request (S26 basic/index, "Request metadata"). */
 import { LOG_LEVELS, type LogLevel } from "@parley/core";
 import type { Wants } from "../intents.ts";
 import { isObject, own, type Wire } from "../json-rpc.ts";
@@ -12,7 +12,7 @@ export type Envelope =
   | { readonly type: "incomplete"; readonly missing: readonly string[] }
   | { readonly type: "malformed"; readonly key: string; readonly problem: string };
 
-/** The `_meta` of a request's params, when it is an object. */
+/** The `_meta` of a request's params, if it is an object. */
 export function metaOf(params: Wire): Wire | undefined {
   const meta = own(params, "_meta");
   return isObject(meta) ? meta : undefined;

@@ -1,24 +1,24 @@
 /**
- * The standard headers, which repeat parts of the body so that proxies can route and filter without parsing it. They must agree with the
- * body: otherwise a proxy judged another request than the one that is served (S26 basic/transports/streamable-http, "Request metadata").
+ * The standard headers, which repeat parts of the body so that proxies can route and filter without parsing it. They must match the body;
+ * otherwise a proxy would have checked a different request than the one served (S26 basic/transports/streamable-http, "Request metadata").
  */
 import type { Tool } from "@parley/core";
 import { decodeHeaderValue, type Headers, headerValue } from "../header-value.ts";
 import { isObject, own, quoted, type RpcRequest, type Wire } from "../json-rpc.ts";
 import { paramHeaders } from "./param-headers.ts";
 
-/** A header and the part of the body that it contradicts; becomes -32020 with `data.mismatch`. */
+/** A header that contradicts the body. Becomes -32020 with `data.mismatch`. */
 export interface Mismatch {
   readonly header: string;
   readonly body: string;
 }
 
-/** Which member of `params` Mcp-Name repeats. */
+/** The member of `params` that Mcp-Name repeats. */
 const NAMED_BY: { readonly [method: string]: { readonly member: string; readonly mayBeAbsent: boolean } } = {
   "tools/call": { member: "name", mayBeAbsent: false },
   "prompts/get": { member: "name", mayBeAbsent: false },
   "resources/read": { member: "uri", mayBeAbsent: false },
-  // FastMCP's client sends none here; a wrong one is still refused.
+  // FastMCP's client sends no header here. A wrong one is still refused.
   "tasks/get": { member: "taskId", mayBeAbsent: true },
   "tasks/update": { member: "taskId", mayBeAbsent: true },
   "tasks/cancel": { member: "taskId", mayBeAbsent: true },
@@ -36,7 +36,7 @@ export function nameMismatch(headers: Headers, { method, params }: RpcRequest): 
   const header = headerValue(headers, "mcp-name");
   const value = own(params, named.member);
   if (header === undefined) {
-    // A body without the member is refused for that, which says more.
+    // A body without the member is refused later, with a more specific error.
     if (named.mayBeAbsent || typeof value !== "string") return undefined;
     return { header: "(missing)", body: `the Mcp-Name header must repeat params.${named.member}` };
   }
@@ -46,7 +46,7 @@ export function nameMismatch(headers: Headers, { method, params }: RpcRequest): 
   return { header, body: `the Mcp-Name header must be params.${named.member}` };
 }
 
-/** Checks Mcp-Param-*: a value in the arguments must be repeated; where the arguments have none, the header is ignored. */
+/** Checks Mcp-Param-*: the header must repeat a value that the arguments have. Without such a value, the header is ignored. */
 export function paramMismatch(headers: Headers, tool: Tool, args: Wire): Mismatch | undefined {
   for (const { headerName, path } of paramHeaders(tool)) {
     const value = valueAt(args, path);

@@ -1,7 +1,7 @@
 /**
- * The revisions without sessions: each request says everything about itself, and a question is the answer to a call.
+ * The stateless revisions: each request is self-contained, and a question is the answer to a call.
  *
- *   statelessDialect({ headers, body })             the revision that the request claims to be of, well formed or not
+ *   statelessDialect({ headers, body })             the revision that the request names, even if it is malformed
  *   dialect.decode({ headers, body, tool })         an intent, or the error to send back
  *   dialect.encoder(facts)                          every message of that revision; once per process
  */

@@ -1,18 +1,18 @@
-/** What a client of a revision without sessions can want, and what its request says of it. */
+/** The intents of stateless clients, and the facts about the client in each request. */
 import type { ClientCapabilities } from "@parley/core";
 import type { CallTool, CancelTask, Complete, Discover, GetPrompt, GetTask, List, Listen, ReadResource, UpdateTask } from "../intents.ts";
 
 export type StatelessIntent = Discover | List | CallTool | GetPrompt | ReadResource | Complete | Listen | GetTask | UpdateTask | CancelTask;
 
-/** What a request says about its client: nothing comes from a connection. */
+/** The facts about the client in a request. Nothing is taken from the connection. */
 export interface ClientFacts {
-  /** What the client can be asked for by this very request. */
+  /** What the client can be asked in this request. */
   readonly capabilities: ClientCapabilities;
-  /** The request declared `io.modelcontextprotocol/tasks`: only then may it be answered with a task. */
+  /** The request declared `io.modelcontextprotocol/tasks`. Only such a request may be answered with a task. */
   readonly speaksTasks: boolean;
-  /** For logs only, and said by the client itself. */
+  /** As the client describes itself. Used only in logs. */
   readonly clientInfo?: { readonly name: string; readonly version: string };
 }
 
-/** What a listen stream tells of. */
+/** What a listen stream reports. */
 export type Filter = Pick<Listen, "taskIds" | "toolsListChanged" | "promptsListChanged" | "resourcesListChanged" | "resourceSubscriptions">;

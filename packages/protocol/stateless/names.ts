@@ -1,4 +1,4 @@
-/** The names that revisions without sessions reserve. names.test.ts compares them with the official packages. */
+/** The names that stateless revisions reserve. names.test.ts compares them with the official packages. */
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 

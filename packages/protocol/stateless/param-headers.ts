@@ -1,4 +1,4 @@
-/** Which arguments of a tool travel in Mcp-Param-* headers too: those whose schema carries `x-mcp-header`, at any depth of `properties`. */
+/** The arguments of a tool that Mcp-Param-* headers repeat: those whose schema has `x-mcp-header`, at any depth of `properties`. */
 import { isObject, own, type Wire } from "../json-rpc.ts";
 
 export interface ParamHeader {
@@ -9,7 +9,7 @@ export interface ParamHeader {
 const TYPES: readonly unknown[] = ["string", "integer", "number", "boolean"];
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Schemas are built once and never change, so each is searched once. */
+/** Cached by schema, since schemas never change. */
 const found = new WeakMap<object, readonly ParamHeader[]>();
 
 export function paramHeaders({ inputSchema }: { readonly inputSchema: Wire }): readonly ParamHeader[] {
@@ -18,7 +18,7 @@ export function paramHeaders({ inputSchema }: { readonly inputSchema: Wire }): r
   return headers;
 }
 
-/** A declaration that the specification does not allow (a bad name, a type other than string, integer, number, boolean) is ignored. */
+/** Ignores declarations that the specification does not allow: a bad name, or a type other than string, integer, number or boolean. */
 function* search(schema: unknown, path: readonly string[]): Generator<ParamHeader> {
   if (!isObject(schema)) return;
   const name = own(schema, "x-mcp-header");

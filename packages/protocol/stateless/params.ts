@@ -1,4 +1,4 @@
-/** The params of the methods of revisions without sessions; what both families read alike is in ../params.ts. */
+/** Readers for the params of stateless methods. Those that both families share are in ../params.ts. */
 import type { JsonObject } from "@parley/core";
 import { isObject, type Wire } from "../json-rpc.ts";
 import { callArguments, idempotencyKey, isString, isUri, member, optional, required, strings, BOUNDED_URI } from "../params.ts";
@@ -54,7 +54,7 @@ function retry(params: Wire): Retry {
   return { ...(replies === undefined ? {} : { replies: bare(replies) }), ...(requestState === undefined ? {} : { requestState }) };
 }
 
-/** Without a prototype: the keys come from outside and are looked up by ask names, of which `constructor` may be one. */
+/** Without a prototype: replies are looked up by ask key, which may be `constructor`. */
 function bare(replies: Wire): { readonly [key: string]: unknown } {
   return Object.defineProperties(Object.create(null) as object, Object.getOwnPropertyDescriptors(replies)) as {
     readonly [key: string]: unknown;

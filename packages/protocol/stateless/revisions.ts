@@ -1,4 +1,4 @@
-/** The revisions without sessions that are served, and which of them a request is of. */
+/** The served stateless revisions, and how a request selects one. */
 import { headerValue } from "../header-value.ts";
 import { isObject, own } from "../json-rpc.ts";
 import type { Inbound, StatelessDialect } from "./dialect.ts";
@@ -10,8 +10,8 @@ import { rev20260728 } from "./rev-2026-07-28/index.ts";
 export const STATELESS_DIALECTS = [rev20260728] as const;
 
 /**
- * The revision that the request names, however badly the rest of it is formed: it gets that revision's errors. A version in `_meta` is this
- * family's own device: where it names none that is served, the newest says so. Undefined for a request of a session.
+ * The revision that the request names, even if the rest is malformed, so that it gets that revision's errors. Only this family has a version in
+ * `_meta`: if that version is not served, the newest revision reports it. Undefined for a request of a session.
  */
 export function statelessDialect({ headers, body }: Pick<Inbound, "headers" | "body">): StatelessDialect | undefined {
   const params = isObject(body) ? own(body, "params") : undefined;

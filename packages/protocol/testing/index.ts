@@ -1,2 +1,2 @@
-/** For tests of tools: what their clients see. */
+/** For tests of tools: the messages that their clients receive. */
 export { seenBy, type Played, type SeenOptions, type WireMessage } from "./seen-by.ts";

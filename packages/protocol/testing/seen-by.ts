@@ -1,11 +1,11 @@
 /**
- * What a client of a revision is sent of a tool, by the encoders that front ends use: for tests, with a task of @parley/sdk/testing.
+ * For tests: the messages that a client of a revision receives from a tool, with the front ends' encoders and a task of @parley/sdk/testing.
  *
  *   const running = await startTool(bookDinner, { date, time });
  *   expect(seenBy("2025-06-18", running)).toMatchObject([{ method: "elicitation/create", params: { requestedSchema: … } }]);
  *
- * It is what such a client would have been sent by now, if the call were its first request, with nothing lost or resumed on the way. What front ends
- * draw or seal (ids of requests, `requestState`) has a constant in its place.
+ * These are the messages that such a client would have received by now if the call were its first request and no connection broke. Values that front
+ * ends generate or seal (request ids, `requestState`) are constants.
  */
 import { type ClientCapabilities, type FeedItem, isFinished, type LogLevel, type Task } from "@parley/core";
 import { capabilityRequired, requiredCapabilities } from "../capabilities.ts";
@@ -17,27 +17,27 @@ import { elicitationId, SESSION_DIALECTS, type SessionDialect } from "../session
 import { STATELESS_DIALECTS, type StatelessDialect } from "../stateless/index.ts";
 import { SUPPORTED_VERSIONS } from "../versions.ts";
 
-/** A task of the test kit is one. */
+/** A task of @parley/sdk/testing has this shape. */
 export interface Played {
   readonly task: Task;
-  /** What the tool reported, the oldest first. */
+  /** The tool's reports, the oldest first. */
   readonly feed: readonly FeedItem[];
 }
 
-/** What kind of client it is. */
+/** The kind of client. */
 export interface SeenOptions {
   /**
-   * `"call"` (the default): the client waits for the answer to its call. `"task"`: it has called for a task, and asks for its state (`tasks/get`) and,
-   * in revisions with sessions, for its result (`tasks/result`).
+   * `"call"` (the default): the client waits for the answer to its call. `"task"`: it asked for a task, and requests the task's state (`tasks/get`)
+   * and, in revisions with sessions, its result (`tasks/result`).
    */
   readonly as?: "call" | "task";
-  /** What the client can be asked; everything unless said otherwise. */
+  /** What the client can be asked. Default: everything. */
   readonly capabilities?: ClientCapabilities;
-  /** The least level of logs that it wants; all of them unless said otherwise. */
+  /** The lowest level of log messages that it wants. Default: all. */
   readonly logLevel?: LogLevel;
 }
 
-/** A message of JSON-RPC: a notification, a request of the server (`elicitation/create`), or the answer to one of the client's. */
+/** A JSON-RPC message: a notification, a request of the server (`elicitation/create`), or the answer to a request of the client. */
 export interface WireMessage {
   readonly jsonrpc: "2.0";
   readonly id?: RequestId;
@@ -48,8 +48,8 @@ export interface WireMessage {
 }
 
 /**
- * What a client of that revision has been sent so far, in order: notifications, then questions, or the answer. Throws RangeError for a version that is
- * not served, and for tasks where the revision has none.
+ * The messages that a client of that revision has received so far: notifications, then questions or the answer. Throws RangeError for a version that
+ * is not served, and for `as: "task"` in a revision without tasks.
  */
 export function seenBy(version: string, played: Played, options: SeenOptions = {}): readonly WireMessage[] {
   const stateless = STATELESS_DIALECTS.find((dialect) => dialect.version === version);
@@ -61,7 +61,7 @@ export function seenBy(version: string, played: Played, options: SeenOptions = {
 
 const FACTS: ServerFacts = { name: "parley", version: "0.0.0", pollInterval: () => 1_000, listTtlMs: 0, pageSize: 100 };
 const EVERYTHING: ClientCapabilities = { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true };
-/** Of the client's requests: its call, and what it asks of its task. */
+/** Ids of the client's requests: its call, and those about its task. */
 const IDS = { call: "call", get: "tasks/get", result: "tasks/result" } as const;
 const REQUEST_STATE = "sealed-by-the-front-end";
 
@@ -114,7 +114,7 @@ function seenInSession(
 
 interface Told {
   readonly logLevel: LogLevel;
-  /** Where the client knows the task. */
+  /** Set if the client knows the task. */
   readonly taskId?: string | undefined;
 }
 

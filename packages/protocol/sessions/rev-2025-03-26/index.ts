@@ -1,4 +1,4 @@
-/** MCP 2025-03-26: batches; no elicitation, but clients that declare it are asked as those of 2025-06-18. */
+/** MCP 2025-03-26: batches; no elicitation, but clients that declare it are asked as in 2025-06-18. */
 import { servedCapabilities } from "../../list-items.ts";
 import { buildDialect } from "../build-dialect.ts";
 import { canAsk } from "../can-ask.ts";

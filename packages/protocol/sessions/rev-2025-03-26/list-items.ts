@@ -1,4 +1,4 @@
-/** Items of lists as this revision has them: names alone, no output schemas, no `_meta`. */
+/** List items of this revision: names without titles, no output schemas, no `_meta`. */
 import type { Tool } from "@parley/core";
 import { LIST_ITEMS, present, without, type ListItems, type ListItem } from "../../list-items.ts";
 import { isObject } from "../../json-rpc.ts";
@@ -15,7 +15,7 @@ export const listItems: ListItems = {
   template: (template) => plain(LIST_ITEMS.template(template)),
 };
 
-/** The one place where this revision has a title. */
+/** This revision has titles only in a tool's annotations. */
 function titled({ title, annotations }: Tool): object {
   return title === undefined ? {} : { annotations: { title, ...annotations } };
 }
@@ -25,7 +25,7 @@ function plain(item: ListItem): ListItem {
   return annotations === undefined ? rest : { ...rest, annotations: plainAnnotations(annotations) };
 }
 
-/** `lastModified` is newer. */
+/** `lastModified` was added later. */
 export function plainAnnotations(annotations: unknown): unknown {
   return isObject(annotations) ? without(annotations, "lastModified") : annotations;
 }

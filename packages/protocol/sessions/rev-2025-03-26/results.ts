@@ -1,4 +1,4 @@
-/** Results as this revision has them: no structured content, no links to resources, no `_meta` within content. */
+/** Results of this revision: no structured content, no resource links, no `_meta` within content. */
 import type { Json, JsonObject } from "@parley/core";
 import { isObject } from "../../json-rpc.ts";
 import { plainResult, withoutStructure } from "../results.ts";
@@ -34,7 +34,7 @@ function block(item: Json): Json {
   }
 }
 
-/** `Title: uri`, and what it is about. */
+/** `Title: uri`, and the description. */
 function linkText({ title, name, uri, description }: JsonObject): string {
   const label = [title, name].find(isText);
   const link = [label, uri].filter(isText).join(": ");

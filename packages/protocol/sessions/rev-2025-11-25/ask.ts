@@ -1,4 +1,4 @@
-/** What this revision's clients can be asked, and how (S25 client/elicitation, client/sampling, client/roots). */
+/** Asks for clients of this revision (S25 client/elicitation, client/sampling, client/roots). */
 import type { AskRequest, ClientCapabilities } from "@parley/core";
 import { usesTools } from "../../capabilities.ts";
 import { messageOf } from "../../ask-message.ts";
@@ -8,7 +8,7 @@ import { canAsk as canAskInAny } from "../can-ask.ts";
 import type { SessionEncoder } from "../dialect.ts";
 import { related } from "./tasks.ts";
 
-/** Beyond what all can: url mode, and sampling with tools. */
+/** This revision adds url mode, and sampling with tools. */
 export function canAsk(request: AskRequest, capabilities: ClientCapabilities): boolean {
   if (request.type === "url") return capabilities.elicitation?.url === true;
   if (usesTools(request)) return capabilities.sampling?.tools === true;
@@ -22,7 +22,7 @@ export const pageDone: NonNullable<SessionEncoder["pageDone"]> = (elicitationId)
   params: { elicitationId },
 });
 
-/** Forms go out as they are: they were checked against this revision's subset when they were asked. */
+/** Forms are sent unchanged: they were checked against this revision's subset when they were asked. */
 export const ask: SessionEncoder["ask"] = (put, { requestId, elicitationId, taskId }) => {
   const { request } = put;
   const meta = taskId === undefined ? {} : related(taskId);

@@ -26,9 +26,9 @@ export const rev20251125: SessionDialect = buildDialect({
   canAsk,
   ask,
   pageDone,
-  // Forms are put in the words of the ask.
+  // Forms are sent unchanged, so replies need no translation.
   readReply: (_request, reply) => reply,
-  // A client that asked for a task waits for a task, not for a result.
+  // A client that asked for a task expects a task, not a result.
   tellsModel: (intent) => intent.type === "callTool" && !intent.task,
 });
 

@@ -32,7 +32,7 @@ function getTask(params: Wire): GetTask {
   return { type: "getTask", taskId: required(params, "taskId"), ...(given !== undefined && { answers: givenAnswers(given) }) };
 }
 
-/** Proposal #1869 has one answer here; several at once are understood too. */
+/** Proposal #1869 allows one answer here; an array of several is accepted too. */
 function givenAnswers(given: unknown): readonly GivenAnswer[] {
   const name = `_meta["${ELICITATION_RESPONSE}"]`;
   return (Array.isArray(given) ? given : [given]).map((answer: unknown) => {
@@ -59,7 +59,7 @@ function sendInput(params: Wire): SendInput {
   };
 }
 
-/** What of the message is the answer itself: the shape of an ElicitResult. */
+/** The ElicitResult within the message. */
 function replyIn(message: Wire): unknown {
   return Object.fromEntries(["action", "content"].flatMap((key) => (Object.hasOwn(message, key) ? [[key, message[key]]] : [])));
 }

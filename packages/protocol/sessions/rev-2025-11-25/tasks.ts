@@ -1,8 +1,8 @@
 /**
- * Tasks on the wire (S25 basic/utilities/tasks), with what proposal #1869 and FastMCP's dialect add in `_meta`.
+ * Tasks on the wire (S25 basic/utilities/tasks), with the `_meta` of proposal #1869 and of FastMCP's dialect.
  *
- * The handle that answers a call is said twice, nested as the specification has it and flat as the proposal has it: each kind of client
- * reads its own and ignores the other.
+ * The handle that answers a call is sent twice: nested, as in the specification, and flat, as in the proposal. Each kind of client reads its own
+ * form and ignores the other.
  */
 import {
   isFinished,
@@ -51,18 +51,18 @@ export function tasks(facts: ServerFacts): TaskEncoder {
   };
 }
 
-/** A tool that says no has failed, in this revision, and still has a result. */
+/** In this revision, a task whose result has `isError` is `failed`, and still has its result. */
 export function wireStatus({ status, problem }: Pick<TaskSummary, "status" | "problem">): TaskStatus {
   return problem === undefined ? status : "failed";
 }
 
-/** The error for a second end of a task. S25 basic/utilities/tasks, "Task Cancellation". */
+/** The error for cancelling a finished task. S25 basic/utilities/tasks, "Task Cancellation". */
 export function taskFinished(task: Task): ParleyError {
   return new ParleyError("TASK_FINISHED", `Cannot cancel task: already in terminal status '${wireStatus(summaryOf(task))}'`);
 }
 
 function wireTask(task: TaskSummary, facts: ServerFacts): object {
-  // Of a failed task what went wrong, rather than what it was doing before.
+  // A failed task shows its problem rather than its last status message.
   const message = (task.problem || task.message)?.slice(0, STATUS_MESSAGE_CHARS);
   return {
     taskId: task.id,
@@ -74,7 +74,7 @@ function wireTask(task: TaskSummary, facts: ServerFacts): object {
   };
 }
 
-/** Every question to a person that is open. Sampling and roots are the client's own, and are asked on the stream of tasks/result. */
+/** Every open question to a person. Sampling and roots go to the client itself, on the stream of tasks/result. */
 function pending(task: Task): object {
   const elicitations = task.asks.flatMap((ask) => elicitation(task.id, ask));
   return elicitations.length > 0 ? { [PENDING_ELICITATIONS]: elicitations } : {};
@@ -98,7 +98,7 @@ function immediateResponse({ immediateResponse: text }: Task): object {
   return text === undefined ? {} : { [IMMEDIATE_RESPONSE]: text };
 }
 
-/** FastMCP's dialect puts the oldest open question here; the specification would have nothing about the task, which is named already. */
+/** FastMCP's dialect has the oldest open question here. The specification adds nothing, since the params name the task already. */
 function statusMeta(task: Task): object {
   const [first] = task.asks.flatMap((ask) => elicitation(task.id, ask));
   if (!first) return {};
@@ -106,7 +106,7 @@ function statusMeta(task: Task): object {
   return { _meta: { [RELATED_TASK]: { taskId: task.id, elicitation: mode === "form" ? rest : first } } };
 }
 
-/** Exactly what the call would have been answered with (S25 basic/utilities/tasks, "Result Retrieval"). */
+/** Exactly the answer that the call itself would have received (S25 basic/utilities/tasks, "Result Retrieval"). */
 function taskResult(task: Task): object {
   const { id, status, outcome, message } = task;
   if (!isFinished(status)) throw new Error(`task ${id} is ${status}: it has no result yet`);

@@ -1,8 +1,8 @@
 /**
  * Core's error catalogue in this revision's codes.
  *
- * -32602 and -32603 of a handler travel with HTTP 200; what the specification forbids outright travels with 400. A request that this front
- * end could not even take up travels with 503, which load balancers and monitors understand without reading the body.
+ * -32602 and -32603 from a handler have HTTP 200; requests that the specification forbids outright have 400. A request that this front end could
+ * not accept has 503, which load balancers and monitors understand without reading the body.
  */
 import type { ErrorCode, ParleyError } from "@parley/core";
 import { CREDENTIAL_ERRORS } from "../../credential-errors.ts";
@@ -70,7 +70,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   UPSTREAM_INVALID: SERVER,
   UPSTREAM_BUSY: SERVER,
   UNAVAILABLE: ELSEWHERE,
-  // Only sessions have these; they are callers' mistakes.
+  // These occur only in sessions. They are callers' mistakes.
   TASK_FINISHED: CALLER,
   TASK_REQUIRED: CALLER,
   TASK_UNSUPPORTED: CALLER,
@@ -80,7 +80,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   ...CREDENTIAL_ERRORS,
 };
 
-/** The specification wants the missing capabilities in every such error. */
+/** The specification requires the missing capabilities in every such error. */
 export function dataOf(error: ParleyError): object {
   return error.code === "CAPABILITY_REQUIRED" ? { requiredCapabilities: {}, ...commonDataOf(error) } : commonDataOf(error);
 }

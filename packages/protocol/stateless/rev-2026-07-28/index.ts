@@ -9,7 +9,7 @@ import { METHODS } from "./methods.ts";
 export const rev20260728: StatelessDialect = buildDialect({
   version: "2026-07-28",
   methods: METHODS,
-  // No `execution` in the items of tools: in this revision the server alone decides what becomes a task.
+  // Tools have no `execution`: in this revision, the server alone decides which calls become tasks.
   listItems: LIST_ITEMS,
   shown: ERROR_CODES,
   statusOf: (code) => (code === MISSING_CAPABILITY ? 400 : 200),

@@ -1,4 +1,4 @@
-/** The methods of this revision. What is not here does not exist: tasks/list, tasks/result, initialize, ping, logging/setLevel … */
+/** The methods of this revision. Others do not exist: tasks/list, tasks/result, initialize, ping, logging/setLevel … */
 import type { Method, Methods } from "../decode.ts";
 import * as params from "../params.ts";
 
