@@ -84,7 +84,7 @@ export function elicited(answer: Answer): ElicitResult {
       throw new ProtocolError(NOT_SUPPORTED, "the caller cannot be asked this, and nobody else can", { reason: "unavailable" });
     case "withdrawn":
     case "reply":
-      throw new ProtocolError(REFUSED, "the question is not waited for any more", { reason: "withdrawn" });
+      throw new ProtocolError(REFUSED, "the call no longer waits for this question", { reason: "withdrawn" });
   }
 }
 

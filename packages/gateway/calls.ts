@@ -131,7 +131,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     // G1
     if (!isPermitted && !mayRepeat) return { type: "lost", message: "the worker that held the call is gone" };
     const leaves = enter(request.upstream);
-    if (!leaves) return { type: "busy", message: `has as many calls open as it may; try again after ${RETRY_AFTER_MS} ms` };
+    if (!leaves) return { type: "busy", message: `has reached its limit of open calls; try again after ${RETRY_AFTER_MS} ms` };
     if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
     const call = outside(() => startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) }));
     const startedMs = performance.now();

@@ -118,7 +118,7 @@ describe("a task of an upstream that waits for an answer and does not say to wha
 
   test("has lost its question when it was looked at often enough in a row, and is given up", async () => {
     const { result, leads, letGo } = await run(() => UNHEARD);
-    expect(result).toMatchObject({ code: "UPSTREAM_LOST", message: expect.stringContaining("a worker which is gone") });
+    expect(result).toMatchObject({ code: "UPSTREAM_LOST", message: expect.stringContaining("a worker read before it died") });
     expect(leads).toHaveLength(3);
     // With the run, as any call that has failed.
     expect(letGo).toEqual([]);

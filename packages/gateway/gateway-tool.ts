@@ -112,7 +112,7 @@ export function mayRepeat({ repeatable }: Upstream, { name, annotations }: Liste
   return repeatable(name) ?? (readOnlyHint === true || idempotentHint === true);
 }
 
-const LOST_QUESTION = "its task waits for an answer to a question that was put to a worker which is gone, and that it does not repeat";
+const LOST_QUESTION = "its task waits for an answer to a question that a worker read before it died, and that the upstream does not repeat";
 
 type Led = Pick<LeadCall, "kind" | "listed">;
 

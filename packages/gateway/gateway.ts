@@ -248,7 +248,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   async function beat(): Promise<void> {
     const wasMember = await share.beat();
     if (isMember && !wasMember) {
-      log.warn({ calls: calls.taskIds().length }, "this worker fell silent and was given up, its calls are ended");
+      log.warn({ calls: calls.taskIds().length }, "this worker missed its heartbeats and was given up, its calls are ended");
       await Promise.all(calls.taskIds().map(drop));
     }
     isMember = true;

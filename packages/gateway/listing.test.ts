@@ -94,10 +94,10 @@ test("resources and templates are kept as they are, as many as an upstream may h
   );
   expect(bad.resources.map(({ uri }) => uri)).toEqual([long(URI_CHARS_MAX)]);
   expect(bad.leftOut.map((why) => why.replace(/^x:y+ /, ""))).toEqual([
-    expect.stringContaining("is no uri"),
-    expect.stringContaining("is no uri"),
-    expect.stringContaining("is no uri"),
-    expect.stringContaining("is no uri"),
+    expect.stringContaining("is not a uri"),
+    expect.stringContaining("is not a uri"),
+    expect.stringContaining("is not a uri"),
+    expect.stringContaining("is not a uri"),
     "is listed twice",
   ]);
   const many = listed(

@@ -95,7 +95,7 @@ export async function readListing({ client }: UpstreamSession, upstream: Upstrea
       return await list();
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      problems.push(`${what} were promised, and listing them fails with ${error.code}`);
+      problems.push(`${what} are declared, but listing them fails with ${error.code}`);
       return none;
     }
   }
@@ -158,7 +158,7 @@ export function boundedListing(given: Lists, { prefix, offers }: Upstream, deplo
       problem: ({ name }) =>
         NAME.test(`${prefix}${name}`)
           ? undefined
-          : `has, with its prefix, no name that a ${kind} may have: 1 to 128 of A-Z a-z 0-9 _ - . /`,
+          : `has, with its prefix, an invalid name for a ${kind}: expected 1 to 128 of A-Z a-z 0-9 _ - . /`,
     };
   }
 
@@ -168,7 +168,7 @@ export function boundedListing(given: Lists, { prefix, offers }: Upstream, deplo
       most,
       key,
       problem: (item) =>
-        key(item).length <= URI_CHARS_MAX && URI.test(key(item)) ? undefined : `is no uri of at most ${URI_CHARS_MAX} characters`,
+        key(item).length <= URI_CHARS_MAX && URI.test(key(item)) ? undefined : `is not a uri of at most ${URI_CHARS_MAX} characters`,
     };
   }
 

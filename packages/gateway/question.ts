@@ -57,12 +57,12 @@ function requestOf(method: QuestionMethod, params: Record<string, unknown>): Ask
     return { type: "sampling", params: rest as Extract<AskRequest, { type: "sampling" }>["params"] };
   }
   const { mode = "form", message, url, requestedSchema } = params;
-  if (typeof message !== "string") throw invalid([{ path: "/message", message: "must be a text" }]);
+  if (typeof message !== "string") throw invalid([{ path: "/message", message: "must be a string" }]);
   if (message.length > MESSAGE_CHARS_MAX) {
     throw invalid([{ path: "/message", message: `must have at most ${MESSAGE_CHARS_MAX} characters` }]);
   }
   if (mode === "url") {
-    if (typeof url !== "string") throw invalid([{ path: "/url", message: "must be an address" }]);
+    if (typeof url !== "string") throw invalid([{ path: "/url", message: "must be a URL" }]);
     return { type: "url", message, url: shown(url) };
   }
   if (mode !== "form") throw invalid([{ path: "/mode", message: "must be form or url" }]);
@@ -103,7 +103,7 @@ function formProblems(schema: unknown): Violation[] {
 function fieldProblems(path: string, field: unknown): Violation[] {
   const allowed = isObject(field) && typeof field["type"] === "string" ? FIELD_KEYS[field["type"]] : undefined;
   if (!isObject(field) || !allowed) {
-    return [{ path, message: "must be a text, a number, a boolean, or a list of choices: MCP's forms are flat" }];
+    return [{ path, message: "must be a string, a number, a boolean, or a list of choices: MCP's forms are flat" }];
   }
   const problems = unknownKeys(path, field, allowed);
   const { format, type, items } = field;
@@ -139,7 +139,7 @@ function isChoices(given: unknown): boolean {
 
 function unknownKeys(path: string, value: Record<string, unknown>, known: readonly string[]): Violation[] {
   const unknown = Object.keys(value).filter((key) => !known.includes(key));
-  return unknown.slice(0, 5).map((key) => ({ path: `${path}/${pointer(key.slice(0, 40))}`, message: "may not stand in a form's schema" }));
+  return unknown.slice(0, 5).map((key) => ({ path: `${path}/${pointer(key.slice(0, 40))}`, message: "is not allowed in a form's schema" }));
 }
 
 export function invalid(violations: readonly Violation[]): ProtocolError {

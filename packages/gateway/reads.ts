@@ -69,7 +69,7 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
   async function through(upstream: Upstream, wanted: Wanted): Promise<Came> {
     const { name } = upstream;
     if (waiting.size >= READS_WAITING_MAX) {
-      const message = `${READS_WAITING_MAX} readings of upstreams wait already`;
+      const message = `${READS_WAITING_MAX} reads of upstreams are waiting already`;
       throw new ParleyError("UPSTREAM_BUSY", message, { data: { upstream: name, retryAfterMs: 1_000 } });
     }
     const id = randomUUID();
@@ -79,7 +79,7 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
     const again = setInterval(() => void asking.ask(text).catch(() => undefined), ASK_AGAIN_MS);
     // The worker's own deadline is earlier.
     const ms = timeoutOf(upstream) + ASK_AGAIN_MS;
-    const late = setTimeout(() => resolve({ type: "unavailable", message: `no worker has read it within ${ms} ms` }), ms);
+    const late = setTimeout(() => resolve({ type: "unavailable", message: `no worker read it within ${ms} ms` }), ms);
     try {
       await asking.ask(text);
       return await promise;
@@ -117,7 +117,7 @@ function failureOf(came: Came, { name }: Upstream, what: string): Error {
       return new RpcFailure(came.code, came.message, came.data);
     case "read":
     case "completed":
-      return new Error(`a ${what} was answered with something else`);
+      return new Error(`a ${what} was answered with another kind of reply`);
     case "unavailable":
     case "invalid":
     case "large":
@@ -155,7 +155,7 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
       if (!(await asking.claimAsked(id, READ_TIMEOUT_MS))) return;
       await asking.reply(from, JSON.stringify({ id, ...bounded(await readAt(connector, upstream, wanted)) } satisfies Reply));
     } catch (error) {
-      log.warn({ upstream: name, ...describeError(error) }, "reading of an upstream could not be answered");
+      log.warn({ upstream: name, ...describeError(error) }, "read of an upstream could not be answered");
     } finally {
       leave();
     }

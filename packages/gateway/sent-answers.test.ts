@@ -93,7 +93,7 @@ describe("an answer", () => {
 
   test("to a session that its upstream has forgotten ends the call, which says so at once", async () => {
     becomes = [404];
-    expect(await answered()).toEqual({ type: "lost", message: expect.stringMatching(/^an answer could not be given .*HTTP 404/) });
+    expect(await answered()).toEqual({ type: "lost", message: expect.stringMatching(/^an answer could not be sent .*HTTP 404/) });
     expect(came).toBe(1);
   });
 

@@ -249,7 +249,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
   }
 
   function sessionTasksOf(name: string, reached: Upstream["reached"], { callTimeoutMs, questionTimeoutMs }: Times) {
-    if (reached.by === "command") throw new Error(`${name} is a command, and has no tasks that outlive it`);
+    if (reached.by === "command") throw new Error(`${name} is a command: its tasks do not outlive the process`);
     // Each question may take that long, and their number is unknown.
     const ttlMs = callTimeoutMs + QUESTIONS_OF_A_TASK * (questionTimeoutMs ?? DAY_MS);
     return { url: reached.url, headers: headersTo(name, reached), fetch, ttlMs };

@@ -137,7 +137,7 @@ export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage
 /** Throws SdkError if the text is not a JSON-RPC message. */
 export function readTask(result: JsonObject): UpstreamTask {
   const { data } = task.safeParse(result);
-  if (!data) throw new SdkError(SdkErrorCode.InvalidResult, "no task");
+  if (!data) throw new SdkError(SdkErrorCode.InvalidResult, "not a task");
   return data;
 }
 

@@ -22,7 +22,7 @@ function viaOf({ _meta }: Listed): readonly string[] {
 export function viaProblem(listed: Listed, deployment: string | undefined): string | undefined {
   const via = viaOf(listed);
   if (deployment !== undefined && via.includes(deployment))
-    return "comes back to the gateway that it came from: take that out of PARLEY_UPSTREAMS on one side";
+    return "comes back to the gateway that it came from: remove it from PARLEY_UPSTREAMS on one side";
   return via.length < HOPS_MAX ? undefined : `has come through ${via.length} gateways; the limit is ${HOPS_MAX}`;
 }
 
