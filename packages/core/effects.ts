@@ -80,6 +80,9 @@ export interface Effects {
    */
   answeredBy(name: string): Answerers | undefined;
 
+  /** What the tool's schema made of the answer that settled last for that name. To be called in the microtasks that follow its settlement. */
+  readingOf(name: string): Reading;
+
   /** What the person left on the page of an ask of this task, by the ask's key. For steps: it is read, never recorded. Throws DEPOSIT_UNREADABLE. */
   deposit(key: string): Promise<string>;
 
@@ -133,6 +136,17 @@ export interface Answerers {
   readonly accepted?: readonly string[];
 }
 
+/** An answer as the tool's schema reads it, which may draw an id or read the clock. */
+export interface Reading {
+  /** What an earlier run kept, to be read in place of the answer. */
+  readonly kept: Json | undefined;
+  /**
+   * Keeps it with the next write, for the runs that follow. `isDrawn`: reading the answer again gives something else, so it is written before the
+   * next side effect.
+   */
+  keep(content: Json, isDrawn: boolean): void;
+}
+
 export interface Withdrawable {
   /** Aborting it withdraws the ask, event or call: clients no longer show it, and a later answer is late. */
   readonly signal?: AbortSignal;
@@ -153,6 +167,8 @@ export interface EventHandle {
   /** Where to report the event: `POST` with a JSON body. */
   readonly url: string;
   readonly answer: Promise<Answer>;
+  /** What the tool's schema made of the body, once it is here. */
+  reading(): Reading;
 }
 
 export interface ToolCall {

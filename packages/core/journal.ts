@@ -128,3 +128,17 @@ export function occurrenceKey(name: string, occurrence: number, generation: numb
 export function entryKey(kind: EntryKind, key: string): string {
   return `${kind}:${key}`;
 }
+
+const READING = "read ";
+
+/**
+ * The key of what the tool's own schema made of an answer, by the ask's key. It belongs to the ask and is no effect: no call of the handler has to
+ * find it again. Without a colon, so that workers that do not know it leave it alone.
+ */
+export function readingKey(askKey: string): string {
+  return `${READING}${askKey.replace(":", " ")}`;
+}
+
+export function isReadingKey(key: string): boolean {
+  return key.startsWith(READING);
+}

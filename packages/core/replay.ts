@@ -151,6 +151,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
   const effects = createEffects({
     task,
+    journal,
     ports,
     scope,
     recollection,

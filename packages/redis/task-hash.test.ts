@@ -416,6 +416,8 @@ describe("a journal entry", () => {
     ["step:a", true],
     ["given", false],
     ["arguments", false],
+    ["read party-size#2", true],
+    ["read event paid", true],
   ])("is distinguished from arguments by its key: %s", (field, isEntry) => {
     expect(isEntryKey(field)).toBe(isEntry);
   });

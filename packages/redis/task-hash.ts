@@ -18,6 +18,7 @@ import {
   entryKey,
   type EntryOutcome,
   isQuestion,
+  isReadingKey,
   type JournalLine,
   type JsonObject,
   type Open,
@@ -184,7 +185,7 @@ export function packEntryOutcome(
 
 /** Besides entries, the journal's hash holds large arguments. */
 export function isEntryKey(field: string): boolean {
-  return field.includes(":");
+  return field.includes(":") || isReadingKey(field);
 }
 
 export function unpackEntry(

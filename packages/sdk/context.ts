@@ -16,6 +16,7 @@ import type {
   EmitKind,
   JsonObject,
   LogLevel,
+  Reading,
   StepAttempt,
   StepOptions as CoreStepOptions,
   TimeoutPolicy,
@@ -33,6 +34,7 @@ import { assertPlain, plainJson } from "./plain-data.ts";
 import type { Grant } from "./grant.ts";
 import { createPages, type FilesAsk, type OauthAsk, type PageAsk, type Pages } from "./pages.ts";
 import { present } from "./present.ts";
+import { readAnswer, readAnswers } from "./read-answer.ts";
 import type { Recorded } from "./recorded.ts";
 import { type InputOf, type OutputOf, type Checked, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
 import type { Secret } from "./secret.ts";
@@ -341,7 +343,7 @@ export function createContext(effects: Effects): Context {
     for (let message = ask.message, round = 1; ; round += 1) {
       const answer = await putRequest(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
       if (answer.action !== "accept") return refusal(answer, ask.quorum);
-      const content = await checked(schema, answer);
+      const content = await checked(schema, answer, effects.readingOf(name));
       if (content.ok) return { action: "accept", content: content.value };
       if (round === ROUNDS_MAX) {
         throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, but never as its schema requires`, {
@@ -354,9 +356,13 @@ export function createContext(effects: Effects): Context {
   }
 
   /** The one person's content, or that of each person who had to accept. */
-  async function checked(schema: Schema, { content, accepted }: Extract<Settled, { action: "accept" }>): Promise<Checked<unknown>> {
-    if (!accepted) return await check(schema, content ?? {});
-    const each = await Promise.all(accepted.map((acceptance) => check(schema, acceptance.content)));
+  async function checked(
+    schema: Schema,
+    { content = {}, accepted }: Extract<Settled, { action: "accept" }>,
+    reading: Reading,
+  ): Promise<Checked<unknown>> {
+    if (!accepted) return await readAnswer(schema, content, reading);
+    const each = await readAnswers(schema, accepted, reading);
     const violations = each.flatMap((one) => (one.ok ? [] : one.violations));
     if (violations.length > 0) return { ok: false, violations };
     return {

@@ -11,6 +11,7 @@
  */
 import {
   type Acceptance,
+  type Reading,
   type Settled,
   type Answer,
   type AskRequest,
@@ -89,6 +90,9 @@ export async function dryRun(tool: Tool | Prompt, args: JsonObject = {}, options
   return { asks, steps, ...present({ stopped }) };
 }
 
+/** There is one run, and no later one to read the same. */
+const UNKEPT: Reading = { kept: undefined, keep: () => undefined };
+
 interface Plan {
   readonly tool: Tool | Prompt;
   readonly args: JsonObject;
@@ -139,6 +143,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
     // Steps are not run, and only they read deposits.
     deposit: async (key) => `left on the page of ${key}`,
     answeredBy: () => ({ principal: "dry-run" }),
+    readingOf: () => UNKEPT,
     accessToken: async (key) => `token for ${key}`,
     kept: undefined,
     openFile: async () => new Blob(["made up"]).stream(),
@@ -160,7 +165,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       const answer: Promise<Answer> = fits
         ? Promise.resolve({ action: "accept", content: { body } })
         : stop(`no body could be made up for the event "${key}": give one in answers`);
-      return { token: "dry-run", url: "https://parley.invalid/events/dry-run", answer };
+      return { token: "dry-run", url: "https://parley.invalid/events/dry-run", answer, reading: () => UNKEPT };
     },
     async callTool(name) {
       if (isTooMuch()) return stop(`it has ${EFFECTS_MAX} effects or more`);

@@ -9,6 +9,7 @@ import { jsonSchema, type Schema } from "./schema.ts";
 import { accept, decline, runTool, startTool, timeout } from "./testing.ts";
 import { defineTool } from "./tool.ts";
 
+const unread = () => ({ kept: undefined, keep: () => undefined });
 const PAID = z.object({ amount: z.number().positive() });
 
 function tool(run: (ctx: Context) => Promise<string>) {
@@ -235,7 +236,7 @@ describe("an event", () => {
     const event = createEvent({
       event(...given) {
         asked.push(given);
-        return { token: "t", url: "https://parley.test/events/t", answer: new Promise(() => undefined) };
+        return { token: "t", url: "https://parley.test/events/t", answer: new Promise(() => undefined), reading: unread };
       },
     });
     event("any");
@@ -375,7 +376,7 @@ describe("an event that is awaited until something else ends it", () => {
         const withdrawn = new Promise<Answer>((resolve) => {
           signal?.addEventListener("abort", () => resolve({ action: "withdrawn" } as Answer));
         });
-        return { token: "t", url: "https://parley.test", answer: answer ? Promise.resolve(answer) : withdrawn };
+        return { token: "t", url: "https://parley.test", answer: answer ? Promise.resolve(answer) : withdrawn, reading: unread };
       },
     })("paid");
     return { event, isGivenUp: () => signals.map((signal) => signal?.aborted) };

@@ -7,11 +7,13 @@ import {
   type Json,
   type JsonObject,
   ParleyError,
+  type Reading,
 } from "@parley/core";
 import { describeViolations, parseDuration } from "@parley/core";
 import { DefinitionError, throwUnheard } from "./failures.ts";
 import { present } from "./present.ts";
-import { check, type InputOf, jsonOf, jsonSchema, type OutputOf, type Schema } from "./schema.ts";
+import { readAnswer } from "./read-answer.ts";
+import { type InputOf, jsonOf, jsonSchema, type OutputOf, type Schema } from "./schema.ts";
 
 /** Options of `ctx.event`. */
 export interface EventOptions<S extends Schema | JsonObject> {
@@ -55,8 +57,8 @@ export function createEvent(effects: Pick<Effects, "event">) {
     const { schema, json } = schemaOf(name, options.schema);
     const giveUp = new AbortController();
     const signal = options.signal ? AbortSignal.any([options.signal, giveUp.signal]) : giveUp.signal;
-    const { token, url, answer } = effects.event(name, { type: "event", schema: json }, coreOptions(options, signal));
-    const received = async () => await bodyOf(name, schema, await answer);
+    const { token, url, answer, reading } = effects.event(name, { type: "event", schema: json }, coreOptions(options, signal));
+    const received = async () => await bodyOf(name, schema, { answer: await answer, reading });
     const event = { name, url, token, received };
     given.set(event, { ...event, giveUp: () => giveUp.abort() });
     return event;
@@ -104,9 +106,9 @@ function coreOptions({ timeout, onTimeout }: EventOptions<Schema | JsonObject>, 
   return present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), onTimeout: policy, signal });
 }
 
-async function bodyOf(name: string, schema: Schema, answer: Answer): Promise<unknown> {
+async function bodyOf(name: string, schema: Schema, { answer, reading }: { answer: Answer; reading: () => Reading }): Promise<unknown> {
   if (answer.action !== "accept") return throwUnheard(name, answer.action === "withdrawn" ? "withdrawn" : "timeout");
-  const read = await check(schema, answer.content?.["body"]);
+  const read = await readAnswer(schema, answer.content?.["body"], reading());
   if (read.ok) return read.value;
   const { violations } = read;
   throw new ParleyError("INVALID_EVENT", `the body of the event "${name}" is invalid: ${describeViolations(violations)}`, {

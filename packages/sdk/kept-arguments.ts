@@ -9,15 +9,39 @@ import { knownOf, withoutDropped } from "./without-dropped.ts";
 export async function keptArguments(schema: Schema, given: JsonObject, read: unknown): Promise<ArgumentsRead> {
   if (isDeepStrictEqual(read, given)) return { ok: true, args: given };
   const sent = await withoutDropped(schema, given, read);
-  for (const args of [asJson(read), filled(knownOf(given, read), read), filled(sent, read)]) {
-    if (isDeepStrictEqual(args, sent)) break;
-    if (isObject(args) && (await isReadAs(schema, args, read))) return { ok: true, args, sent };
+  const args = await settled(schema, { given, sent, read });
+  return isObject(args) ? { ok: true, args, sent } : { ok: true, args: sent };
+}
+
+/** What is kept of an answer or an event, if the schema does not leave it as it was given. `isDrawn`: reading it again gives something else. */
+export async function keptAnswer(
+  schema: Schema,
+  given: Json,
+  read: unknown,
+): Promise<{ readonly content: Json; readonly isDrawn: boolean } | undefined> {
+  if (isDeepStrictEqual(read, given)) return undefined;
+  const content = await settled(schema, { given, sent: given, read });
+  return content === undefined ? undefined : { content, isDrawn: !(await isReadAs(schema, given, read)) };
+}
+
+interface Read {
+  readonly given: Json;
+  /** What was given, without what the schema drops. */
+  readonly sent: Json;
+  readonly read: unknown;
+}
+
+/** The form that the schema reads as the same; undefined if that is only what was sent. */
+async function settled(schema: Schema, { given, sent, read }: Read): Promise<Json | undefined> {
+  for (const form of [asJson(read), filled(knownOf(given, read), read), filled(sent, read)]) {
+    if (isDeepStrictEqual(form, sent)) return undefined;
+    if (form !== undefined && (await isReadAs(schema, form, read))) return form;
   }
-  return { ok: true, args: sent };
+  return undefined;
 }
 
 /** A transform may throw on its own output, or draw a new value. */
-async function isReadAs(schema: Schema, args: JsonObject, read: unknown): Promise<boolean> {
+async function isReadAs(schema: Schema, args: Json, read: unknown): Promise<boolean> {
   try {
     const again = await check(schema, args);
     // Deep equality ignores the private state of a class; its JSON may show it.

@@ -45,6 +45,7 @@ import {
   parseDuration,
   receiveEvent,
   runTask,
+  isReadingKey,
 } from "@parley/core";
 import { createMemoryClaims, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { catalogue } from "./catalogue.ts";
@@ -283,7 +284,7 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
   const memory = createMemoryStore({ clock, wakeUps });
   const noted = (taskId: string, entries: readonly { key: string }[]) => {
     if (taskId !== stage.taskId) return;
-    for (const { key } of entries) if (!stage.journal.includes(key)) stage.journal.push(key);
+    for (const { key } of entries) if (!isReadingKey(key) && !stage.journal.includes(key)) stage.journal.push(key);
   };
   /** The worker has died; its lease counts as expired. */
   let isDead = false;

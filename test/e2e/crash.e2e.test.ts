@@ -94,28 +94,38 @@ describe("a worker that is killed", () => {
     expect(await marks(file)).toEqual(["before", "slow-begins", "slow-ends", "after"]);
   });
 
-  test("at any moment: the arguments that the schema draws stay the same, for the tool and for what it calls", IN_TIME, async () => {
-    const file = join(await mkdtemp(join(directory, "drawn-")), "seen");
-    const seen = () => marks(file);
-    const { taskId } = await client.call("drawn", { file, slowMs: 2_000 });
-    await until(async () => (await seen()).length === 2);
-    await killWorkers(); // in the step
-    await addWorker();
-    await becomes(taskId, "input_required");
-    await killWorkers(); // parked
-    await addWorker();
-    await client.answer(taskId, { go: { action: "accept", content: { go: true } } });
-    await until(async () => (await marks(`${file}.child`)).length === 1);
-    await killWorkers(); // asleep in the child
-    await addWorker();
-    await becomes(taskId, "completed");
-    expect((await seen()).length).toBeGreaterThanOrEqual(6);
-    expect(new Set(await seen()).size).toBe(1);
-    const below = await marks(`${file}.child`);
-    expect(below.length).toBeGreaterThanOrEqual(2);
-    expect(new Set(below).size).toBe(1);
-    expect(below[0]).not.toBe((await seen())[0]);
-  });
+  test(
+    "at any moment: what schemas draw for arguments and answers stays the same, for the tool and for what it calls",
+    IN_TIME,
+    async () => {
+      const file = join(await mkdtemp(join(directory, "drawn-")), "seen");
+      const seen = () => marks(file);
+      const { taskId } = await client.call("drawn", { file, slowMs: 2_000 });
+      await until(async () => (await seen()).length === 2);
+      await killWorkers(); // in the step
+      await addWorker();
+      await becomes(taskId, "input_required");
+      await killWorkers(); // parked
+      await addWorker();
+      await client.answer(taskId, { go: { action: "accept", content: { go: true } } });
+      const answers = () => marks(`${file}.answer`);
+      await until(async () => (await answers()).length === 2);
+      await killWorkers(); // in the step that follows the answer
+      await addWorker();
+      await until(async () => (await marks(`${file}.child`)).length === 1);
+      await killWorkers(); // asleep in the child
+      await addWorker();
+      await becomes(taskId, "completed");
+      expect((await seen()).length).toBeGreaterThanOrEqual(6);
+      expect(new Set(await seen()).size).toBe(1);
+      expect((await answers()).length).toBeGreaterThanOrEqual(4);
+      expect(new Set(await answers()).size).toBe(1);
+      const below = await marks(`${file}.child`);
+      expect(below.length).toBeGreaterThanOrEqual(2);
+      expect(new Set(below).size).toBe(1);
+      expect(below[0]).not.toBe((await seen())[0]);
+    },
+  );
 
   test("while its task waits: the task was never there", async () => {
     const file = join(directory, "parked");

@@ -8,7 +8,16 @@
 import { canonicalJson } from "../canonical-json.ts";
 import { answerOfChild, CHILD_END_TOO_LARGE } from "../child-end.ts";
 import { invalidCursor } from "../invalid-cursor.ts";
-import { answerOutcome, type Entry, type EntryOutcome, entryKey, type Journal, type KeyedEntry, answersIn } from "../journal.ts";
+import {
+  answerOutcome,
+  type Entry,
+  type EntryOutcome,
+  entryKey,
+  isReadingKey,
+  type Journal,
+  type KeyedEntry,
+  answersIn,
+} from "../journal.ts";
 import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
 import type { Over, TaskQuotas } from "../quotas.ts";
 import { apply, type TaskEvent } from "../state-machine.ts";
@@ -482,7 +491,8 @@ export function createMemoryStore({
     },
 
     async journal(taskId) {
-      return [...(find(taskId)?.journal ?? [])].map(
+      const effects = [...(find(taskId)?.journal ?? [])].filter(([key]) => !isReadingKey(key));
+      return effects.map(
         ([
           key,
           {

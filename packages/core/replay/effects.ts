@@ -4,10 +4,11 @@
  * An effect is called at once, which gives it its key, and settles later, in its place (settling.ts). After the end of the run calls never
  * settle (R5).
  */
-import type { CallOptions, ChildEnd, Effects, Settled, ToolCall } from "../effects.ts";
+import type { CallOptions, ChildEnd, Effects, Reading, Settled, ToolCall } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
+import { type Journal, readingKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
-import type { AskRequest, EventRequest, JsonObject, TaskAtWork } from "../task.ts";
+import type { AskRequest, EventRequest, Json, JsonObject, TaskAtWork } from "../task.ts";
 import { derivedRandom, derivedUuid } from "./derived.ts";
 import type { Divergence } from "./divergence.ts";
 import { forever, type Pending, pendingEffect } from "./effect-promise.ts";
@@ -25,6 +26,7 @@ import type { Asked, Waits } from "./waits.ts";
 
 export interface EffectsOptions {
   readonly task: TaskAtWork;
+  readonly journal: Journal;
   readonly ports: Pick<ReplayPorts, "clock" | "digest" | "tokenOf" | "deposit" | "accessToken" | "kept" | "openFile">;
   readonly scope: Scope;
   readonly recollection: Recollection;
@@ -47,6 +49,7 @@ export interface EffectsOptions {
 
 export function createEffects({
   task,
+  journal,
   ports,
   scope,
   recollection,
@@ -150,6 +153,24 @@ export function createEffects({
     return forever();
   }
 
+  /** An event may be read more than once in a run. */
+  const readings = new Map<string, Json | undefined>();
+
+  function readingOf(askKey: string | undefined): Reading {
+    if (askKey === undefined) throw new Error("an answer is read before it has settled");
+    const key = readingKey(askKey);
+    const recorded = journal.get(key)?.outcome;
+    return {
+      kept: recorded?.type === "value" ? recorded.value : readings.get(key),
+      keep(content, isDrawn) {
+        if (isOver()) return;
+        readings.set(key, content);
+        records.note({ key, entry: { digest: "", calledAt: "0", outcome: { type: "value", value: content } } });
+        if (isDrawn) records.mustBeSaved();
+      },
+    };
+  }
+
   function ask(kind: "ask" | "event", name: string, asking: (call: Call) => Asked): Promise<Settled> {
     return effect<Settled>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)));
   }
@@ -179,7 +200,7 @@ export function createEffects({
       });
       values.tokenGiven();
       // A run that has ended gives out no token.
-      return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer };
+      return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer, reading: () => readingOf(key) };
     },
     callTool,
     step: (name, work, options = {}) => effect("step", name, (call, pending) => sideEffects.step(call, pending, { name, work, options })),
@@ -191,6 +212,7 @@ export function createEffects({
     tookPatch: patches.took,
     deprecatePatch: patches.deprecate,
     branch: inBranch,
+    readingOf: (name) => readingOf(waits.settledLast(recollection.scoped("ask", name))),
     answeredBy: (name) => waits.answeredBy(recollection.scoped("ask", name)),
     deposit: (key) => ports.deposit(key),
     accessToken: ports.accessToken,

@@ -14,7 +14,7 @@
  *   C4  A record that matches in everything but the digest is a divergence (I4).
  */
 import { ParleyError } from "../errors.ts";
-import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
+import { type Entry, entryKey, type EntryKind, isReadingKey, type Journal, occurrenceKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
 import { callKey, eventKey, openOf, type Task } from "../task.ts";
 import { awaitedBy, type Course, isFromOutside, settledBefore } from "./course.ts";
@@ -128,6 +128,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   }
 
   for (const [id, entry] of journal) {
+    if (isReadingKey(id)) continue;
     expect(id, entry.calledAt);
     if (entry.place !== undefined) settled[entry.place - 1] = { id, entry };
     else if (entry.arrived) arrived.push({ id, entry });

@@ -32,6 +32,8 @@ export interface Waits {
   wakeAtMs(): number | undefined;
   /** Who gave the last settled answer to the asks of that name, prefixed by its branches; undefined if no person did. */
   answeredBy(scoped: string): Answerers | undefined;
+  /** The key of the ask of that name, prefixed by its branches, that settled last. */
+  settledLast(scoped: string): string | undefined;
   /** How many sleeps are short enough to be waited for on this worker. */
   napping(): number;
   /** Recorded sleeps that have ended since, each with the time of its end. Each is returned once. */
@@ -99,6 +101,8 @@ export function createWaits({
   const sleeps = new Map<string, { readonly call: Call; readonly wakeAtMs: number }>();
   /** By name and branch of an ask: the principals whose answer settled last. */
   const answerers = new Map<string, Answerers>();
+  /** By name and branch of an ask: the key of the one that settled last. */
+  const settledLast = new Map<string, string>();
   /** Sleeps that were handed over to settle. */
   const woken = new Set<string>();
   let napping = 0;
@@ -224,6 +228,7 @@ export function createWaits({
       wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);
         const name = nameOf(call.key);
+        settledLast.set(name, call.key);
         const by = answererOf(settledBy, task.call.principal);
         if (by === undefined) answerers.delete(name);
         else answerers.set(name, by);
@@ -286,6 +291,7 @@ export function createWaits({
     },
     wakeAtMs: () => (sleeps.size === 0 ? undefined : Math.min(...[...sleeps.values()].map(({ wakeAtMs }) => wakeAtMs))),
     answeredBy: (scoped) => answerers.get(scoped),
+    settledLast: (scoped) => settledLast.get(scoped),
     napping: () => napping,
     overdue() {
       const nowMs = clock.now();

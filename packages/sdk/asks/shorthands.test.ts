@@ -42,6 +42,7 @@ async function putBy(ask: (ctx: Context) => Promise<unknown>) {
   return { message: request.message, hints: request.hints, value: properties["value"], isRequired: required?.includes("value") ?? false };
 }
 
+const unread = () => ({ kept: undefined, keep: () => undefined });
 describe("a text", () => {
   test("has everything that a form can express, and the rest in its description", async () => {
     const put = await putBy((ctx) =>
@@ -409,7 +410,9 @@ describe("ctx.ask", () => {
 
   test("of a visit that an event completes does not settle by the client's reply", async () => {
     const { asked, ask } = over({ action: "accept", content: undefined });
-    const event = createEvent({ event: () => ({ token: "t", url: "https://parley.test", answer: new Promise(() => undefined) }) });
+    const event = createEvent({
+      event: () => ({ token: "t", url: "https://parley.test", answer: new Promise(() => undefined), reading: unread }),
+    });
     await expect(ask.url("pay", { message, url, completedBy: event("paid") })).rejects.toThrow(
       new Error('the visit "pay" was accepted by its client'),
     );

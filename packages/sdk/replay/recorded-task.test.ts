@@ -1,5 +1,5 @@
 /** The lines of an export and their placeholders. For replays from an export see replay-recorded.test.ts. */
-import type { Ask, Entry, Journal, TaskAtWork } from "@parley/core";
+import { type Ask, type Entry, type Journal, readingKey, type TaskAtWork } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { readRecordedTask, redactJson, toRecordedTask } from "./recorded-task.ts";
 
@@ -180,6 +180,16 @@ describe("an exported task", () => {
       isRedacted: false,
       isSealed: false,
     });
+  });
+
+  test("has nothing of what schemas made of answers: a replay reads the answers", () => {
+    const outcome = { type: "value", value: { city: "Graz" } } as const;
+    const read = new Map([...journal, [readingKey("accepted"), { digest: "", calledAt: "0", outcome }]]);
+    const { journal: left } = toRecordedTask(
+      { task, journal: read },
+      { atMs: 9, redaction: { withContent: true, fields: [] }, isSealed: false },
+    );
+    expect(left).toStrictEqual(Object.fromEntries(journal));
   });
 
   test("otherwise has placeholders, except for what the engine recorded for itself", () => {

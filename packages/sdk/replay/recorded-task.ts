@@ -19,6 +19,7 @@ import {
   type Open,
   type TaskAtWork,
   type TaskStatus,
+  isReadingKey,
 } from "@parley/core";
 import { present } from "../present.ts";
 import { textDigest } from "../testing-ports.ts";
@@ -140,14 +141,17 @@ export function toRecordedTask(
     ...(task.events && { events: task.events.map((event) => recordedEvent(event, { redaction, isSealed })) }),
     ...(task.calls && { calls: task.calls }),
     journal: Object.fromEntries(
-      [...journal].map(([key, entry]) => [
-        key,
-        {
-          ...entry,
-          digest: isSealed && !key.startsWith(CALL_ENTRY) ? "" : entry.digest,
-          outcome: key.startsWith("step:") || key.startsWith("ask:") ? redactOutcome(entry.outcome, redaction) : entry.outcome,
-        },
-      ]),
+      // A replay checks what the handler calls, and what its schemas make of the answers is content.
+      [...journal]
+        .filter(([key]) => !isReadingKey(key))
+        .map(([key, entry]) => [
+          key,
+          {
+            ...entry,
+            digest: isSealed && !key.startsWith(CALL_ENTRY) ? "" : entry.digest,
+            outcome: key.startsWith("step:") || key.startsWith("ask:") ? redactOutcome(entry.outcome, redaction) : entry.outcome,
+          },
+        ]),
     ),
     isRedacted: !withContent || redaction.fields.length > 0,
     isSealed,

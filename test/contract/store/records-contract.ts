@@ -1,5 +1,5 @@
 /** What is read of a task besides its state: its feed, its journal, and both as they are exported. */
-import { inOrder, type KeyedEntry } from "@parley/core";
+import { inOrder, type KeyedEntry, readingKey } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, anAsk, aStep, aWithdrawal, GRACE_MS, LEASE_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
@@ -94,6 +94,25 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       ]);
       expect(await store.journal(newTaskId())).toEqual([]);
       expect(await store.journal("no task id")).toEqual([]);
+    });
+  });
+
+  describe("what a schema made of an answer", () => {
+    test("comes back with the journal, counts in it and is shown as no effect of its own", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const outcome = { type: "value", value: { id: "drawn" } } as const;
+      const reading: KeyedEntry = { key: readingKey("event:paid@1#2"), entry: { digest: "", calledAt: "0", outcome } };
+      await record(taskId, token, reading, aStep("a", 1));
+
+      const recorded = await store.recorded(taskId);
+      expect(recorded?.type === "recorded" && recorded.journal.get(reading.key)).toEqual(reading.entry);
+      expect((await store.journal(taskId)).map(({ key }) => key)).toEqual(["step:a"]);
+      // Workers of a version that does not know it skip what has no colon.
+      expect(reading.key).not.toContain(":");
+      await life.park(taskId, token, []);
+      const next = await store.begin({ taskId, run: 2, token: "next", nowMs: Date.now(), leaseMs: LEASE_MS });
+      expect(next.type === "begun" && next.journal.get(reading.key)).toEqual(reading.entry);
     });
   });
 

@@ -1,4 +1,4 @@
-/** A tool whose schema draws an id and a time. Every run notes what it sees in the file that it is given. */
+/** A tool whose schemas draw ids and a time. Every run notes what it sees in the file that it is given. */
 import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,6 +15,10 @@ const drawing = z.object({
     .default(() => new Date()),
 });
 
+const answering = z
+  .object({ go: z.boolean(), draw: z.string().optional() })
+  .transform(({ go, draw }) => ({ go, draw: draw ?? randomUUID() }));
+
 function note(file: string, seen: object): void {
   appendFileSync(file, `${JSON.stringify(seen)}\n`);
 }
@@ -28,7 +32,12 @@ export const drawn = defineTool({
       note(file, { id, at });
       await sleep(slowMs);
     });
-    await ctx.elicit("go", { message: "Go?", schema: z.object({ go: z.boolean() }) });
+    const { draw } = await ctx.elicit("go", { message: "Go?", schema: answering });
+    note(`${file}.answer`, { draw });
+    await ctx.step("slow-again", async () => {
+      note(`${file}.answer`, { draw });
+      await sleep(slowMs);
+    });
     return await ctx.call(drawnBelow, { file });
   },
 });

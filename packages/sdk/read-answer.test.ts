@@ -1,0 +1,103 @@
+import type { Json, JsonObject, Reading } from "@parley/core";
+import { beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineTool, type Schema } from "./index.ts";
+import { readAnswer } from "./read-answer.ts";
+import { runTool, startTool, timeout } from "./testing.ts";
+
+/** Read differently each time, as what chance gives is. */
+let drawn = 0;
+const draw = () => (drawn += 1);
+const DRAWS = z.object({ n: z.number().optional() }).transform(({ n }) => ({ n: n ?? draw() }));
+
+/** What each run of a handler was given, and each attempt of its step. */
+const seen: Json[] = [];
+beforeEach(() => void seen.splice(0));
+
+describe("every run sees the same answer, whatever its schema draws and wherever the worker dies", () => {
+  async function sees(wait: Parameters<typeof defineTool>[0]["run"], options: Parameters<typeof runTool>[2]) {
+    const tool = defineTool({
+      name: "draws",
+      async run(args, ctx) {
+        const given = (await wait(args, ctx)) as unknown as Json;
+        seen.push(given);
+        await ctx.step("first", () => void seen.push(given));
+        await ctx.step("second", () => void seen.push(given));
+        await ctx.sleep("pause", "1 hour");
+        return JSON.stringify(given);
+      },
+    });
+    const run = await runTool(tool, {}, { ...options, crashAt: "every" });
+    expect(seen.length).toBeGreaterThan(4);
+    expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(new Set([run.text]));
+  }
+  const message = "How many?";
+
+  test("to a form", () => sees((_args, ctx) => ctx.elicit("q", { message, schema: DRAWS }) as never, { answers: { q: {} } }));
+
+  test("that nobody gave, and a default stands for", () =>
+    sees((_args, ctx) => ctx.elicit("q", { message, schema: DRAWS, onTimeout: { default: {} } }) as never, { answers: { q: timeout } }));
+
+  test("of another system", () =>
+    sees(
+      async (_args, ctx) => {
+        const event = ctx.event("e", { schema: DRAWS });
+        const twice = [await event.received(), await event.received()];
+        expect(twice[0]).toEqual(twice[1]);
+        return twice as never;
+      },
+      { events: { e: {} } },
+    ));
+
+  test("to the second of two questions of a name, and to the first", () =>
+    sees(
+      async (_args, ctx) => [await ctx.elicit("q", { message, schema: DRAWS }), await ctx.elicit("q", { message, schema: DRAWS })] as never,
+      { answers: { q: {}, "q#2": {} } },
+    ));
+
+  test("of several people", async () => {
+    const tool = defineTool({
+      name: "draws",
+      async run(_args, ctx) {
+        const all = await ctx.elicit("q", { message, schema: DRAWS, to: { groups: ["finance"] }, quorum: 2 });
+        seen.push(all.map(({ content }) => content.n));
+        await ctx.sleep("pause", "1 hour");
+        seen.push(all.map(({ content }) => content.n));
+        return "done";
+      },
+    });
+    const run = await startTool(tool);
+    await run.answer({ q: {} }, { principal: "ada", groups: ["finance"] });
+    await run.answer({ q: { n: -1 } }, { principal: "eve", groups: ["finance"] });
+    await run.advance("1 hour");
+    expect(seen).toEqual([[expect.any(Number), -1], seen[0], seen[0]]);
+  });
+});
+
+describe("what is kept of an answer", () => {
+  async function kept(schema: Schema, given: JsonObject, before?: Json) {
+    const keeps: [Json, boolean][] = [];
+    const reading: Reading = { kept: before, keep: (...kept) => void keeps.push(kept) };
+    const read = await readAnswer(schema, given, reading);
+    return { keeps, read: read.ok ? read.value : "refused" };
+  }
+  const trims = z.object({ a: z.string().trim(), b: z.int().default(4) });
+
+  test("is nothing where the schema leaves it as it is", async () => {
+    expect((await kept(trims, { a: "x", b: 1 })).keeps).toEqual([]);
+    expect((await kept(z.object({ a: z.string().max(1) }), { a: "xy" })).keeps).toEqual([]);
+  });
+
+  test("is what it makes of it, and goes out with the next write if it would make the same again", async () => {
+    expect((await kept(trims, { a: " x " })).keeps).toEqual([[{ a: "x", b: 4 }, false]]);
+  });
+
+  test("is written before the next side effect if it would make something else", async () => {
+    const { keeps, read } = await kept(DRAWS, {});
+    expect(keeps).toEqual([[read, true]]);
+  });
+
+  test("is read in place of the answer", async () => {
+    expect(await kept(DRAWS, {}, { n: -5 })).toEqual({ keeps: [], read: { n: -5 } });
+  });
+});
