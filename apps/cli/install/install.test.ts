@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -114,6 +114,20 @@ describe("the command", () => {
     expect(JSON.parse((await parley("cursor", "--remove", "--yes", "--json")).stdout)).toMatchObject({ changed: true });
     // The file and two copies; no draft is left.
     expect(await readdir(join(home, "dotfiles"))).toHaveLength(3);
+  });
+
+  test("does not write through a link that was planted in place of its draft", async () => {
+    const file = join(home, ".cursor/mcp.json");
+    await mkdir(join(home, ".cursor"));
+    await writeFile(join(home, "victim"), "untouched");
+    // `exec` keeps the process id, so that the link has the name of a draft that is named by it.
+    const script = 'ln -s "$HOME/victim" "$1.$$.draft" && exec "$2" "$3" install cursor --yes';
+    await promisify(execFile)("sh", ["-c", script, "sh", file, process.execPath, MAIN], {
+      cwd: home,
+      env: { HOME: home, PATH: process.env["PATH"] },
+    });
+    expect(await readFile(join(home, "victim"), "utf8")).toBe("untouched");
+    expect((await lstat(file)).isFile()).toBe(true);
   });
 
   test("reports an unknown client, a broken file, and a client without a project file", async () => {

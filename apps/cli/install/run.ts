@@ -1,6 +1,6 @@
 /** `parley install`: shows what changes in a client's file, asks, keeps a copy of it as it was, and writes. */
 import { randomUUID } from "node:crypto";
-import { copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
+import { constants, copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { confirm, isCancel } from "@clack/prompts";
 import { createTwoFilesPatch } from "diff";
@@ -127,7 +127,7 @@ async function write(file: string, before: string | undefined, after: string): P
   const mode = before === undefined ? 0o600 : (await stat(file)).mode & 0o777;
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-");
   const backup = before === undefined ? undefined : `${file}.${stamp}.backup`;
-  if (backup !== undefined) await copyFile(file, backup);
+  if (backup !== undefined) await copyFile(file, backup, constants.COPYFILE_EXCL);
   const draft = `${file}.${randomUUID()}.draft`;
   await writeFile(draft, after, { mode, flag: "wx" });
   await rename(draft, file);
