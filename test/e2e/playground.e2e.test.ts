@@ -412,7 +412,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await call(page, "emits");
     await dialog(page).waitFor();
     await press(page, "Escape");
-    const said = page.getByRole("region", { name: "What it says" });
+    const said = page.getByRole("region", { name: "Activity" });
     await said.getByText("chunk one, chunk two").waitFor();
     expect((await said.locator(".line").allInnerTexts()).map((line) => line.replaceAll("\n", " "))).toEqual([
       "error the oven is cold",

@@ -51,7 +51,7 @@ export async function openExport({ trail, partitions, file, after, now }: Export
     let taken = 0;
     for (const p of partitions) {
       for (;;) {
-        const { lines, head, records, isAll } = next(p, heads.get(p), await readBehind(p, heads.get(p)));
+        const { lines, head, records, isAll } = next(p, heads.get(p), await readAfter(p, heads.get(p)));
         if (lines.length > 0) await append(lines.map((line) => `${line}\n`).join(""));
         // Only now: what could not be written is taken again.
         if (head) heads.set(p, head);
@@ -62,28 +62,28 @@ export async function openExport({ trail, partitions, file, after, now }: Export
     return taken;
   }
 
-  /** The records behind `head`, or `anew` if the stream does not have the record of `head` any more, and no later one either. */
-  async function readBehind(p: number, head: Head | undefined): Promise<readonly StoredRecord[] | "anew"> {
+  /** The records after `head`, or `restarted` if the stream contains neither the record of `head` nor a later one. */
+  async function readAfter(p: number, head: Head | undefined): Promise<readonly StoredRecord[] | "restarted"> {
     if (!head || head.n === 0) return await trail.read(p, 0, BATCH);
-    const [last, ...behind] = await trail.read(p, head.n - 1, BATCH + 1);
-    if (!last) return "anew";
-    // Trimmed: there are later ones.
-    if (last.number > head.n) return [last, ...behind].slice(0, BATCH);
+    const [last, ...later] = await trail.read(p, head.n - 1, BATCH + 1);
+    if (!last) return "restarted";
+    // The record of `head` was trimmed, but later ones exist.
+    if (last.number > head.n) return [last, ...later].slice(0, BATCH);
     // Numbers alone do not show that the stream lost its end, as in a failover, and has reached the same number again.
     const isSame = head.prev === undefined || chained(p, last, { n: head.n - 1, hash: head.prev }).head.hash === head.hash;
-    return isSame ? behind : "anew";
+    return isSame ? later : "restarted";
   }
 
-  function next(p: number, from: Head | undefined, found: readonly StoredRecord[] | "anew") {
+  function next(p: number, from: Head | undefined, found: readonly StoredRecord[] | "restarted") {
     const lines: string[] = [];
     let head = from;
     const add = (link: { readonly line: string; readonly head: Head }) => {
       lines.push(link.line);
       head = link.head;
     };
-    if (found === "anew") {
+    if (found === "restarted") {
       add(chainedGap(p, head, 0, now()));
-      // What the stream has now is taken from its beginning, at once.
+      // The caller reads the stream from its beginning in the next round.
       return { lines, head, records: 0, isAll: false };
     }
     for (const record of found) {
@@ -95,8 +95,8 @@ export async function openExport({ trail, partitions, file, after, now }: Export
 }
 
 /**
- * Appends and flushes, all of a text or nothing of it. Throws FileChanged once the file at that path is not the one that this has written, as long as
- * it was: it was rotated or removed, and what is written would be lost, or two exporters mix their chains.
+ * Appends and flushes a text in full or not at all. Throws FileChanged if the file at this path is not the one that this exporter has written, or has
+ * another length: it was rotated or removed, and new records would be lost, or a second exporter writes to it and would mix the chains.
  */
 async function appender(handle: FileHandle, file: string): Promise<(text: string) => Promise<void>> {
   let { size } = await handle.stat();

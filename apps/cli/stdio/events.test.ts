@@ -4,7 +4,7 @@ import { BODY_BYTES_MAX, readEvents, readText, RETRY_MS_MAX } from "./events.ts"
 
 const MIB = 1_048_576;
 
-/** A body of so many bytes; `isCancelled` says whether the rest of it was refused. */
+/** A response with a body of this size. `isCancelled` tells whether the reader cancelled the rest. */
 function sent(bytes: number) {
   let left = bytes;
   let isCancelled = false;

@@ -81,7 +81,7 @@ describe("content", () => {
     }
     expect(of({ type: "array", items: { type: "string", enum: ["a"] } }, [], false)).toEqual({});
     expect(of({ type: "array", items: { type: "string", enum: ["a"] } }, [])).toEqual({ it: [] });
-    // Nothing is what this one is unless somebody says otherwise.
+    // The default of this field is the empty string.
     expect(of({ type: "string", default: "" }, "")).toEqual({ it: "" });
   });
 

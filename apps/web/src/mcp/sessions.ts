@@ -349,5 +349,5 @@ function listToolsOf(session: Session): Promise<Tool[]> {
 }
 
 function nothingKept(): never {
-  throw new Error("this dialect has no such call to come back to");
+  throw new Error("this dialect cannot resume such a call");
 }

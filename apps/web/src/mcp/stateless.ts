@@ -144,7 +144,7 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
   return {
     id: "2026-07-28+tasks",
     title: "2026-07-28, tasks",
-    note: "Stateless, with the tasks extension: the call returns a task, questions come with its state.",
+    note: "Stateless, with the tasks extension: the call returns a task, and its state contains the questions.",
     hasTasks: true,
     listTools,
     follow,
@@ -279,7 +279,7 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
   return {
     id: "2026-07-28",
     title: "2026-07-28",
-    note: "Stateless, without tasks: a question answers the call, which is sent again with what the person said.",
+    note: "Stateless, without tasks: the response to the call is a question, and the call is repeated with the answer.",
     hasTasks: false,
     listTools,
     follow: () => nothingKept(),
@@ -290,5 +290,5 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
 }
 
 function nothingKept(): never {
-  throw new Error("this dialect has no such call to come back to");
+  throw new Error("this dialect cannot resume such a call");
 }

@@ -9,11 +9,7 @@ export function ActivityPanel({ activity: { lines, linesDropped, stream, artifac
   const shown = lines.slice(-LINES_SHOWN);
   const older = linesDropped + lines.length - shown.length;
   return (
-    <Panel
-      id="activity-title"
-      title="What it says"
-      aside={older > 0 && <span class="notes">{older.toLocaleString("en")} older lines</span>}
-    >
+    <Panel id="activity-title" title="Activity" aside={older > 0 && <span class="notes">{older.toLocaleString("en")} older lines</span>}>
       {stream !== "" && <Said text={stream} label="The stream" mono />}
       {artifacts.map((artifact) => (
         <ArtifactCard key={artifact.id} artifact={artifact} />

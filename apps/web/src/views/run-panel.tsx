@@ -76,7 +76,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
       {end && <Result end={end} />}
       <ActivityPanel activity={activity} />
       {taskId === undefined ? (
-        !dialect.hasTasks && <p class="notes pad">In this dialect the client has no handle on its call, so there is no timeline to show.</p>
+        !dialect.hasTasks && <p class="notes pad">In this dialect a call has no task, so there is no timeline to show.</p>
       ) : (
         <TimelinePanel timeline={run.timeline} problem={run.timelineProblem} isRunning={isRunning} />
       )}
