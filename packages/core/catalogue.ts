@@ -4,6 +4,7 @@
  */
 import type { Caller } from "./caller.ts";
 import type { Effects } from "./effects.ts";
+import type { Journal, KeyedEntry } from "./journal.ts";
 import type { Limit } from "./slots.ts";
 import type { ClientCapabilities, Json, JsonObject, Owed, Violation } from "./task.ts";
 
@@ -71,10 +72,21 @@ export interface Runnable {
    */
   run(args: JsonObject, effects: Effects): Promise<JsonObject>;
   /**
+   * Returns what the handler's first effect would record, if that is known before the run. If the run is the task's
+   * first, the store writes it with `begin`, which saves a write before the first side effect.
+   */
+  open?(): Opening | undefined;
+  /**
    * Compensates a task that ended without its result, in a last run with a journal of its own. `effects` allows only
    * steps and facts. An error is retried.
    */
   compensate?(args: JsonObject, effects: Effects, ended: EndedWithout): Promise<void>;
+}
+
+export interface Opening {
+  readonly entries: readonly KeyedEntry[];
+  /** Called before the handler starts, with the run's journal. It holds the entries only if they were written. */
+  begun(taskId: string, journal: Journal): void;
 }
 
 /** What a compensation knows about the task. */

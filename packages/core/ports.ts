@@ -57,7 +57,7 @@ export interface TaskStore {
   /**
    * Gives back a run whose handler has not started, for example because the reply of `begin` was lost. Clears the
    * token. The next run starts when the lease expires, or at once if an answer arrived; it does not count as a
-   * takeover.
+   * takeover. Removes the opening that `begin` wrote.
    */
   release(request: Fenced): Promise<void>;
 
@@ -272,6 +272,8 @@ export interface BeginRequest extends RunRef {
   readonly token: string;
   readonly nowMs: number;
   readonly leaseMs: number;
+  /** Written to the journal in the same change, if no run of the task has begun before; otherwise dropped. */
+  readonly opening?: readonly KeyedEntry[];
 }
 
 export type Begun =
@@ -448,6 +450,9 @@ export interface TaskPage {
   readonly nextCursor?: string;
 }
 
+/** What a task calls. */
+export type Called = Pick<Call, "kind" | "name">;
+
 export interface RunQueue {
   /**
    * Adds a run. A run that is added twice for the same cause is added once; `begin` settles runs that are added for
@@ -459,7 +464,13 @@ export interface RunQueue {
    * change that makes it due; undefined if no worker listens, or if runs were recently queued. A lane is faster than
    * the queue but gives no guarantee: the sweep finds a run that was offered and never begun.
    */
-  lane?(run: { readonly taskId: string; readonly cause: "created" | "answered"; readonly share?: string }): string | undefined;
+  lane?(run: {
+    readonly taskId: string;
+    readonly cause: "created" | "answered";
+    readonly share?: string;
+    /** What a new task calls, so that the worker knows this before it takes the task. */
+    readonly calls?: Called;
+  }): string | undefined;
 }
 
 /**

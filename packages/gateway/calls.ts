@@ -1,7 +1,7 @@
 /**
  * The calls of this process, by task. A task parks while people think; its call stays here, with the connection that it waits on.
  *
- *   step open      a permit: this process alone may make the call. Recorded before the call is made
+ *   step open      a permit: this process alone may make the call. Recorded before the call is made, either together with `begin` or by the step
  *   step call      makes the call, once per permit, and follows it to the next event
  *   step continue  hands answers on and follows the call to the next event
  *
@@ -40,8 +40,8 @@ export interface Lead extends Leading {
 }
 
 export interface Calls {
-  /** Issues a permit to make one call for the task. */
-  permit(taskId: string): string;
+  /** Issues a permit to make one call for the task. `callId`: of a permit that is recorded already. */
+  permit(taskId: string, callId?: string): string;
   lead(request: Lead): Promise<UpstreamEvent>;
   give(taskId: string, callId: string, given: readonly Given[]): void;
   /** Keys of the task's questions that the upstream no longer waits for. */
@@ -160,8 +160,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
   }
 
   return {
-    permit(taskId) {
-      const callId = randomUUID();
+    permit(taskId, callId = randomUUID()) {
       permits.set(taskId, callId);
       return callId;
     },

@@ -2,6 +2,7 @@
  * Makes a tool of an upstream a tool of Parley, and a prompt a prompt. The handler leads the call: each event at the upstream is the result of a
  * step, and each question of the upstream is an ask. It therefore waits as long as any question and can be answered through any door.
  */
+import { randomUUID } from "node:crypto";
 import {
   type Answer,
   type CallFacts,
@@ -9,6 +10,7 @@ import {
   type Effects,
   type Json,
   type JsonObject,
+  type Opening,
   ParleyError,
   type Prompt,
   RpcFailure,
@@ -35,6 +37,8 @@ export interface GatewayToolDeps {
   readonly reads?: ReadThrough;
 }
 
+/** The entry of the permit for the first call: it is the handler's first effect, in its first drain. */
+const OPEN = "step:open";
 const RETENTION_MS = 24 * 60 * 60 * 1_000;
 /** The time that a run needs in addition to the upstream's. */
 const RUN_MARGIN_MS = 30_000;
@@ -66,6 +70,7 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
     ...(meta && { meta }),
     // The upstream validates its arguments. A stranger's schema is not compiled here.
     readArguments: (args) => ({ ok: true, args }),
+    open: () => openingOf(mayRepeat(upstream, listed), deps),
     run(args, effects) {
       return leadCall(effects, { kind: "tool", listed, args, mayRepeat: mayRepeat(upstream, listed), ...atWork(name, deps) });
     },
@@ -89,6 +94,7 @@ export function gatewayPrompt(listed: ListedPrompt, deps: GatewayToolDeps): Prom
     ...(icons && { icons }),
     ...(meta && { meta }),
     readArguments: (args) => ({ ok: true, args }),
+    open: () => openingOf(true, deps),
     run: (args, effects) => leadCall(effects, { kind: "prompt", listed, args, mayRepeat: true, ...atWork(name, deps) }),
   };
 }
@@ -104,6 +110,25 @@ function atWork(
 ): Pick<LeadCall, "upstream" | "calls" | "elicitation" | "hasResources"> {
   if (!calls || !elicitation) throw new Error(`${name} is listed here and runs elsewhere`);
   return { upstream, calls, elicitation, hasResources };
+}
+
+/**
+ * The permit for the first call, written together with `begin`. With `oauth`, the handler first asks for access, and the permit is drawn by the step.
+ *
+ * The permit becomes valid in this process only once the journal holds it. Otherwise a second `begin` of the same task in this process would
+ * invalidate the permit of the first.
+ */
+function openingOf(isRepeatedFreely: boolean, { upstream, calls }: Pick<GatewayToolDeps, "upstream" | "calls">): Opening | undefined {
+  if (!calls || upstream.oauth) return undefined;
+  const callId = randomUUID();
+  const outcome = { type: "value", value: { callId, mayRepeat: isRepeatedFreely } } as const;
+  return {
+    entries: [{ key: OPEN, entry: { digest: "", calledAt: "0", place: 1, outcome } }],
+    begun(taskId, journal) {
+      const recorded = journal.get(OPEN)?.outcome;
+      if (recorded?.type === "value" && (recorded.value as JsonObject)["callId"] === callId) calls.permit(taskId, callId);
+    },
+  };
 }
 
 /** Whether a call may be repeated after the outcome of the first was lost. */

@@ -4,7 +4,7 @@
  * The run queue makes runs fast; the sweeps make them certain (sweeps.ts).
  */
 import { randomBytes } from "node:crypto";
-import { describeOrigin, type Log, type RunCause, type RunRef } from "@parley/core";
+import { type Called, describeOrigin, type Log, type RunCause, type RunRef } from "@parley/core";
 import { type Job, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { RedisWakeUps } from "./wake-ups.ts";
@@ -31,6 +31,8 @@ export interface TakenRun extends RunRef {
   readonly queuedAtMs: number;
   /** The run was overdue, or its job was handed out before: another worker may have begun it. */
   readonly isSecondHand: boolean;
+  /** What a new task calls, if the lane told. */
+  readonly calls?: Called;
 }
 
 export interface ConsumeRuns {

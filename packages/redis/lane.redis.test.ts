@@ -1,4 +1,4 @@
-import { createTask, DEFAULT_SETTINGS, type Runnable, type Services } from "@parley/core";
+import { type Called, createTask, DEFAULT_SETTINGS, type Runnable, type Services } from "@parley/core";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aCall, accept, aLife, anAsk, GRACE_MS } from "../../test/contract/builders.ts";
@@ -118,7 +118,7 @@ describe("a new task", () => {
   const share = "ada";
 
   /** As createTask requests it; a worker is known a moment after the first request. */
-  const laneOf = (taskId: string, of: { share?: string } = {}) =>
+  const laneOf = (taskId: string, of: { share?: string; calls?: Called } = {}) =>
     vi.waitFor(
       () => {
         const found = opened.queue.lane?.({ taskId, cause: "created", ...of });
@@ -144,6 +144,14 @@ describe("a new task", () => {
     );
     expect(await jobs()).toEqual([]);
     expect(await opened.store.overdue({ partition: 0, nowMs: opened.now() + GRACE_MS, limit: 10 })).toEqual([{ taskId, run: 1 }]);
+  });
+
+  test("is offered together with what it calls", async () => {
+    await consume();
+    const lane = await laneOf(opened.newTaskId(), { calls: { kind: "tool", name: "a tool" } });
+    const { taskId, created } = await create(undefined, { lane });
+    expect(created).toBe("told");
+    await vi.waitFor(() => expect(run.mock.calls).toMatchObject([[{ taskId, run: 1, calls: { kind: "tool", name: "a tool" } }]]));
   });
 
   test("of a counted share is offered and counted in one change", async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { TakenRun } from "./consume-runs.ts";
 import { openLane } from "./lane.ts";
 import { createPlaces } from "./places.ts";
+import { calledWord } from "./queue.ts";
 
 const CHANNEL = "parley:{p0}:lane:w";
 
@@ -61,6 +62,21 @@ describe("a lane", () => {
       ["run", { taskId: "0-a", run: 2, cause: "answered", queuedAtMs: 1_700, isSecondHand: false }],
       ["run", { taskId: "0-b", run: 1, cause: "created", queuedAtMs: 1_800, isSecondHand: false }],
     ]);
+    for (const end of ends) end.resolve(undefined);
+    await close();
+  });
+
+  test("passes what a new task calls to its run, if the word can be read", async () => {
+    const { happened, hear, ends, close } = aLane({ concurrency: 4 });
+    const words = [calledWord({ kind: "prompt", name: "a b:1 ☃" }).join(), "tool:%E0", "thing:plain"];
+    for (const word of words) hear(`0-a 1 1800 7 ${word}`);
+    const run = { taskId: "0-a", run: 1, cause: "created", queuedAtMs: 1_800, isSecondHand: false };
+    expect(happened.slice(1)).toStrictEqual([
+      ["run", { ...run, calls: { kind: "prompt", name: "a b:1 ☃" } }],
+      ["run", run],
+      ["run", run],
+    ]);
+    expect(calledWord({ kind: "tool", name: "half \uD83D" })).toStrictEqual([]);
     for (const end of ends) end.resolve(undefined);
     await close();
   });

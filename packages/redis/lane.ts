@@ -4,16 +4,16 @@
  * docs/adr/0018-a-lane-beside-the-queue.md.
  *
  *   answer.lua ── PUBLISH <lane> "<task> <run> <sent at ms>" ────────▶ a place is free: begin, as with a job
- *   create.lua ── PUBLISH <lane> "<task> 1 <sent at ms> <priority>" ─▶ no place, or the worker is leaving: it adds the job
+ *   create.lua ── PUBLISH <lane> "<task> 1 <sent at ms> <priority> <called>" ─▶ no place, or the worker is leaving: it adds the job
  *
  * A lost offer costs the time until the sweep finds the task, a second or two. An offer and a job for the same run
  * are settled by `begin`, like two jobs. The lane keeps nothing of a task between its runs (I9).
  */
-import { describeOrigin, type Log } from "@parley/core";
+import { type Called, describeOrigin, type Log } from "@parley/core";
 import type { TakenRun } from "./consume-runs.ts";
 import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Places } from "./places.ts";
-import type { RedisQueue } from "./queue.ts";
+import { readCalledWord, type RedisQueue } from "./queue.ts";
 
 export interface LaneOptions {
   readonly channel: string;
@@ -45,19 +45,21 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
   function heard(message?: string): void {
     // A call without a message means that the connection was restored. The sweep finds offers that were lost.
     if (message === undefined) return;
-    const [taskId = "", number, toldAtMs, place] = message.split(" ");
+    const [taskId = "", number, toldAtMs, place, called = ""] = message.split(" ");
     const told: Told = {
       taskId,
       run: Number(number),
       ...(place === undefined ? { cause: "answered" } : { cause: "created", place: Number(place) }),
     };
-    const work = (isClosed || !places.tryTake() ? passOn(told) : begin(told, Number(toldAtMs))).finally(() => atWork.delete(work));
+    const work = (isClosed || !places.tryTake() ? passOn(told) : begin(told, Number(toldAtMs), readCalledWord(called))).finally(() =>
+      atWork.delete(work),
+    );
     atWork.add(work);
   }
 
-  async function begin({ taskId, run: number, cause }: Told, queuedAtMs: number): Promise<void> {
+  async function begin({ taskId, run: number, cause }: Told, queuedAtMs: number, calls: Called | undefined): Promise<void> {
     try {
-      await run({ taskId, run: number, cause, queuedAtMs, isSecondHand: false });
+      await run({ taskId, run: number, cause, queuedAtMs, isSecondHand: false, ...(calls && { calls }) });
     } catch (error) {
       log.error({ taskId, run: number, ...describeOrigin(error) }, "run failed");
     } finally {

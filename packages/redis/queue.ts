@@ -1,4 +1,4 @@
-import type { Log, RunCause, RunQueue, RunRef } from "@parley/core";
+import type { Called, Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { Queue, type Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf, RUN_QUEUE } from "./keys.ts";
@@ -45,6 +45,22 @@ export function jobIdOf({ taskId, run }: RunRef, cause: RunCause): string {
 export function runOfJob(jobId: string): RunRef {
   const [taskId = "", run] = jobId.split(".");
   return { taskId, run: Number(run) };
+}
+
+/** Encodes what a task calls as one word. A name with half of a surrogate pair cannot be encoded and is left out. */
+export function calledWord(calls: Called | undefined): readonly string[] {
+  return calls?.name.isWellFormed() === true ? [`${calls.kind}:${encodeURIComponent(calls.name)}`] : [];
+}
+
+/** Returns undefined for a word that another version of Parley may have written differently. */
+export function readCalledWord(word: string): Called | undefined {
+  const [, kind, name] = /^(tool|prompt):(.+)$/.exec(word) ?? [];
+  if (name === undefined) return undefined;
+  try {
+    return { kind: kind as Called["kind"], name: decodeURIComponent(name) };
+  } catch {
+    return undefined;
+  }
 }
 
 export interface RedisQueue extends RunQueue {
@@ -122,14 +138,14 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
       const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: jobIdOf({ taskId, run }, cause), ...order });
       await reached(add());
     },
-    lane({ taskId, cause, share }) {
+    lane({ taskId, cause, share, calls }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) return undefined;
       if (cause === "created" && (queuedUntilMs.get(partition) ?? 0) > performance.now()) return undefined;
       const worker = workers.next(partition);
       if (worker === undefined) return undefined;
       const channel = keys.lane(partition, worker);
-      return cause === "created" ? `${channel} ${placeOf({ taskId, share })}` : channel;
+      return cause === "created" ? [channel, placeOf({ taskId, share }), ...calledWord(calls)].join(" ") : channel;
     },
     notTaken(taskId) {
       const partition = partitionOf(taskId);

@@ -37,7 +37,10 @@ export type PackedOpen = readonly [key: string, digest: string, ask: string];
 
 export interface Scripts {
   create(keys: TaskKeys, beside: CreateKeys, args: CreateArguments): Promise<CreateReply>;
-  begin(keys: TaskKeys, args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number }): Promise<BeginReply>;
+  begin(
+    keys: TaskKeys,
+    args: { taskId: string; run: number; token: string; nowMs: number; dueAtMs: number; opening: readonly Pair[] },
+  ): Promise<BeginReply>;
   release(keys: TaskKeys, args: { taskId: string; token: string; nowMs: number }): Promise<"released" | "refused">;
   record(
     keys: TaskKeys,
@@ -244,7 +247,8 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
             : [""]),
         ...(parent ? [parent.link, parent.token, parent.leaseUntilMs, parent.open, parent.childrenMax] : []),
       ]) as never,
-    begin: (keys, { taskId, run: number, token, nowMs, dueAtMs }) => run.begin([...keys, taskId, number, token, nowMs, dueAtMs]) as never,
+    begin: (keys, { taskId, run: number, token, nowMs, dueAtMs, opening }) =>
+      run.begin([...keys, taskId, number, token, nowMs, dueAtMs, ...list(opening)]) as never,
     release: (keys, { taskId, token, nowMs }) => run.release([...keys, taskId, token, nowMs]) as never,
     record: (keys, { taskId, token, nowMs, dueAtMs, entries, asks }) =>
       run.record([...keys, taskId, token, nowMs, dueAtMs, ...list(entries), ...list(asks)]) as never,

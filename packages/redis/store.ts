@@ -279,14 +279,15 @@ export function createRedisStore({
       return created;
     },
 
-    async begin({ taskId, run, token, nowMs, leaseMs }): Promise<Begun> {
+    async begin({ taskId, run, token, nowMs, leaseMs, opening: given = [] }): Promise<Begun> {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused", reason: "unknown" };
       // Before anything changes: a task whose key is missing stays as it is.
       const access = await codec.access(taskId);
       if (access === "key_missing") return { type: "refused", reason: "key_missing" };
       // Acknowledged, because the tool acts on the answers in it.
-      const reply = await acknowledge(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs }));
+      const opening = access === "open" ? packEntries(codec.of(taskId), given) : [];
+      const reply = await acknowledge(scripts.begin(taskKeys, { taskId, run, token, nowMs, dueAtMs: nowMs + leaseMs, opening }));
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
       const recorded = pairs(reply[2]);
       const hashes = { task: Object.fromEntries(pairs(reply[1])), journal: Object.fromEntries(recorded) };

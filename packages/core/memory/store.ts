@@ -230,7 +230,7 @@ export function createMemoryStore({
       return task && render(task);
     },
 
-    async begin({ taskId, run, token, nowMs, leaseMs }) {
+    async begin({ taskId, run, token, nowMs, leaseMs, opening = [] }) {
       const task = find(taskId);
       if (!task) return { type: "refused", reason: "unknown" };
       if (isFinished(task.state.status) && !task.owed) return { type: "refused", reason: "finished" }; // I1
@@ -244,6 +244,7 @@ export function createMemoryStore({
         if (task.dueAtMs !== undefined && task.dueAtMs > nowMs) return { type: "refused", reason: "held" };
         task.takeovers += 1;
       }
+      if (isFirstRun(task, run) && !task.openRun && !task.owed) write(task, opening, nowMs);
       if (task.owed) task.owed = { ...task.owed, isStopping: false };
       task.run = run;
       task.openRun = { token, answers: 0 };
@@ -263,6 +264,8 @@ export function createMemoryStore({
       if (!task?.openRun) return;
       if (task.openRun.answers > 0) task.dueAtMs = nowMs;
       task.openRun = undefined;
+      // Its handler never started, so all that is there is what was written with `begin`.
+      if (isFirstRun(task, task.run)) task.journal.clear();
     },
 
     async record({ entries, asks = [], nowMs, leaseMs, ...fence }) {
@@ -656,6 +659,11 @@ function someOf(overdue: readonly Stored[], limit: number, nowMs: number): reado
 
 function expectedRun({ openRun, run }: Stored): number {
   return openRun ? run : run + 1;
+}
+
+/** Whether this run is the only one that the task has had. */
+function isFirstRun({ takeovers }: Stored, run: number): boolean {
+  return run === 1 && takeovers === 0;
 }
 
 /** As many as fit on a page. */

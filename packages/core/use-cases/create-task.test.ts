@@ -163,7 +163,7 @@ describe("a listening worker", () => {
   test("is offered the first run by the store, and the queue has none", async () => {
     const { services, told, added, requestsOf } = listening({ lane: "an ear", created: "delivered" });
     await createTask(services, plain, request);
-    expect([told, added]).toStrictEqual([[first], []]);
+    expect([told, added]).toStrictEqual([[{ ...first, calls: { kind: "tool", name: plain.name } }], []]);
     expect(requestsOf("create")).toMatchObject([{ lane: "an ear" }]);
   });
 

@@ -8,11 +8,11 @@
  *   overdue-asks.ts   asks whose deadline has passed       write-end.ts     how the run ended
  *   put-back.ts       what this worker cannot run          finish-task.ts   ends with an error
  */
-import type { Catalogue } from "../catalogue.ts";
+import type { Catalogue, Prompt, Tool } from "../catalogue.ts";
 import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
 import { OVER } from "../over.ts";
-import type { Begun, Report, RunRef, RunReport } from "../ports.ts";
+import type { Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { LogLevel, Task } from "../task.ts";
 import { versionFor } from "../versions.ts";
@@ -30,19 +30,23 @@ import { isSuspect } from "./suspects.ts";
 import { withSlot } from "./take-slot.ts";
 import { writeEnd } from "./write-end.ts";
 
-/** A run to do. `isSecondHand`: a worker may have begun it before, so taking it may be a takeover. */
+/**
+ * A run to do. `isSecondHand`: a worker may have begun it before, so taking it may be a takeover. `calls`: what the task
+ * calls, if that is known before the run begins.
+ */
 export interface DueRun extends RunRef {
   readonly isSecondHand?: boolean;
+  readonly calls?: Called;
 }
 
 export async function runTask(services: Services, catalogue: Catalogue, ref: DueRun): Promise<RunReport> {
   const { log, observer } = services;
-  const taken = await take(services, ref);
+  const taken = await take(services, catalogue, ref);
   if (taken === "deferred") {
     log.debug({ taskId: ref.taskId, run: ref.run }, "run deferred, another suspect is at work");
     return { type: "refused", reason: "deferred" };
   }
-  const { begun, token, heldUntilMs, cleared } = taken;
+  const { begun, token, heldUntilMs, cleared, isOpened } = taken;
   try {
     if (begun.type === "refused") {
       if (begun.reason === "key_missing") await putOff(services, ref);
@@ -53,7 +57,7 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
     let hasStarted = false;
     try {
       if (begun.type === "unreadable") return await endUnreadable(services, begun, lease);
-      const run = () => runBegun(services, { catalogue, begun, lease, starts: () => void (hasStarted = true) });
+      const run = () => runBegun(services, { catalogue, begun, lease, isOpened, starts: () => void (hasStarted = true) });
       return await (observer?.running(begun, run) ?? run());
     } catch (error) {
       if (!hasStarted) await giveBack(services, ref.taskId, token);
@@ -87,16 +91,23 @@ interface Taken {
   readonly token: string;
   readonly heldUntilMs: number;
   readonly cleared: () => void;
+  /** Whether the handler's first effect may have been written with `begin`. */
+  readonly isOpened: boolean;
 }
 
-async function take(services: Services, { taskId, run, isSecondHand = false }: DueRun): Promise<Taken | "deferred"> {
+async function take(
+  services: Services,
+  catalogue: Catalogue,
+  { taskId, run, isSecondHand = false, calls }: DueRun,
+): Promise<Taken | "deferred"> {
   const { store, clock, ids, settings, suspects } = services;
   const token = ids.token();
+  const opening = run === 1 && calls ? runnableOf(catalogue, calls)?.open?.() : undefined;
   let nowMs = clock.now();
   const begin = async () => {
     nowMs = clock.now();
     try {
-      return await store.begin({ taskId, run, token, nowMs, leaseMs: settings.leaseMs });
+      return await store.begin({ taskId, run, token, nowMs, leaseMs: settings.leaseMs, ...(opening && { opening: opening.entries }) });
     } catch (error) {
       await giveBack(services, taskId, token);
       throw error;
@@ -104,7 +115,13 @@ async function take(services: Services, { taskId, run, isSecondHand = false }: D
   };
   const isSuspected = isSecondHand && suspects !== undefined && isSuspect(await store.load(taskId), run);
   const taken = isSuspected ? await suspects.takeOver(begin) : { begun: await begin(), cleared: () => undefined };
-  return taken === "deferred" ? taken : { ...taken, token, heldUntilMs: nowMs + settings.leaseMs };
+  if (taken === "deferred") return taken;
+  if (taken.begun.type === "begun") opening?.begun(taskId, taken.begun.journal);
+  return { ...taken, token, heldUntilMs: nowMs + settings.leaseMs, isOpened: opening !== undefined };
+}
+
+function runnableOf(catalogue: Catalogue, { kind, name }: Called): Tool | Prompt | undefined {
+  return kind === "tool" ? catalogue.tools.get(name) : catalogue.prompts.get(name);
 }
 
 /**
@@ -115,13 +132,13 @@ async function giveBack({ store, clock }: Services, taskId: string, token: strin
   await store.release({ taskId, token, nowMs: clock.now() }).catch(() => undefined); // then it is taken over
 }
 
-interface RunBegun extends Pick<Work, "catalogue" | "lease"> {
+interface RunBegun extends Pick<Work, "catalogue" | "lease">, Pick<Taken, "isOpened"> {
   readonly begun: Held;
   /** Called when the handler starts. */
   readonly starts: () => void;
 }
 
-async function runBegun(services: Services, { catalogue, begun, lease, starts }: RunBegun): Promise<RunReport> {
+async function runBegun(services: Services, { catalogue, begun, lease, isOpened, starts }: RunBegun): Promise<RunReport> {
   const { task, takeovers } = begun;
   const { settings, log } = services;
   if (takeovers > 0) log.warn({ taskId: task.id, run: task.run, takeovers }, "task taken over from a worker that fell silent");
@@ -142,7 +159,7 @@ async function runBegun(services: Services, { catalogue, begun, lease, starts }:
     return await finish(services, task, lease, [], new ParleyError("POISONED", message));
   }
   const { journal, asks } = await closeOverdueAsks(services, begun, lease);
-  const newest = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
+  const newest = runnableOf(catalogue, task.call);
   if (!newest) return await putBack(services, { begun, asks, lease, missing: missingTool(task) });
   const own = newest.kind === "tool" ? versionFor(newest, task.call) : newest;
   const runnable = own ?? (await withoutVersion(services, { begun, asks, lease, newest }));
@@ -152,6 +169,11 @@ async function runBegun(services: Services, { catalogue, begun, lease, starts }:
   const handler = (effects: Effects) => runnable.run(task.call.arguments, effects);
   const fail = (error: unknown) => finish(services, task, lease, [], error);
   return await withSlot(services, { runnable, begun, asks, lease, fail }, async () => {
+    if (isOpened && lease.signal.aborted) {
+      // Parked, the task would say for good that its first effect may have begun.
+      await giveBack(services, task.id, lease.token);
+      return { type: "fenced" };
+    }
     starts();
     const end = await work(services, { catalogue, runnable, handler, begun, journal, lease });
     return await writeEnd(services, { runnable, newest, begun, asks, lease, end });

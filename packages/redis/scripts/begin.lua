@@ -1,7 +1,7 @@
 --[[ begin.lua: takes the task for a run and draws its fencing token (I5).
 
 KEYS  task journal feed due
-ARGV  task_id, run, token, now_ms, due_at_ms (the end of the lease)
+ARGV  task_id, run, token, now_ms, due_at_ms (the end of the lease), opening (count, then key and entry of each)
 
 Returns {'begun', task hash, journal hash} | {'finished'} | {'stale'} | {'held'} | {'unknown'}.
 
@@ -13,6 +13,9 @@ the step in progress would then run twice at once. Hence:
   a run is open    only its own number is taken, and only after its lease, that is, once the task is due; the new token fences off the old worker
 
 A finished task begins once more if it has to be compensated. A child whose parent is gone ends here, because nothing waits for it.
+
+Only the first begin of a task writes the opening. The handler's first side effect then needs no write before it, and a process that takes the task
+over finds in the journal that the effect may have begun.
 
 Takeovers are counted until something is recorded or parked, so that a task that kills each of its workers ends eventually. ]]
 local task_id, run, token, now_ms, due_at_ms = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
@@ -37,6 +40,7 @@ if state.token and state.token ~= token then
   state.takeovers = state.takeovers + 1
 end
 
+if run == 1 and not state.token and state.takeovers == 0 and not owed then write_entries(6, now_ms) end
 if owed then redis.call('HSET', task, 'owed', owed.why) end
 if run == 1 and not state.token and state.counted ~= '0' then use_less(call_facts(), 'waiting', 1) end
 state.run = run

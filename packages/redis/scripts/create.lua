@@ -119,7 +119,7 @@ end
 -- A new run overtakes no other: while runs wait in the queue, it waits with them.
 local is_told
 if ARGV[14] ~= '' and redis.call('LLEN', KEYS[8]) == 0 and redis.call('ZCARD', KEYS[9]) == 0 then
-  local lane, priority = string.match(ARGV[14], '^(%S+) (%d+)$')
-  is_told = redis.call(PUBLISH, lane, task_id .. ' 1 ' .. created_at_ms .. ' ' .. priority) > 0
+  local lane, rest = string.match(ARGV[14], '^(%S+) (%d.*)$')
+  is_told = redis.call(PUBLISH, lane, task_id .. ' 1 ' .. created_at_ms .. ' ' .. rest) > 0
 end
 return { 'created', waiting or false, is_told and 1 }

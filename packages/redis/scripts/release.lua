@@ -6,7 +6,8 @@ ARGV  task_id, token, now_ms
 Returns 'released' | 'refused'.
 
 The worker is alive, so the next `begin` must not count a takeover: several in a row fail the task as poisoned. The task stays due at the
-end of the lease, unless an answer arrived in the meantime, which added no run.]]
+end of the lease, unless an answer arrived in the meantime, which added no run. If no other run has begun, the journal holds only the opening
+(begin.lua). It is removed because it was not used.]]
 local task_id, token, now_ms = ARGV[1], ARGV[2], ARGV[3]
 
 local state = held_state(token)
@@ -14,5 +15,11 @@ if not state then return 'refused' end
 local answered = state.answers > 0
 state.token = nil
 write_state(state)
+if state.run == 1 and state.takeovers == 0 then
+  for _, key in ipairs(redis.call('HKEYS', journal)) do
+    -- The hash also holds large arguments, whose field names have no colon.
+    if string.find(key, ':', 1, true) then redis.call('HDEL', journal, key) end
+  end
+end
 if answered then redis.call('ZADD', due, now_ms, task_id) end
 return 'released'

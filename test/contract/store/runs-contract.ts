@@ -125,6 +125,50 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect((await takeOver()).takeovers).toBe(1);
     });
 
+    test("the opening is written with the task's first begin, sent once or twice, and by no later one", async () => {
+      const taskId = await life.create();
+      const token = newToken();
+      const opening = [aStep("open", "first")];
+      const nowMs = Date.now();
+      const of = { taskId, run: 1, nowMs, leaseMs: LEASE_MS };
+      for (const each of ["sent", "sent again"]) {
+        const begun = await store.begin({ ...of, token, opening });
+        if (begun.type !== "begun") throw new Error(`${each}: ${begun.type}`);
+        expect([...begun.journal]).toEqual([["step:open", opening[0]?.entry]]);
+      }
+      const late = [aStep("open", "second"), aStep("more", 1)];
+      expect(await store.begin({ ...of, token: newToken(), opening: late })).toEqual({ type: "refused", reason: "held" });
+      const over = await store.begin({ ...of, token: newToken(), nowMs: nowMs + LEASE_MS, opening: late });
+      expect(over).toMatchObject({ type: "begun", takeovers: 1 });
+      expect([...(await journalOf(taskId, 1))]).toEqual([["step:open", opening[0]?.entry]]);
+    });
+
+    test("a run whose worker died before it could record anything was begun all the same: no opening is written after it", async () => {
+      const taskId = await life.create();
+      await life.begin({ taskId, run: 1 });
+      const nowMs = Date.now() + LEASE_MS;
+      const over = await store.begin({ taskId, run: 1, token: newToken(), nowMs, leaseMs: LEASE_MS, opening: [aStep("open", 1)] });
+      expect(over).toMatchObject({ type: "begun", takeovers: 1 });
+      expect([...(await journalOf(taskId, 1))]).toEqual([]);
+    });
+
+    test("the opening of a run that is given back is removed, and that of one that had begun before stays", async () => {
+      const opening = [aStep("open", "first")];
+      const back = await life.create({ arguments: { long: "x".repeat(2_000) } });
+      const first = { taskId: back, run: 1, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS };
+      await store.begin({ ...first, opening });
+      await store.release(first);
+      const next = await begin(back, 2);
+      expect(next).toMatchObject({ type: "begun", takeovers: 0, task: { call: { arguments: { long: "x".repeat(2_000) } } } });
+      expect([...(await journalOf(back, 2))]).toEqual([]);
+
+      const lost = await life.create();
+      await store.begin({ ...first, taskId: lost, opening });
+      const token = await life.takeOver({ taskId: lost, run: 1 });
+      await store.release({ taskId: lost, token, nowMs: Date.now() });
+      expect([...(await journalOf(lost, 2))]).toEqual([["step:open", opening[0]?.entry]]);
+    });
+
     test("a run that is given back is taken over from nobody: the next one begins, and the count stands still", async () => {
       const taskId = await life.create();
       await life.begin({ taskId, run: 1 });
