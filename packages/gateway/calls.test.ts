@@ -68,7 +68,7 @@ describe("a permit", () => {
 });
 
 test("a question is told only when its process is named as the holder (G2), and the name goes with the call", async () => {
-  // The reply to the name is not waited for.
+  // The run does not wait until the holder is named.
   const { calls, claimed } = process(async ({ ask }) => await ask("?"), { claims: new Promise(() => undefined) });
   const event = await calls.lead(lead("task", calls.permit("task")));
   expect(event.type).toBe("asked");

@@ -1,4 +1,4 @@
-/** What a look at a task of an upstream came to, by who says what at a look. */
+/** The event that follows a poll of an upstream's task, by the upstream's reply. */
 import { describe, expect, test } from "vitest";
 import { looked } from "./endings.ts";
 import type { UpstreamTask } from "./upstream-tasks.ts";

@@ -1,4 +1,4 @@
-/** A tool of an upstream as Parley runs it, with an upstream that says what a test wants. */
+/** A tool of an upstream as Parley runs it, with an upstream whose replies the test sets. */
 import type { Answer, CallFacts, Effects, JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import type { Calls, Lead } from "./calls.ts";
@@ -14,7 +14,7 @@ interface RunOptions {
   readonly hidden?: boolean;
   readonly request?: object;
   readonly upstream?: object;
-  /** What people answer, in turn; they accept when it is used up. */
+  /** People's answers, in turn; after the last, they accept. */
   readonly answers?: readonly Answer[];
 }
 
@@ -120,7 +120,7 @@ describe("a task of an upstream that waits for an answer and does not say to wha
     const { result, leads, letGo } = await run(() => UNHEARD);
     expect(result).toMatchObject({ code: "UPSTREAM_LOST", message: expect.stringContaining("a worker read before it died") });
     expect(leads).toHaveLength(3);
-    // With the run, as any call that has failed.
+    // The call is dropped when the run ends, like any failed call.
     expect(letGo).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** What an upstream lists, within bounds. */
+/** The lists of an upstream, and their limits. */
 import { expect, test } from "vitest";
 import {
   ARGUMENTS_MAX,

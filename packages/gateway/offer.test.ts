@@ -1,4 +1,4 @@
-/** What is offered from lists that others leave in the store. */
+/** The offer made from lists that other processes have stored. */
 import type { Announcement, Catalogue } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test } from "vitest";

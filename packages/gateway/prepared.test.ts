@@ -1,4 +1,4 @@
-/** Sessions that are opened ahead of their calls, at a classic upstream over real HTTP. */
+/** Sessions that are opened before their calls, at a classic upstream over real HTTP. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -25,7 +25,7 @@ afterEach(async () => {
 /** Sessions that are open, and in which one each call was made. */
 let sessions: Map<string, StreamableHTTPServerTransport>;
 let calls: string[];
-/** Asks in the session of the last call, and says what came of it. */
+/** Asks in the session of the last call, and returns the outcome. */
 let askLater: () => Promise<string>;
 let url: string;
 
@@ -71,7 +71,7 @@ function calling({ prepared, upstream }: ReturnType<typeof preparing>, tool = "p
   return startCall("1", aRequest({ upstream, tool, principal }), someDeps(prepared));
 }
 
-/** Makes the call, accepts what it is asked, and says what it came to. */
+/** Makes the call, accepts its questions, and returns its outcome. */
 async function ended(...given: Parameters<typeof calling>): Promise<UpstreamEvent> {
   const call = calling(...given);
   const event = await call.next([], leading());

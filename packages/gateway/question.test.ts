@@ -1,4 +1,4 @@
-/** What an upstream may ask. */
+/** The checks of an upstream's questions. */
 import { DEFAULT_SETTINGS, type JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { CHOICES_MAX, digestOf, FIELDS_MAX, MESSAGE_CHARS_MAX, QUESTION_CHARS_MAX, readQuestion } from "./question.ts";

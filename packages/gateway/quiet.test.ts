@@ -1,4 +1,4 @@
-/** What is put off until nobody is disturbed by it. */
+/** Work that is deferred until no run is active. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createQuiet } from "./quiet.ts";
 

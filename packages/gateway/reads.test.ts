@@ -1,4 +1,4 @@
-/** What front ends have workers read, at a real server over HTTP. The way between them is memory here; packages/redis has the real one. */
+/** Reads that front ends leave to workers, at a real server over HTTP. Here they communicate in memory; packages/redis tests the real channel. */
 import { randomUUID } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-/** A Redis without memory. */
+/** The channel between processes, in memory. */
 function hub() {
   const bus = new EventEmitter({ captureRejections: false }).setMaxListeners(1_000);
   const claimed = new Set<string>();
@@ -57,7 +57,7 @@ interface Behaviour {
   readonly read?: (uri: string) => object | Promise<object>;
 }
 
-/** A server of the sessions, and how often it was asked to read. */
+/** A server with sessions, and the number of its reads. */
 async function serving({ read = (uri) => ({ contents: [{ uri, text: `content of ${uri}` }] }) }: Behaviour = {}) {
   let reads = 0;
   const build = () => {

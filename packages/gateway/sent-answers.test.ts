@@ -1,4 +1,4 @@
-/** Answers on their way to a classic upstream, by the official SDK over HTTP, whose connections break when one comes. */
+/** Answers on their way to a classic upstream with the official SDK over HTTP, whose connections break when an answer arrives. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-/** What becomes of each answer that comes, in turn; then they are taken. */
+/** What happens to each answer, in turn; after the last, answers are accepted. */
 let becomes: ("cut" | "cut when taken" | number)[];
 let came: number;
 let url: string;
@@ -38,7 +38,7 @@ beforeEach(async () => {
       const fate = becomes.shift();
       if (fate === "cut") return void request.socket.destroy();
       if (typeof fate === "number") return void response.writeHead(fate).end();
-      // It arrives, and that is not heard.
+      // The answer arrives, but its response is lost.
       if (fate === "cut when taken") response.writeHead = () => response.destroy() as ServerResponse;
     }
     if (known) return await known.handleRequest(request, response, body);
@@ -65,7 +65,7 @@ beforeEach(async () => {
 
 const ACCEPTED = { action: "accept", content: { ok: true } } as const;
 
-/** Makes the call, answers its question, and says what it came to. */
+/** Makes the call, answers its question, and returns its outcome. */
 async function answered() {
   const { fetch, close } = createUpstreamFetch();
   closers.push(close);

@@ -1,4 +1,4 @@
-/** Tasks of an upstream of 2025-11-25, by the official SDK's own, over HTTP. Each look is made by another worker: nothing of the one before is left. */
+/** Tasks of an upstream of 2025-11-25 with the official SDK, over HTTP. A new worker makes each poll, and shares nothing with the one before. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -27,7 +27,7 @@ let stores: InMemoryTaskStore[];
 let calls: number;
 let upstream: Upstream;
 
-/** Asks as often as it is told, one after the other, and ends with the answers. */
+/** Asks the given number of questions, one after the other, and ends with the answers. */
 function build(): Server {
   const taskStore = new InMemoryTaskStore();
   stores.push(taskStore);
@@ -65,7 +65,7 @@ function build(): Server {
         isError,
       });
     };
-    // A task that is cancelled takes no result.
+    // A cancelled task accepts no result.
     void work().catch(() => undefined);
     return { task: { taskId, ...rest } };
   });
@@ -97,7 +97,7 @@ function worker() {
 interface Lead {
   readonly args?: { readonly questions?: number; readonly fails?: boolean };
   readonly given?: readonly Given[];
-  /** What the call before came to. */
+  /** The outcome of the previous call. */
   readonly before?: Required;
 }
 
@@ -116,13 +116,13 @@ function lead({ args = {}, given = [], before }: Lead = {}) {
   );
 }
 
-/** Leads it until the upstream's task asks or has ended, by another worker each time. */
+/** Polls until the upstream's task asks or has ended, from a new worker each time. */
 async function untilSettled(of: Lead): Promise<UpstreamEvent> {
   let { before } = of;
   for (let isFirst = true; ; isFirst = false) {
     const event = await lead({ ...of, ...(before && { before }), ...(!isFirst && { given: of.given ?? [] }) }).next([], leading());
     if (event.type !== "required" || event.questions.length > 0) return event;
-    // The answers were given with the first look.
+    // The first poll sent the answers.
     before = { ...event, questions: [] };
   }
 }

@@ -1,4 +1,4 @@
-/** One call at an upstream: what it may ask, and where each answer goes. */
+/** One call to an upstream: what it may ask, and where each answer goes. */
 import { UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
 import { DEFAULT_SETTINGS } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** How responses of upstreams come, over real HTTP: which of them the client reads as a stream, and how much of it. */
+/** Responses of upstreams over real HTTP: which of them the client reads as a stream, and up to which size. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -76,7 +76,7 @@ describe("a stream that begins with the response to its request", () => {
       (_request, response) => {
         events(response, event(RESULT));
         response.on("close", () => void (isClosed = true));
-        // Once the response has been taken.
+        // After the response was read.
         goOn = () => !isClosed && response.write(event({ method: "notifications/message", jsonrpc: "2.0" }));
       },
       { responseBytesMax: 2_000 },

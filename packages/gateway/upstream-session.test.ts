@@ -119,7 +119,7 @@ describe("a server", () => {
     let isOpen = false;
     const opening = open().finally(() => void (isOpen = true));
     await wanted;
-    // A round trip to the same server: time enough for one who does not wait.
+    // A round trip to the same server: enough time for a client that does not wait.
     await (await fetch(`${url}/elsewhere`)).text();
     expect(isOpen).toBe(false);
     letOpen();
@@ -131,7 +131,7 @@ describe("a server", () => {
   });
 
   describe("that knows 2026-07-28", () => {
-    /** With sessions beside it, or with its SDK's own way of serving those before, which has none. */
+    /** With sessions for the earlier revisions, or with the SDK's own way of serving them, without sessions. */
     const both = (hasSessions: boolean) => {
       const handler = createMcpHandler(() => new McpServer({ name: "both", version: "1" }), hasSessions ? { legacy: "reject" } : {});
       const transports = new Map<string, StreamableHTTPServerTransport>();
@@ -187,7 +187,7 @@ describe("a server", () => {
         const transport = new StreamableHTTPServerTransport();
         const server = mcp();
         server.setRequestHandler(ListToolsRequestSchema, async (_request, { sendNotification }) => {
-          // Beside the answer.
+          // One less, because the answer counts too.
           const message = { method: "notifications/tools/list_changed" } as const;
           for (let count = 0; count < 5 - 1 + beside; count += 1) await sendNotification(message);
           return { tools: [] };
@@ -257,7 +257,7 @@ describe("a server", () => {
   test("that nothing is sent to for a while has its connection closed, long before servers close theirs", async () => {
     let closed = 0;
     const url = await listening(({ socket }, response) => {
-      // The server itself keeps it for ever.
+      // The server itself never closes the connection.
       socket.setTimeout(0);
       socket.once("close", () => (closed += 1));
       response.setHeader("keep-alive", "timeout=600");

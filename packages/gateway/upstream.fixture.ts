@@ -13,9 +13,9 @@ import { parseUpstreams, type Upstream } from "./upstreams.ts";
 export const FORM = { type: "object", properties: { ok: { type: "boolean" } } } as const;
 
 export interface Asking {
-  /** What becomes of a question: its answer, or the error that it is refused with. */
+  /** The outcome of a question: its answer, or the error that refuses it. */
   ask(message: string, options?: { readonly signal?: AbortSignal }): Promise<object>;
-  /** What the client says that it can do. */
+  /** The capabilities that the client declared. */
   readonly capabilities: object | undefined;
   readonly signal: AbortSignal;
 }

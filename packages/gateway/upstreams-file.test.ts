@@ -1,4 +1,4 @@
-/** The file of upstreams when it changes under a process. */
+/** The file of upstreams when it changes while a process is running. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ test("a content that does not fit changes nothing, and is told once with its pro
   write([a({ colour: "red" }), a()]);
   await until(() => logged.length > 0);
   expect(logged[0]?.problems?.join()).toContain("colour");
-  // The next change that fits is seen, so the file was read again in between.
+  // The next valid change is seen, so the file was read again in between.
   write([a({ callTimeout: "1m" })]);
   await until(() => seen.length === 1);
   expect(logged).toHaveLength(1);

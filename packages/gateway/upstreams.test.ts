@@ -1,4 +1,4 @@
-/** The file of upstreams: what it may say, and what it is told. */
+/** The file of upstreams: what it may contain, and the problems that are reported. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

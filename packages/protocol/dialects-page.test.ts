@@ -10,7 +10,7 @@ import * as keys from "./sessions/names.ts";
 
 const page = readFileSync(new URL("../../docs/dialects.md", import.meta.url), "utf8");
 
-/** The cells of the table whose first heading is this. */
+/** The cells of the table with this first heading. */
 function table(heading: string): readonly (readonly string[])[] {
   const lines = page.split("\n");
   const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));

@@ -5,26 +5,31 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
 
-/** What a client is told about a task to which nothing has happened for so long. */
-function told(ageMs: number, bounds = { shortestMs: SECOND, longestMs: 5 * MINUTE }): number {
+/** The interval that a client receives for a task that has not changed for `ageMs`. */
+function intervalMs(ageMs: number, bounds = { shortestMs: SECOND, longestMs: 5 * MINUTE }): number {
   return growingPollInterval({ ...bounds, now: () => 1_700_000_000_000 + ageMs })(1_700_000_000_000);
 }
 
-/** How often a client that does as it is told asks in that time. */
+/** How often a client that follows the interval polls in that time. */
 function pollsIn(waitMs: number, longestMs: number): number {
   let polls = 0;
-  for (let atMs = 0; atMs < waitMs; atMs += told(atMs, { shortestMs: SECOND, longestMs })) polls += 1;
+  for (let atMs = 0; atMs < waitMs; atMs += intervalMs(atMs, { shortestMs: SECOND, longestMs })) polls += 1;
   return polls;
 }
 
 describe("the poll interval", () => {
   test("is the shortest until a tenth of the wait is more, and grows from there", () => {
-    expect([0, 10 * SECOND, 10 * SECOND + 10, 20 * SECOND].map((ageMs) => told(ageMs))).toEqual([SECOND, SECOND, SECOND + 1, 2 * SECOND]);
+    expect([0, 10 * SECOND, 10 * SECOND + 10, 20 * SECOND].map((ageMs) => intervalMs(ageMs))).toEqual([
+      SECOND,
+      SECOND,
+      SECOND + 1,
+      2 * SECOND,
+    ]);
   });
 
   test("is the longest from the wait on whose tenth that is, at the limit and one beyond", () => {
     const longestAtMs = 50 * MINUTE;
-    expect([longestAtMs - 10, longestAtMs, longestAtMs + 10, DAY].map((ageMs) => told(ageMs))).toEqual([
+    expect([longestAtMs - 10, longestAtMs, longestAtMs + 10, DAY].map((ageMs) => intervalMs(ageMs))).toEqual([
       5 * MINUTE - 1,
       5 * MINUTE,
       5 * MINUTE,
@@ -33,12 +38,12 @@ describe("the poll interval", () => {
   });
 
   test("is constant where the longest is no more than the shortest", () => {
-    for (const longestMs of [0, SECOND]) expect(told(DAY, { shortestMs: SECOND, longestMs })).toBe(SECOND);
+    for (const longestMs of [0, SECOND]) expect(intervalMs(DAY, { shortestMs: SECOND, longestMs })).toBe(SECOND);
   });
 
   test("is a whole number, and the shortest for a task whose clock is ahead of this process'", () => {
-    expect(told(12_345)).toBe(1_234);
-    expect(told(-MINUTE)).toBe(SECOND);
+    expect(intervalMs(12_345)).toBe(1_234);
+    expect(intervalMs(-MINUTE)).toBe(SECOND);
   });
 
   test("a client that waits for a day asks 348 times with the default bound and 106 without one, where it asked 86,400 times", () => {

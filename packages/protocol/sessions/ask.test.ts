@@ -164,7 +164,7 @@ test("a question by url that is put again says what was wrong, too", () => {
   });
 });
 
-/** What each revision's clients can be asked, by what they declared. docs/dialects.md has the same table. */
+/** What clients can be asked, by revision and declared capabilities. docs/dialects.md has the same table. */
 const CAN_ASK: readonly (readonly [string, AskRequest, ClientCapabilities, readonly boolean[]])[] = [
   ["a form, of one that knows forms", form, { elicitation: { form: true, url: false } }, [true, true, true]],
   ["a form, of one that knows urls only", form, { elicitation: { form: false, url: true } }, [false, false, false]],

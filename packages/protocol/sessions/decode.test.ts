@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { SESSION_DIALECTS, sessionDialect } from "./index.ts";
 import { corpus } from "../corpus.fixture.ts";
 
-/** What comes in, and the whole of what must be made of it. `{version}` in a text is the revision's own name. */
+/** A message, and the complete result of decoding it. `{version}` in a string stands for the revision's name. */
 interface Case {
   readonly message: unknown;
   readonly expect: { readonly type: string };
@@ -11,7 +11,7 @@ interface Case {
 
 const shared = corpus<Case>("corpus/messages", import.meta.url);
 
-/** Where the official schemas say something else, and why they are not followed. */
+/** Cases in which the official schemas differ, and why they are not followed. */
 const OWN_WAYS: { readonly [file: string]: string } = {
   "send-input.json": "FastMCP's dialect is in no specification",
   "send-input-to-the-open-one.json": "the same",

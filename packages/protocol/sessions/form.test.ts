@@ -5,7 +5,7 @@ import { readReply, type Ask, type JsonObject } from "@parley/core";
 import { SESSION_DIALECTS } from "./index.ts";
 import { corpus } from "../corpus.fixture.ts";
 
-/** A form as a tool asks it, as older revisions put it, and what is made of the replies to that. */
+/** A form of a tool, its translation to older revisions, and the translated replies. */
 interface Case {
   readonly schema: JsonObject;
   readonly older: JsonObject & { readonly properties: { readonly [field: string]: JsonObject } };
@@ -60,7 +60,7 @@ describe.each(older.map((dialect) => ({ version: dialect.version, dialect })))("
   });
 });
 
-/** S0618 schema.ts, PrimitiveSchemaDefinition, and the `pattern` that its prose has: what of a field it does not know. */
+/** The members of a field outside S0618 schema.ts, PrimitiveSchemaDefinition, and the `pattern` in its prose. */
 function wordsOf(field: JsonObject): readonly string[] {
   const common = ["type", "title", "description"];
   const known: { readonly [type: string]: readonly string[] } = {

@@ -123,7 +123,7 @@ const alpha = {
 const outputSchema = { type: "object", properties: { n: { type: "number" } } };
 const _meta = { "com.example/x": 1 };
 
-/** The second entry is the one with everything; the third is on the next page. */
+/** The second entry has every member; the third is on the next page. */
 function toolsOf(version: string): readonly unknown[] {
   const say = encoderOf(version);
   const first = say.toolList(served) as { tools: unknown[]; nextCursor: string };

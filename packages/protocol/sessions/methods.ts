@@ -63,11 +63,11 @@ export function metaOf(params: Wire): Wire {
 }
 
 /** Requests whose progress token counts: calls, and requests that wait for a task's result. */
-const TOLD_OF: ReadonlySet<SessionIntent["type"]> = new Set(["callTool", "getPrompt", "taskResult"]);
+const WITH_PROGRESS: ReadonlySet<SessionIntent["type"]> = new Set(["callTool", "getPrompt", "taskResult"]);
 
 /** Which notifications the sender wants. */
 export function wantsOf({ type }: SessionIntent, params: Wire): Wants {
-  const progressToken = TOLD_OF.has(type) ? own(metaOf(params), "progressToken") : undefined;
+  const progressToken = WITH_PROGRESS.has(type) ? own(metaOf(params), "progressToken") : undefined;
   if (progressToken === undefined) return {};
   if (!isProgressToken(progressToken)) throw new BadParams(`_meta.progressToken must be ${PROGRESS_TOKEN}`);
   return { progressToken };

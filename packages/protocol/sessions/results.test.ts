@@ -4,7 +4,7 @@ import type { JsonObject } from "@parley/core";
 import { SESSION_DIALECTS } from "./index.ts";
 import { corpus } from "../corpus.fixture.ts";
 
-/** A tool's result as it is stored, and as each revision says it. */
+/** A tool's result as it is stored, and as each revision encodes it. */
 interface Case {
   readonly result: JsonObject;
   readonly expect: { readonly [version: string]: JsonObject };

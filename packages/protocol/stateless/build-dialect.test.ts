@@ -1,4 +1,4 @@
-/** A made-up revision: what another folder beside rev-2026-07-28 would hold, and no more. */
+/** An invented revision, with exactly what another folder beside rev-2026-07-28 would have. */
 import { ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { LIST_ITEMS, without } from "../list-items.ts";

@@ -17,7 +17,7 @@ test("reserved names and codes are those of the official packages", () => {
     TASKS_EXTENSION: TASKS_EXTENSION_ID_V2,
     MISSING_CAPABILITY: sdk.ProtocolErrorCode.MissingRequiredClientCapability,
     UNSUPPORTED_VERSION: sdk.ProtocolErrorCode.UnsupportedProtocolVersion,
-    // The classifier is the only place that shows it.
+    // Only the classifier exposes it.
     HEADER_MISMATCH: -32020,
   }).toStrictEqual({ ...names, RELATED_TASK, UNSUPPORTED_VERSION });
 });

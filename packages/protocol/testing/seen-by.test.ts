@@ -110,7 +110,7 @@ describe("what a client is sent", () => {
     expect(seenBy("2025-06-18", running)).toEqual([]);
     const capabilities = { elicitation: { form: true, url: false } };
     expect(seenBy("2025-11-25", running, { capabilities })).toEqual([]);
-    // This revision says in its answer what would have to be declared.
+    // This revision names the missing capability in its answer.
     expect(seenBy("2026-07-28", running, { capabilities })).toMatchObject([
       { error: { data: { requiredCapabilities: { elicitation: { url: {} } } } } },
     ]);

@@ -12,7 +12,7 @@ import { RpcFailure, summaryOf, type Json, type Task } from "@parley/core";
 import { corpus } from "../../corpus.fixture.ts";
 import { rev20251125, taskFinished } from "./index.ts";
 
-/** A task as core holds it, and the whole of every message about it. */
+/** A task as core stores it, and the complete messages about it. */
 interface Case {
   readonly task: Task;
   readonly expect: {
@@ -22,7 +22,7 @@ interface Case {
     readonly cancelled: object;
     readonly inputSent: object;
     readonly notification: object;
-    /** One of the two when the task has ended. */
+    /** One of the two, once the task has ended. */
     readonly result?: object;
     readonly error?: object;
   };

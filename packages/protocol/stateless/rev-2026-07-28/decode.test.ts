@@ -7,7 +7,7 @@ import { rev20260728 } from "./index.ts";
 
 const { decode } = rev20260728;
 
-/** One case is one file in corpus/requests: what comes in, and the whole of what must be made of it. */
+/** Each case is a file in corpus/requests: a request, and the complete result of decoding it. */
 interface Case {
   readonly file: string;
   readonly why: string;
@@ -64,7 +64,7 @@ const tools: readonly Tool[] = [
     },
   },
 ];
-/** A new one each time: what was read of a tool's schema is kept with the tool. */
+/** A new tool each time, because a tool's parsed schema is cached with it. */
 const tool = (name: string): Tool | undefined => tools.filter((candidate) => candidate.name === name).map((one) => ({ ...one }))[0];
 
 describe("the corpus of requests", () => {
@@ -81,7 +81,7 @@ describe("the corpus of requests", () => {
   });
 });
 
-/** Where the official classifier says something else, and why that is not followed. */
+/** Cases in which the official classifier differs, and why it is not followed. */
 const OWN_WAYS: { readonly [file: string]: string } = {
   "envelope-text.json": "its JSON-RPC schema knows _meta and says -32600; the specification has -32602 for what is wrong in _meta",
   "envelope-progress-token.json": "the same",

@@ -11,7 +11,7 @@ import { describe, expect, test } from "vitest";
 import type { Task } from "@parley/core";
 import { rev20260728 } from "./index.ts";
 
-/** One case is one file in corpus/tasks: a task as core holds it, and the whole of every message about it. */
+/** Each case is a file in corpus/tasks: a task as core stores it, and the complete messages about it. */
 interface Case {
   readonly file: string;
   readonly why: string;

@@ -93,7 +93,7 @@ const catalogue: Catalogue = {
 };
 const empty: Catalogue = { tools: new Map(), prompts: new Map(), resources: new Map(), templates: [] };
 
-/** Holds a message to the official schema of its type. */
+/** Checks a message against the official schema of its type. */
 function conforms(type: keyof typeof specTypeSchemas, message: unknown): void {
   expect(specTypeSchemas[type]["~standard"].validate(message)).not.toHaveProperty("issues");
 }
