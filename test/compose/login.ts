@@ -107,7 +107,7 @@ async function play(parley: ReturnType<typeof deployment>, site: string): Promis
       ofBob.statusMessage,
     );
     const byBob = await refusal(bob.answer(release.taskId, ACCEPT));
-    check("login: bob's answer is refused", byBob?.includes("put to others") === true, byBob);
+    check("login: bob's answer is refused", byBob?.includes("for other people") === true, byBob);
     const nothing = `0-${"A".repeat(22)}`;
     const [foreign, unknown] = [await refusal(alice.get(own.taskId)), await refusal(alice.get(nothing))];
     check(

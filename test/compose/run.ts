@@ -316,7 +316,7 @@ async function backup(): Promise<void> {
     const { ok, out } = tryRun(["deploy/restore.sh", file]);
     check(
       "restore: takes nothing else for a backup, and stops nothing for it",
-      !ok && out.includes("is no backup") && (await fetch(`http://localhost:${port}/readyz`)).ok,
+      !ok && out.includes("is not a backup") && (await fetch(`http://localhost:${port}/readyz`)).ok,
     );
   } finally {
     rmSync(directory, { recursive: true });
