@@ -67,7 +67,7 @@ describe("a permit", () => {
   });
 });
 
-test("a question is told only when its process is named as the holder (G2), and the name goes with the call", async () => {
+test("a question is returned only after its process is named as the holder (G2), and the name ends with the call", async () => {
   // The run does not wait until the holder is named.
   const { calls, claimed } = process(async ({ ask }) => await ask("?"), { claims: new Promise(() => undefined) });
   const event = await calls.lead(lead("task", calls.permit("task")));

@@ -88,7 +88,7 @@ describe("an upstream", () => {
     expect(result).toEqual({ done: true });
   });
 
-  test("that wants something first again and again is given up", async () => {
+  test("that requires input again and again is given up", async () => {
     const { result, leads } = await run(() => ({ type: "required", state: "s", questions: [] }));
     expect(result).toMatchObject({ code: "UPSTREAM_INVALID" });
     expect(leads).toHaveLength(50);
@@ -106,7 +106,7 @@ describe("an upstream", () => {
     expect(result).toMatchObject({ code, message: "tool tool of upstream up: because", data: { upstream: "up" } });
   });
 
-  test("that answers with an error is told as it is", async () => {
+  test("that answers with an error has its error passed on unchanged", async () => {
     const { result } = await run(() => ({ type: "error", error: { code: -32099, message: "no", data: { why: 1 } } }));
     expect(result).toMatchObject({ code: -32099, message: "no", data: { why: 1 } });
   });
@@ -116,7 +116,7 @@ describe("a task of an upstream that waits for an answer and does not say to wha
   const task = { id: '["session","task"]', pollMs: 1 };
   const UNHEARD = { type: "required", questions: [], task: { ...task, isUnheard: true } } as const;
 
-  test("has lost its question when it was looked at often enough in a row, and is given up", async () => {
+  test("has lost its question after enough polls in a row, and is given up", async () => {
     const { result, leads, letGo } = await run(() => UNHEARD);
     expect(result).toMatchObject({ code: "UPSTREAM_LOST", message: expect.stringContaining("a worker read before it died") });
     expect(leads).toHaveLength(3);

@@ -31,7 +31,7 @@ test("it is kept as it is, without what the file leaves out and what is not of a
   expect(listing([{ ...whole, execution: {} } as ListedTool, tool("hidden")])).toEqual({ ...NONE, tools: [whole], leftOut: [] });
 });
 
-test("tools of one name, or without a name that a tool may have, are left out and told", () => {
+test("tools with a duplicate or invalid name are left out and reported", () => {
   const { tools, leftOut } = listing([tool("a"), tool("a"), tool("b c"), tool("x".repeat(125)), tool("x".repeat(126))]);
   expect(tools.map(({ name }) => name)).toEqual(["a", "x".repeat(125)]);
   expect(leftOut).toEqual(["a is listed twice", expect.stringMatching(/^b c has/), expect.stringMatching(/^x{126} has/)]);
@@ -68,7 +68,7 @@ test("prompts are kept as they are, as many as an upstream may have, and as many
   expect(wide(ARGUMENTS_MAX + 1).prompts[0]?.arguments).toHaveLength(ARGUMENTS_MAX);
 });
 
-test("resources and templates are kept as they are, as many as an upstream may have, without what is no uri", () => {
+test("resources and templates are kept unchanged, up to their limits and without invalid uris", () => {
   const listed = (resources: readonly ListedResource[], templates: readonly ListedTemplate[] = []) =>
     boundedListing({ ...NONE, resources, templates }, UPSTREAM!);
   const facts = {

@@ -55,7 +55,7 @@ async function offerOf(warned: object[] = []) {
 const names = ({ tools }: Catalogue) => [...tools.keys()];
 const current = (offer: Awaited<ReturnType<typeof offerOf>>["offer"]) => offer.current({} as never) as Catalogue;
 
-test("there is the deployment's own while nothing is listed; then what is listed, by its upstream's name, as soon as that is told", async () => {
+test("the deployment's own catalogue is offered first; an upstream's list follows under its name as soon as it is announced", async () => {
   const { offer, list } = await offerOf();
   expect(names(current(offer))).toEqual(["a_mine"]);
   await list("b", ["x"]);
@@ -78,7 +78,7 @@ test("a tool of the deployment itself wins over one of an upstream that comes to
   offer.close();
 });
 
-test("a tool that is listed no more is offered to nobody, and run for tasks that have it", async () => {
+test("a tool that is no longer listed is not offered, but still runs for its tasks", async () => {
   const { offer, list } = await offerOf();
   await list("a", ["old"]);
   await until(() => names(current(offer)).includes("a_old"));

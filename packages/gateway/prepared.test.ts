@@ -105,7 +105,7 @@ describe("a session", () => {
     expect((await prepared.open(upstream, { capabilities: {} })).isPrepared).toBe(true);
   });
 
-  test("that nobody takes is closed after a while", async () => {
+  test("that no call takes is closed after a while", async () => {
     const up = preparing({ keptMs: 50 });
     await calling(up).next([], leading());
     await until(() => sessions.size === 1);
@@ -206,7 +206,7 @@ describe("a session that is used again", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("is closed when nobody takes it", async () => {
+  test("is closed when no call takes it", async () => {
     const up = reusing({ reusedMs: 50 });
     await ended(up);
     expect(sessions.size).toBe(1);

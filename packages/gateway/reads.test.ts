@@ -107,7 +107,7 @@ describe("a resource", () => {
     expect(server.reads()).toBe(4);
   });
 
-  test("is asked for again when nobody has heard it", async () => {
+  test("is asked for again when no worker received the request", async () => {
     const server = await serving();
     const { reads, upstream, redis } = await between(server.url);
     redis.lose(1);
@@ -115,7 +115,7 @@ describe("a resource", () => {
     expect(server.reads()).toBe(1);
   });
 
-  test("that is not there is told so in each revision's way; another error is the upstream's own", async () => {
+  test("that does not exist is reported with each revision's code; another error is the upstream's own", async () => {
     for (const [code, data, told] of [
       [-32002, { uri: "x:a" }, { code: "RESOURCE_NOT_FOUND" }],
       [-32602, { uri: "x:a" }, { code: "RESOURCE_NOT_FOUND" }],
@@ -146,7 +146,7 @@ describe("a resource", () => {
     }
   });
 
-  test("of an upstream that is away, is slow or answers what is none is refused with what is wrong", async () => {
+  test("of an upstream that is unreachable, slow or invalid is refused with the problem", async () => {
     const away = await between("http://127.0.0.1:1");
     await expect(away.reads.read(away.upstream, "x:a")).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
     const never = await serving({ read: () => new Promise(() => undefined) });
@@ -167,7 +167,7 @@ describe("a resource", () => {
   });
 });
 
-test("as many readings wait in a front end as may, and one more is told when to come back", async () => {
+test("a front end has a limit of waiting reads; one more is told when to retry", async () => {
   const { reads, upstream } = await between("http://127.0.0.1:1", { workers: 0 });
   vi.useFakeTimers({ toFake: ["setTimeout", "setInterval", "clearTimeout", "clearInterval"] });
   const waiting = Array.from({ length: READS_WAITING_MAX }, () => reads.read(upstream, "x:a").catch(() => "given up"));

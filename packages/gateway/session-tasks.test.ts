@@ -174,7 +174,7 @@ test("one whose caller gives it up is cancelled, by a worker that never saw it",
   expect(sessions.size).toBe(0);
 });
 
-test("one whose session is forgotten fails and says so", async () => {
+test("one whose session is forgotten fails with an error that says so", async () => {
   const asked = await untilSettled({ args: { questions: 1 } });
   if (asked.type !== "required") throw new Error("a question was to come");
   sessions.clear();

@@ -232,7 +232,7 @@ describe("a call", () => {
     expect(await call.next(given, leading())).toEqual(event);
   });
 
-  test("that ends with more than a task may keep is told as that, at the limit and one beyond", async () => {
+  test("that ends with more than a task may store is reported, at the limit and one beyond", async () => {
     const size = JSON.stringify({ type: "result", result: { content: [{ type: "text", text: '"said"' }] } }).length;
     for (const [storedValueMax, type] of [
       [size, "result"],

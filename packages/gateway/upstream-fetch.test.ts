@@ -126,12 +126,12 @@ describe("a stream that begins with anything else is read as a stream, from its 
     expect(await (await post()).text()).toBe(text);
   });
 
-  test("and so is the answer to what is no request", async () => {
+  test("and so is the answer to a message that is not a request", async () => {
     const { post } = await served((_request, response) => events(response, event(RESULT)).end());
     expect(typeOf(await post({ method: "notifications/initialized", jsonrpc: "2.0" }))).toBe("text/event-stream");
   });
 
-  test("one that breaks is told as broken", async () => {
+  test("one that breaks is reported as broken", async () => {
     const { post } = await served((_request, response) => {
       events(response, event(RESULT).slice(0, 10));
       setTimeout(() => response.destroy(), 5);

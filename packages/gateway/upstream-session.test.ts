@@ -285,7 +285,7 @@ describe("a server", () => {
     }
   });
 
-  test("that is none is told as an error in the time that it has", async () => {
+  test("that does not speak MCP is reported as an error within its timeout", async () => {
     const url = await listening(() => undefined);
     const { open } = connecting(url, { connectTimeout: "100ms" });
     await expect(open()).rejects.toThrow();

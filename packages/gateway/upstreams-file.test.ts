@@ -55,7 +55,7 @@ test("another credential in a file that it refers to is a change", async () => {
   expect(seen[0]?.[0]?.reached).toMatchObject({ headers: { "x-key": "two" } });
 });
 
-test("a content that does not fit changes nothing, and is told once with its problems", async () => {
+test("invalid content changes nothing, and its problems are reported once", async () => {
   watching([a()]);
   write([a({ colour: "red" }), a()]);
   await until(() => logged.length > 0);

@@ -2,7 +2,7 @@ import { SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/clie
 import { expect, test } from "vitest";
 import { wordFor } from "./word-for.ts";
 
-test("an error is told by its kind and those of its causes, and not by what they say", () => {
+test("an error is described by the kinds of it and its causes, not by their messages", () => {
   const refused = Object.assign(new Error("connect to https://secret.example.com"), { code: "ECONNREFUSED" });
   const failed = new TypeError("fetch failed", { cause: refused });
   expect(wordFor(failed)).toBe("TypeError, Error ECONNREFUSED");
@@ -14,7 +14,7 @@ test("an error is told by its kind and those of its causes, and not by what they
   expect(wordFor(undefined)).toBe("unknown");
 });
 
-test("errors that cause each other in a ring are told to a depth", () => {
+test("a cycle of causes is cut at a depth", () => {
   const [one, other] = [new Error("one"), new Error("other")];
   one.cause = other;
   other.cause = one;

@@ -16,7 +16,7 @@ test("a header that did not come is not found among what objects inherit", () =>
   expect(headerValue({ "mcp-name": undefined }, "mcp-name")).toBeUndefined();
 });
 
-test("a value that HTTP cannot carry stands for its bytes, be they none", () => {
+test("a value that HTTP cannot carry is encoded as its bytes, even if empty", () => {
   expect(decodeHeaderValue("=?base64?a8Okc2U=?=")).toBe("käse");
   expect(decodeHeaderValue("=?base64??=")).toBe("");
   // A byte order mark is part of a name that begins with one.

@@ -5,7 +5,7 @@ test.each(["size", "size#2", "a:b", ":", "__proto__"])("the id of a question giv
   expect(parseElicitationId(elicitationId("786512e2-9e0d", key))).toStrictEqual({ taskId: "786512e2-9e0d", key });
 });
 
-test.each(["", "t", ":key", "t:"])("what is no id of a question names none: %s", (id) => {
+test.each(["", "t", ":key", "t:"])("an invalid elicitation id names no question: %s", (id) => {
   expect(parseElicitationId(id)).toBeUndefined();
 });
 
