@@ -148,9 +148,9 @@ describe("a new task", () => {
 
   test("is offered together with what it calls", async () => {
     await consume();
-    const lane = await laneOf(opened.newTaskId(), { calls: { kind: "tool", name: "a tool" } });
-    const { taskId, created } = await create(undefined, { lane });
-    expect(created).toBe("told");
+    const taskId = opened.newTaskId();
+    const lane = await laneOf(taskId, { calls: { kind: "tool", name: "a tool" } });
+    expect((await create(taskId, { lane })).created).toBe("delivered");
     await vi.waitFor(() => expect(run.mock.calls).toMatchObject([[{ taskId, run: 1, calls: { kind: "tool", name: "a tool" } }]]));
   });
 
