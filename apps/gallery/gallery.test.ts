@@ -544,6 +544,7 @@ describe("sign_guestbook", () => {
     const [key = ""] = (await entries()).split(" ");
     await signGuestbook.run({ guest: "Ada" }, {
       ask: async () => ({ action: "accept", content: { value: "Hello" } }),
+      readingOf: () => ({ kept: undefined, keep: () => undefined }),
       step: async (_name: string, sign: (attempt: object) => unknown) => {
         work.push(await sign({ idempotencyKey: key, attempt: 2 }));
         return work[0];
