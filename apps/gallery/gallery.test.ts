@@ -268,7 +268,7 @@ describe("release_payment", () => {
   test("pays when two people from finance have accepted, and records who they were", async () => {
     const run = await startTool(releasePayment, payment, { principal: "ann", crashAt: "every" });
     await run.answer({ release: { remark: "checked" } }, finance("ada"));
-    await expect(run.answer({ release: {} }, finance("ann"))).rejects.toThrow("is put to others");
+    await expect(run.answer({ release: {} }, finance("ann"))).rejects.toThrow("is for other people");
     expect(run.text).toBe("");
     await run.answer({ release: {} }, finance("eve"));
     expect(run.text).toBe("Payment P-1 is released; 2 people have accepted it.");

@@ -197,7 +197,7 @@ describe("elicit", () => {
       const run = await startTool(pay({ to: { groups: ["finance"] } }));
       expect(run.asks).toMatchObject([{ audience: { to: { groups: ["finance"] } } }]);
       await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow(
-        '"pay" is put to others: {"to":{"groups":["finance"]}}',
+        '"pay" is for other people: {"to":{"groups":["finance"]}}',
       );
       await expect(run.answer({ pay: { count: 1 } }, { groups: ["sales"] })).rejects.toThrow("no task");
       await run.answer({ pay: { count: 1 } }, { groups: ["sales", "finance"] });
@@ -206,7 +206,7 @@ describe("elicit", () => {
 
     test("excludes the caller with `not`, even if `to` includes them", async () => {
       const run = await startTool(pay({ to: "tenant", not: "caller" }));
-      await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow("is put to others");
+      await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow("is for other people");
       await run.answer({ pay: { count: 2 } }, { principal: "bob" });
       expect(run.text).toBe("paid 2");
     });

@@ -471,7 +471,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
       ]);
       for (const [key, receipt] of receipts) {
         if (!receipt || receipt.type === "forbidden")
-          throw new Error(`"${key}" is put to others: ${JSON.stringify(open.get(key)?.audience)}`);
+          throw new Error(`"${key}" is for other people: ${JSON.stringify(open.get(key)?.audience)}`);
         if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeViolations(receipt.violations)}`);
         if (receipt.type !== "accepted") throw new Error(`the answer to "${key}" is ${receipt.type}`);
       }
