@@ -140,6 +140,11 @@ describe("with --json", () => {
     expect(await jsonEndingWith(1, "content", "erase-tenant", "nobody", "--yes")).toEqual([{ tenant: "nobody", keys: 0, waiting: 0 }]);
   });
 
+  test("grants for later calls are listed and revoked", async () => {
+    expect(await json("grants", "list")).toEqual([]);
+    expect(await jsonEndingWith(1, "grants", "revoke", "--tenant", "nobody")).toEqual([{ revoked: 0 }]);
+  });
+
   test("servers behind the gateway are listed and tried", async () => {
     const server = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-everything/dist/index.js");
     const upstreams = [
