@@ -27,17 +27,18 @@ function mediaType({ headers }: Response): string | undefined {
   return headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
-/** Reads a body to its end. Throws if it is larger than BODY_BYTES_MAX, or if the connection breaks. */
+/** Reads a body to its end. Throws if it is larger than BODY_BYTES_MAX, or if the connection breaks. Uses nothing of Node.js: connect.ts runs in browsers, too. */
 export async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
+  const decoder = new TextDecoder();
+  let text = "";
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
     // Leaving the loop cancels the rest.
     if (bytes > BODY_BYTES_MAX) throw new BodyTooLarge(`${response.url} sent a body of more than ${BODY_BYTES_MAX} bytes`);
-    chunks.push(chunk);
+    text += decoder.decode(chunk, { stream: true });
   }
-  return new TextDecoder().decode(Buffer.concat(chunks));
+  return text + decoder.decode();
 }
 
 export class BodyTooLarge extends Error {
