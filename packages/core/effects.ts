@@ -142,7 +142,7 @@ export interface Reading {
   readonly kept: Json | undefined;
   /**
    * Keeps it with the next write, for the runs that follow. `isDrawn`: reading the answer again gives something else, so it is written before the
-   * next side effect.
+   * next side effect. Throws TOO_LARGE.
    */
   keep(content: Json, isDrawn: boolean): void;
 }

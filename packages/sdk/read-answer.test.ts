@@ -101,3 +101,20 @@ describe("what is kept of an answer", () => {
     expect(await kept(DRAWS, {}, { n: -5 })).toEqual({ keeps: [], read: { n: -5 } });
   });
 });
+
+test("what a schema makes of an answer is as large as a stored value may be, and no larger", async () => {
+  const grown = (chars: number) =>
+    defineTool({
+      name: "grows",
+      async run(_args, ctx) {
+        const schema = z.object({}).transform(() => ({ x: "x".repeat(chars - '{"x":""}'.length) }));
+        const { x } = await ctx.elicit("q", { message: "?", schema });
+        return String(x.length);
+      },
+    });
+  expect((await runTool(grown(262_144), {}, { answers: { q: {} } })).text).toBe("262136");
+  const { task } = await runTool(grown(262_145), {}, { answers: { q: {} } });
+  expect(JSON.stringify(task.outcome)).toContain(
+    "what the schema of q makes of its answer has 262145 characters of JSON; the limit is 262144",
+  );
+});

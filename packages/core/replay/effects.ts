@@ -164,8 +164,9 @@ export function createEffects({
       kept: recorded?.type === "value" ? recorded.value : readings.get(key),
       keep(content, isDrawn) {
         if (isOver()) return;
-        readings.set(key, content);
-        records.note({ key, entry: { digest: "", calledAt: "0", outcome: { type: "value", value: content } } });
+        const value = checked(`what the schema of ${askKey} makes of its answer`, content) as Json;
+        readings.set(key, value);
+        records.note({ key, entry: { digest: "", calledAt: "0", outcome: { type: "value", value } } });
         if (isDrawn) records.mustBeSaved();
       },
     };
