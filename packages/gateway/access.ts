@@ -51,7 +51,7 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
    * How the grant is kept, and the current consent. Recorded, because `keep` may be added to the file of upstreams or
    * removed before the next run, and the task must then take the same course again.
    */
-  async function look(why: "first" | "ended" | "refused"): Promise<{ readonly keep?: GrantKeeping; readonly consent?: string }> {
+  async function findKept(why: "first" | "ended" | "refused"): Promise<{ readonly keep?: GrantKeeping; readonly consent?: string }> {
     if (!(oauth.keepMs === undefined ? effects.tookPatch(PATCH) : effects.patched(PATCH))) return {};
     const before = granted && "consent" in granted ? granted : undefined;
     const found = await effects.step("access", async () => {
@@ -62,7 +62,7 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
       const consent = await kept.find(keep.id, { ttlMs: keepMs, not: before?.consent });
       return { keep, ...(consent !== undefined && { consent }) };
     });
-    return found as Awaited<ReturnType<typeof look>>;
+    return found as Awaited<ReturnType<typeof findKept>>;
   }
 
   async function ask(why: "first" | "ended" | "refused"): Promise<void> {
@@ -71,7 +71,7 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
       throw new ParleyError("GRANT_EXPIRED", `${what}: access was granted ${ASKS_MAX} times, and ended or was refused each time`);
     asks += 1;
     isRefused = false;
-    const { keep, consent } = await look(why);
+    const { keep, consent } = await findKept(why);
     if (keep && consent !== undefined) {
       granted = { keep, consent };
       return;

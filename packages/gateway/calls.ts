@@ -8,7 +8,7 @@
  *   G1  A call is made only with a permit of this process, or if the tool may be repeated. If a worker dies between making a call and recording its
  *       outcome, no other worker makes the call again (never twice), and the task fails with an error that says so (never silently).
  *   G2  Before a held call asks its question, this process is named as the task's holder, so that the run that the answer causes is sent here.
- *   G3  The outcome of a call is kept until its task has ended or left: a run that could not record it finds it again.
+ *   G3  The outcome of a call is kept until its task has ended or was dropped here: a run that could not record it finds it again.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
@@ -69,7 +69,8 @@ export interface CallsDeps {
 
 interface Held {
   readonly call: UpstreamCall;
-  readonly leaves: () => void;
+  /** Frees the place among open calls. Later calls have no effect. */
+  readonly leave: () => void;
   isClaimed: boolean;
 }
 
@@ -113,7 +114,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     const one = held.get(taskId);
     if (!one) return;
     held.delete(taskId);
-    one.leaves();
+    one.leave();
     await Promise.all([one.call.close({ continues }), one.isClaimed ? holders.release(taskId).catch(() => undefined) : undefined]);
   }
 
@@ -130,19 +131,19 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     permits.delete(taskId);
     // G1
     if (!isPermitted && !mayRepeat) return { type: "lost", message: "the worker that held the call is gone" };
-    const leaves = enter(request.upstream);
-    if (!leaves) return { type: "busy", message: `has reached its limit of open calls; try again after ${RETRY_AFTER_MS} ms` };
+    const freePlace = enter(request.upstream);
+    if (!freePlace) return { type: "busy", message: `has reached its limit of open calls; try again after ${RETRY_AFTER_MS} ms` };
     if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
     const call = outside(() => startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) }));
     const startedMs = performance.now();
-    let hasLeft = false;
+    let isPlaceFree = false;
     const one = {
       call,
       isClaimed: false,
-      leaves() {
-        if (hasLeft) return;
-        hasLeft = true;
-        leaves();
+      leave() {
+        if (isPlaceFree) return;
+        isPlaceFree = true;
+        freePlace();
         onEnded?.(request.upstream.name, performance.now() - startedMs);
       },
     };
@@ -173,7 +174,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
       const event = await one.call.next(given, lead);
       // The outcome is kept (G3); it does not count as an open call.
       if (event.type !== "asked") {
-        one.leaves();
+        one.leave();
         forgetOldest();
       }
       if (event.type === "asked") {

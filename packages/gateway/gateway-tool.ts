@@ -307,7 +307,7 @@ async function leadCall(
   }
   throw new ParleyError(
     "UPSTREAM_INVALID",
-    `${about(upstream, { kind, listed })} wants something first again and again (${ROUNDS_MAX} times)`,
+    `${about(upstream, { kind, listed })} required input or a visit to a page ${ROUNDS_MAX} times without returning a result`,
   );
 }
 

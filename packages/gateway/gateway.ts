@@ -163,7 +163,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   async function here(run: GatewayRun, work: (run: GatewayRun) => Promise<RunReport>): Promise<void> {
     const { taskId } = run;
     atWork.set(taskId, (atWork.get(taskId) ?? 0) + 1);
-    const leaves = quiet.enter();
+    const leave = quiet.enter();
     let report: RunReport | undefined;
     try {
       report = await work(run);
@@ -172,7 +172,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       if (left > 0) atWork.set(taskId, left);
       else atWork.delete(taskId);
       slots.delete(taskId);
-      leaves();
+      leave();
       if (left === 0) await after(taskId, report);
     }
   }
@@ -201,19 +201,19 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   function watch(taskId: string): void {
     if (watched.has(taskId)) return;
     const watching = wakeUps.watch(taskId, (change) => {
-      if (change?.isEnd !== false) inBackground(look(taskId));
+      if (change?.isEnd !== false) inBackground(dropIfFinished(taskId));
     });
     watched.set(taskId, watching);
     watching.then(
       // The task may have ended before the watch began.
-      () => inBackground(look(taskId)),
+      () => inBackground(dropIfFinished(taskId)),
       // A task that cannot be watched is polled.
       () => unclear.add(taskId),
     );
   }
 
   /** A task that was cancelled while it waited no longer needs its call. */
-  async function look(taskId: string): Promise<void> {
+  async function dropIfFinished(taskId: string): Promise<void> {
     const task = await store.load(taskId);
     if (!atWork.has(taskId) && (!task || isFinished(task.status))) await drop(taskId);
   }
@@ -237,7 +237,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
 
   function inBackground(work: Promise<void>, among = beside): void {
     const done = work
-      .catch((error: unknown) => log.warn(describeError(error), "gateway could not look after a call"))
+      .catch((error: unknown) => log.warn(describeError(error), "gateway could not follow up on a task"))
       .finally(() => void among.delete(done));
     among.add(done);
   }
@@ -255,7 +255,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     for (const { taskId, isFinal } of await share.takeDead()) {
       if (isFinal) await withdraw(taskId, () => true);
     }
-    for (const taskId of unclear) await look(taskId);
+    for (const taskId of unclear) await dropIfFinished(taskId);
   }
 
   const beats = setInterval(() => inBackground(beat()), BEAT_EVERY_MS);

@@ -41,8 +41,8 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
-  /** The last announced state of the lists that clients are notified about, other than tools. */
-  const told = new Map<"prompts" | "resources", string>();
+  /** The last announced state of prompts and of resources. */
+  const announced = new Map<"prompts" | "resources", string>();
   let isChanged = true;
   let nextReadMs = 0;
 
@@ -68,11 +68,11 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   }
 
   async function keep(listing: Listing): Promise<void> {
-    const said = JSON.stringify(listing);
+    const text = JSON.stringify(listing);
     // A lister that was stopped while it read has the list of an upstream that the file has changed since.
-    if (said === last || signal.aborted) return;
+    if (text === last || signal.aborted) return;
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
-    last = said;
+    last = text;
     const { tools, prompts, resources, templates, leftOut } = listing;
     const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
     log.info({ upstream: name, ...counts, leftOut }, "upstream listed");
@@ -81,8 +81,8 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       ["prompts", JSON.stringify(prompts)],
       ["resources", JSON.stringify([resources, templates])],
     ] as const) {
-      if (now !== (told.get(type) ?? NOTHING[type])) await deps.announce({ type });
-      told.set(type, now);
+      if (now !== (announced.get(type) ?? NOTHING[type])) await deps.announce({ type });
+      announced.set(type, now);
     }
   }
 

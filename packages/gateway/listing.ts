@@ -135,13 +135,13 @@ export function boundedListing(given: Lists, { prefix, offers }: Upstream, deplo
     const kept = new Map<string, Item>();
     for (const item of items) {
       if (!offers(item.name)) continue;
-      const leave = (why: string) => leftOut.length < 20 && leftOut.push(`${key(item).slice(0, 128)} ${why}`);
+      const leaveOut = (why: string) => leftOut.length < 20 && leftOut.push(`${key(item).slice(0, 128)} ${why}`);
       const size = JSON.stringify(item).length;
       const wrong = problem(item) ?? viaProblem(item, deployment);
-      if (wrong !== undefined) leave(wrong);
-      else if (kept.has(key(item))) leave("is listed twice");
-      else if (kept.size >= most) leave(`is beyond the ${most} ${kind}s that an upstream may have`);
-      else if (chars + size > LISTING_CHARS_MAX) leave(`is beyond the ${LISTING_CHARS_MAX} characters that a listing may have`);
+      if (wrong !== undefined) leaveOut(wrong);
+      else if (kept.has(key(item))) leaveOut("is listed twice");
+      else if (kept.size >= most) leaveOut(`exceeds the limit of ${most} ${kind}s for one upstream`);
+      else if (chars + size > LISTING_CHARS_MAX) leaveOut(`exceeds the limit of ${LISTING_CHARS_MAX} characters for one listing`);
       else {
         kept.set(key(item), item);
         chars += size;

@@ -47,7 +47,7 @@ export interface Offer extends Catalogues {
 /** Bounds what is remembered: some upstreams list different tools each time. */
 const FORMER_MAX = 10_000;
 /** The lists are read this often even without an announcement: one can be lost with its connection. */
-const LOOK_EVERY_MS = 15_000;
+const READ_EVERY_MS = 15_000;
 
 /** What one upstream offers. */
 interface Known {
@@ -76,7 +76,7 @@ export async function createOffer({
   /** Everything listed since this process started: tasks of tools that are no longer listed may still wait or hold a call. */
   const former = { tools: new Map<string, Tool>(), prompts: new Map<string, Prompt>() };
 
-  async function look(): Promise<void> {
+  async function readLists(): Promise<void> {
     const revisions = new Map(upstreams.map(({ name }) => [name, known.get(name)?.revision ?? ""]));
     const found = await listings.read(revisions);
     let isChanged = isReplaced;
@@ -136,25 +136,25 @@ export async function createOffer({
     return { ...own, tools, prompts, resources, templates };
   }
 
-  let looking: Promise<void> | undefined;
+  let reading: Promise<void> | undefined;
   let isLate = false;
   /** Reads one at a time; a change during a reading causes another one. */
-  function lookAgain(): Promise<void> {
+  function readAgain(): Promise<void> {
     isLate = true;
-    return (looking ??= (async () => {
+    return (reading ??= (async () => {
       while (isLate) {
         isLate = false;
-        await look().catch((error: unknown) => log.warn(describeError(error), "lists of upstreams could not be read"));
+        await readLists().catch((error: unknown) => log.warn(describeError(error), "lists of upstreams could not be read"));
       }
-      looking = undefined;
+      reading = undefined;
     })());
   }
 
   const stop = await onAnnouncement(({ type }) => {
-    if (type === "tools") void lookAgain();
+    if (type === "tools") void readAgain();
   });
-  await look();
-  const timer = setInterval(() => void lookAgain(), LOOK_EVERY_MS);
+  await readLists();
+  const timer = setInterval(() => void readAgain(), READ_EVERY_MS);
   timer.unref();
   return {
     current: () => offered,
@@ -167,7 +167,7 @@ export async function createOffer({
       for (const name of known.keys()) if (!stays.has(name)) known.delete(name);
       upstreams = given;
       isReplaced = true;
-      return lookAgain();
+      return readAgain();
     },
     close() {
       clearInterval(timer);

@@ -120,7 +120,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
       });
       if (isOver()) throw new ProtocolError(REFUSED, "the call has ended");
     }
-    const leaves = enter(() => countRefused(method, params));
+    const leave = enter(() => countRefused(method, params));
     const { promise, resolve } = Promise.withResolvers<Answer>();
     waiting.set(question.id, { question, isHanded: false, settle: resolve });
     const withdraw = () => abandon(question.id);
@@ -133,7 +133,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
       return answer;
     } finally {
       signal.removeEventListener("abort", withdraw);
-      leaves();
+      leave();
       onChange();
     }
   }

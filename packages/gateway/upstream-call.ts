@@ -164,7 +164,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   }
 
   async function run(isFresh = false): Promise<void> {
-    if (request.round?.task && isSessionTask(request.round.task.id)) return await look();
+    if (request.round?.task && isSessionTask(request.round.task.id)) return await followSessionTask();
     let opened: UpstreamSession;
     try {
       opened = await deps.connector.open(upstream, {
@@ -175,7 +175,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         principal: request.principal,
         accessToken: currentToken,
         owner: {
-          onNotification: told,
+          onNotification: reportProgress,
           onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
           // A result that arrived just before the end of the stream may still be on its way through the client.
           onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
@@ -199,7 +199,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         timeout: NEVER_MS,
         signal: stop.signal,
         allowInputRequired: true,
-        onprogress: (progress: unknown) => told("notifications/progress", progress),
+        onprogress: (progress: unknown) => reportProgress("notifications/progress", progress),
       } as const;
       const params = callParams(request) as never;
       const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
@@ -213,7 +213,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     }
   }
 
-  async function look(): Promise<void> {
+  async function followSessionTask(): Promise<void> {
     clock();
     try {
       end(await rated(await followed(deps.connector.sessionTasks(upstream, currentToken))));
@@ -239,7 +239,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     return currentToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
   }
 
-  function told(method: string, params: unknown): void {
+  function reportProgress(method: string, params: unknown): void {
     if (method !== "notifications/progress") return;
     const { progress, total, message } = (params ?? {}) as { progress?: unknown; total?: unknown; message?: unknown };
     if (typeof progress !== "number") return;

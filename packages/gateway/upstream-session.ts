@@ -92,7 +92,7 @@ interface Learned {
 }
 
 /** How long ending a session at the upstream may take. Without it, the upstream keeps the session. Thousands may end at once. */
-const FAREWELL_MS = 10_000;
+const END_SESSION_MS = 10_000;
 
 export interface ConnectorOptions {
   readonly fetch: FetchLike;
@@ -356,7 +356,7 @@ class CallTransport extends StreamableHTTPClientTransport {
 }
 
 /** Ends the session at the upstream. Ending it twice has no further effect. */
-async function farewell(transport: StreamableHTTPClientTransport): Promise<void> {
+async function endSession(transport: StreamableHTTPClientTransport): Promise<void> {
   try {
     await transport.terminateSession();
   } catch (error) {
@@ -371,8 +371,8 @@ async function close(client: Client, { keeps = false }: Closing = {}): Promise<v
   let timer: NodeJS.Timeout | undefined;
   try {
     if (transport instanceof StreamableHTTPClientTransport && !keeps) {
-      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, FAREWELL_MS)));
-      await Promise.race([farewell(transport), late]);
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, END_SESSION_MS)));
+      await Promise.race([endSession(transport), late]);
     }
   } catch {
     // An upstream that is gone has no session to end.

@@ -45,7 +45,7 @@ export function openUpstreamsFile(file: string, options: OpenUpstreamsFile = {})
       let lastProblem: string | undefined;
       let isReading = false;
 
-      async function look(): Promise<void> {
+      async function readAgain(): Promise<void> {
         if (isReading) return;
         isReading = true;
         try {
@@ -68,7 +68,7 @@ export function openUpstreamsFile(file: string, options: OpenUpstreamsFile = {})
         }
       }
 
-      const timer = setInterval(() => void look(), everyMs);
+      const timer = setInterval(() => void readAgain(), everyMs);
       timer.unref();
       return () => {
         clearInterval(timer);
