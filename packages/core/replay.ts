@@ -34,9 +34,8 @@
  *   replay/waits.ts         asks, events, calls and sleeps     replay/patches.ts     old code path or new one
  *   replay/rest.ts          when to park, and when to give up  replay/unhandled.ts   failures that no code handled
  *   replay/reports.ts       progress, logs and status          replay/derived.ts     random numbers and UUIDs
+ *   replay/request.ts       what a run is given                replay/run.ts         what all of these have at hand
  */
-import { canonicalJson } from "./canonical-json.ts";
-import { childId } from "./child-id.ts";
 import { COMPENSATION } from "./journal.ts";
 import { OVER } from "./over.ts";
 import { createCourse } from "./replay/course.ts";
@@ -49,6 +48,7 @@ import { createRecords } from "./replay/records.ts";
 import { createReports } from "./replay/reports.ts";
 import type { ReplayRequest } from "./replay/request.ts";
 import { createRest } from "./replay/rest.ts";
+import type { Run } from "./replay/run.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
 import { createSideEffects } from "./replay/side-effects.ts";
 import { createUnhandled } from "./replay/unhandled.ts";
@@ -69,12 +69,12 @@ export type { FailedStep } from "./replay/steps.ts";
 export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const { task, journal, journalSize, handler, signal, ports, settings, compensation } = request;
   if (signal.aborted) return { type: "aborted", entries: [] };
-  const { clock, digest, scope } = ports;
+  const { clock, scope } = ports;
   const ending = createEnding();
   const { isOver } = ending;
-  /** Aborted when the run is over: timers stop, and work in flight is told to stop. */
   const over = new AbortController();
   const { promise: ended, resolve: hasEnded } = Promise.withResolvers<void>();
+  const run: Run = { ...request, ending, over: over.signal, stop, diverged, touched };
 
   // ── the parts ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -94,20 +94,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     unwrittenEvents: () => waits.unwrittenEvents(),
   });
   const records = createRecords({ journal, journalSize, settings, record: writes.write, stop });
-  const waits = createWaits({
-    task,
-    settings,
-    clock,
-    askDigest: (key, request) => ports.askDigest?.(key, request) ?? digest(canonicalJson(request)),
-    childId: (key, request) => ports.childId?.(key, request) ?? childId(digest, { id: task.id, seed: task.call.seed }, key, request),
-    validate: ports.validate,
-    records,
-    stop,
-    diverged,
-    touched,
-    settling: () => settling,
-    over: over.signal,
-  });
+  const waits = createWaits(run, { records, settling: () => settling });
   const settling: Settling = createSettling({
     course,
     recollection,
@@ -120,69 +107,22 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   });
   const divergence = createDivergence({ task, recollection, settling });
   const values = createValues(task, settings);
-  const sideEffects = createSideEffects({
-    task,
-    compensation,
-    ports,
-    clock,
-    scope,
-    flow,
-    settling,
-    records,
-    values,
-    ending,
-    over: over.signal,
-    ended,
-    stop,
-    touched,
-  });
-  const rest = createRest({
-    clock,
-    settings,
-    settling,
-    recollection,
-    divergence,
-    isAtWork: () => sideEffects.isAtWork() || waits.napping() > 0,
-    isOver,
-    over: over.signal,
-    park,
-    diverged: () => diverged(),
-  });
+  const sideEffects = createSideEffects(run, { flow, settling, records, values, ended });
+  const isAtWork = () => sideEffects.isAtWork() || waits.napping() > 0;
+  const rest = createRest(run, { settling, recollection, divergence, isAtWork, park });
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
-  const effects = createEffects({
-    task,
-    journal,
-    ports,
-    scope,
-    recollection,
-    settling,
-    records,
-    waits,
-    sideEffects,
-    reports,
-    values,
-    divergence,
-    unhandled,
-    ending,
-    over: over.signal,
-    stop,
-    diverged,
-    touched,
-  });
+  const effects = createEffects(run, { recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled });
 
-  /** The handler or an effect made progress. */
   function touched(): void {
     rest.touched();
   }
 
   // ── ends ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Ends the run with an error that no `catch` of the handler sees. */
   function stop(error: unknown): void {
     if (!isOver()) ending.with({ type: "threw", error, entries: records.take() });
   }
 
-  /** Without arguments: of the calls that are missing now, and the first new thing that the handler did. */
   function diverged(recorded?: string, found?: string): void {
     if (isOver()) return;
     const thrown = divergence.thrown();

@@ -6,29 +6,23 @@
  */
 import type { CallOptions, ChildEnd, Effects, Reading, Settled, ToolCall } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
-import { type Journal, readingKey } from "../journal.ts";
-import type { Scope } from "../ports.ts";
-import type { AskRequest, EventRequest, Json, JsonObject, TaskAtWork } from "../task.ts";
+import { readingKey } from "../journal.ts";
+import type { AskRequest, EventRequest, Json, JsonObject } from "../task.ts";
 import { derivedRandom, derivedUuid } from "./derived.ts";
 import type { Divergence } from "./divergence.ts";
 import { forever, type Pending, pendingEffect } from "./effect-promise.ts";
-import type { Ending } from "./end.ts";
 import { createPatches } from "./patches.ts";
 import type { Call, CalledKind, Recollection } from "./recollection.ts";
 import type { Records } from "./records.ts";
 import type { Reports } from "./reports.ts";
-import type { ReplayPorts } from "./request.ts";
+import type { Run } from "./run.ts";
 import type { Settling } from "./settling.ts";
 import type { SideEffects } from "./side-effects.ts";
 import type { Unhandled } from "./unhandled.ts";
 import type { Values } from "./values.ts";
 import type { Asked, Waits } from "./waits.ts";
 
-export interface EffectsOptions {
-  readonly task: TaskAtWork;
-  readonly journal: Journal;
-  readonly ports: Pick<ReplayPorts, "clock" | "digest" | "tokenOf" | "deposit" | "accessToken" | "kept" | "openFile">;
-  readonly scope: Scope;
+export interface EffectsParts {
   readonly recollection: Recollection;
   readonly settling: Settling;
   readonly records: Records;
@@ -38,36 +32,12 @@ export interface EffectsOptions {
   readonly values: Values;
   readonly divergence: Divergence;
   readonly unhandled: Unhandled;
-  readonly ending: Ending;
-  /** Aborted when the run is over; the handler's signal. */
-  readonly over: AbortSignal;
-  readonly stop: (error: unknown) => void;
-  readonly diverged: (recorded: string, found: string) => void;
-  /** The handler or an effect made progress. */
-  readonly touched: () => void;
 }
 
-export function createEffects({
-  task,
-  journal,
-  ports,
-  scope,
-  recollection,
-  settling,
-  records,
-  waits,
-  sideEffects,
-  reports,
-  values,
-  divergence,
-  unhandled,
-  ending,
-  over,
-  stop,
-  diverged,
-  touched,
-}: EffectsOptions): Effects {
-  const { digest, clock } = ports;
+export function createEffects(run: Run, parts: EffectsParts): Effects {
+  const { task, journal, ports, ending, over, stop, diverged, touched } = run;
+  const { recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled } = parts;
+  const { digest, clock, scope } = ports;
   const { isOver } = ending;
   const { checked } = values;
 

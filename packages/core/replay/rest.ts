@@ -5,10 +5,9 @@
  *   records still ahead        the run looks again, at growing intervals, and has diverged when its patience runs out (R2)
  *   neither                    the handler awaits something outside ctx, and the next activity starts the watch again
  */
-import type { Clock } from "../ports.ts";
-import type { Settings } from "../settings.ts";
 import type { Divergence } from "./divergence.ts";
 import type { Recollection } from "./recollection.ts";
+import type { Run } from "./run.ts";
 import type { Settling } from "./settling.ts";
 
 /**
@@ -27,23 +26,19 @@ export interface Rest {
 }
 
 export interface RestOptions {
-  readonly clock: Clock;
-  readonly settings: Pick<Settings, "divergenceWaitMs">;
   readonly settling: Settling;
   readonly recollection: Pick<Recollection, "hasOutside" | "isAheadOutside">;
   readonly divergence: Pick<Divergence, "isLikely">;
   /** Whether an effect is in flight, or a short sleep runs on this worker. */
   readonly isAtWork: () => boolean;
-  readonly isOver: () => boolean;
-  /** Aborted when the run is over: timers stop. */
-  readonly over: AbortSignal;
   /** Parks the run if anything is open. */
   readonly park: () => void;
-  readonly diverged: () => void;
 }
 
-export function createRest(options: RestOptions): Rest {
-  const { clock, settings, settling, recollection, divergence, isAtWork, isOver, over, park, diverged } = options;
+export function createRest(run: Run, { settling, recollection, divergence, isAtWork, park }: RestOptions): Rest {
+  const { settings, ending, over, diverged } = run;
+  const { clock } = run.ports;
+  const { isOver } = ending;
   let activity = 0;
   let isWatching = false;
 

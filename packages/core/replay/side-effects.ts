@@ -12,16 +12,14 @@ import { HEED_SIGNAL_MS, isFinal, stepError, tryStep } from "./steps.ts";
 import { OVER } from "../over.ts";
 import type { StepAttempt, StepOptions, ToolCall } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
-import type { Clock, Scope } from "../ports.ts";
-import type { Json, TaskAtWork } from "../task.ts";
+import type { Json } from "../task.ts";
 import { isFromOutside } from "./course.ts";
 import { derivedUuid } from "./derived.ts";
 import type { Pending } from "./effect-promise.ts";
-import type { Ending } from "./end.ts";
 import type { Flow } from "./flow.ts";
 import type { Call, Recorded } from "./recollection.ts";
 import type { Records } from "./records.ts";
-import type { ReplayPorts, ReplayRequest } from "./request.ts";
+import type { Run } from "./run.ts";
 import type { Settling } from "./settling.ts";
 import type { Values } from "./values.ts";
 import type { NewCall } from "./waits.ts";
@@ -57,41 +55,18 @@ export interface SideEffects {
 }
 
 export interface SideEffectsOptions {
-  readonly task: TaskAtWork;
-  readonly compensation: ReplayRequest["compensation"];
-  readonly ports: Pick<ReplayPorts, "digest" | "isHeld" | "startChild" | "stepFailed">;
-  readonly clock: Clock;
-  readonly scope: Scope;
+  /** The flow in which the handler starts. */
   readonly flow: Flow;
   readonly settling: Settling;
   readonly records: Records;
   readonly values: Pick<Values, "checked">;
-  readonly ending: Ending;
-  /** Aborted when the run is over: work in flight is told to stop. */
-  readonly over: AbortSignal;
   /** Resolves when the run is over. */
   readonly ended: Promise<void>;
-  readonly stop: (error: unknown) => void;
-  /** The handler or an effect made progress. */
-  readonly touched: () => void;
 }
 
-export function createSideEffects({
-  task,
-  compensation,
-  ports,
-  clock,
-  scope,
-  flow,
-  settling,
-  records,
-  values,
-  ending,
-  over,
-  ended,
-  stop,
-  touched,
-}: SideEffectsOptions): SideEffects {
+export function createSideEffects(run: Run, { flow, settling, records, values, ended }: SideEffectsOptions): SideEffects {
+  const { task, compensation, ports, ending, over, stop, touched } = run;
+  const { clock, scope } = ports;
   const { isOver } = ending;
   const inFlight = new Set<Promise<void>>();
   const outlived: Recorded[] = [];

@@ -5,18 +5,20 @@
  * clients then no longer show the question, and an answer that still arrives is late.
  */
 import { checkAsk } from "../ask-policy.ts";
+import { canonicalJson } from "../canonical-json.ts";
 import { ANONYMOUS } from "../caller.ts";
+import { childEndOf } from "../child-end.ts";
+import { childId } from "../child-id.ts";
 import type { Answerers, AskOptions, CallOptions, ChildEnd, Settled, ToolCall, Withdrawable } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
-import type { Clock, ValidateSchema } from "../ports.ts";
 import { isOnPage, readReply } from "../reply.ts";
 import type { Settings } from "../settings.ts";
-import { type Answer, type AskRequest, type AwaitedCall, type EventRequest, type Open, openOf, type TaskAtWork } from "../task.ts";
-import { childEndOf } from "../child-end.ts";
+import { type Answer, type AskRequest, type AwaitedCall, type EventRequest, type Open, openOf } from "../task.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Call, Recorded } from "./recollection.ts";
 import type { Records } from "./records.ts";
+import type { Run } from "./run.ts";
 import type { Settling } from "./settling.ts";
 
 export interface Waits {
@@ -63,37 +65,14 @@ export interface Slept {
 }
 
 export interface WaitsOptions {
-  readonly task: TaskAtWork;
-  readonly settings: Settings;
-  readonly clock: Clock;
-  readonly askDigest: (key: string, request: AskRequest | EventRequest) => string;
-  /** The id of the call's child. */
-  readonly childId: (key: string, request: ToolCall) => string;
-  readonly validate: ValidateSchema;
   readonly records: Records;
+  /** A function, because settling needs the waits in turn. */
   readonly settling: () => Settling;
-  /** Aborted when the run is over: timers stop. */
-  readonly over: AbortSignal;
-  readonly stop: (error: ParleyError) => void;
-  readonly diverged: (recorded: string, found: string) => void;
-  /** The handler or an effect made progress. */
-  readonly touched: () => void;
 }
 
-export function createWaits({
-  task,
-  settings,
-  clock,
-  askDigest,
-  childId,
-  validate,
-  records,
-  settling,
-  over,
-  stop,
-  diverged,
-  touched,
-}: WaitsOptions): Waits {
+export function createWaits(run: Run, { records, settling }: WaitsOptions): Waits {
+  const { task, settings, ports, over, stop, diverged, touched } = run;
+  const { clock, digest, validate } = ports;
   const openBefore = new Map(openOf(task).map((ask) => [ask.key, ask]));
   /** Everything open, by the id of its call, in the order of the calls. */
   const asks = new Map<string, Open>();
@@ -140,6 +119,14 @@ export function createWaits({
     if (signal?.aborted === true) withdraw();
     // The signal may belong to the author and outlive every run. A listener left on it would keep the whole run in memory.
     else signal?.addEventListener("abort", withdraw, { once: true, signal: over });
+  }
+
+  function digestOf(key: string, request: AskRequest | EventRequest): string {
+    return ports.askDigest?.(key, request) ?? digest(canonicalJson(request));
+  }
+
+  function childOf(key: string, request: ToolCall): string {
+    return ports.childId?.(key, request) ?? childId(digest, { id: task.id, seed: task.call.seed }, key, request);
   }
 
   function answerOf({ outcome, withdrawn: isWithdrawn }: Entry, { onTimeout: policy = "cancel" }: AskOptions): Answer | "fail" {
@@ -216,7 +203,7 @@ export function createWaits({
       const { entry } = call;
       const { audience: { quorum } = {} } = asked.options;
       // The digest covers the quorum: changed code must not take the approval of one person for that of two.
-      const wanted = askDigest(call.key, quorum === undefined ? asked.request : Object.assign({ quorum }, asked.request));
+      const wanted = digestOf(call.key, quorum === undefined ? asked.request : Object.assign({ quorum }, asked.request));
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
@@ -253,7 +240,7 @@ export function createWaits({
     },
     call(call, { resolve, reject }, { request, options }) {
       const { entry, id, key, calledAt } = call;
-      const wanted = childId(key, request);
+      const wanted = childOf(key, request);
       const before = entry ?? openBefore.get(key);
       if (before && before.digest !== wanted) {
         diverged(`${id} with digest ${before.digest}`, `${id} with digest ${wanted}, of ${request.tool}`);
