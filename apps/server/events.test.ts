@@ -193,11 +193,11 @@ describe("a token", () => {
   test("is counted for its own task before anything is read", async () => {
     const taken: unknown[] = [];
     const { here, at, taskId } = await startWaiting({
-      rates: { take: async (caller, what, count) => void taken.push([caller.principal, what, count]) },
+      rates: { take: async (caller, counts) => void taken.push([caller.principal, counts]) },
     });
     taken.length = 0;
     await send(at(here), { amount: 3 });
     await send(at(here, "/events/forged"), { amount: 3 });
-    expect(taken).toEqual([[`event ${taskId}`, "answers", 1]]);
+    expect(taken).toEqual([[`event ${taskId}`, { answers: 1 }]]);
   });
 });

@@ -1,5 +1,5 @@
 /** Quotas of identified callers, through every door of both families. packages/redis and test/contract test how they are counted. */
-import { type Caller, ParleyError, type Rated, type Rates } from "@parley/core";
+import { type Caller, ParleyError, type Rated, type RatedCounts, type Rates } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { post, rpc, stream } from "./client.fixture.ts";
 import { callerNamed, deploy, type Deploy } from "./deployment.fixture.ts";
@@ -8,13 +8,14 @@ import { offered } from "./tools.fixture.ts";
 
 /** Counts what is taken, and admits a given number. */
 function counting(left: Partial<Record<Rated, number>> = {}) {
-  const taken: [principal: string, what: Rated, count: number][] = [];
+  const taken: [principal: string, counts: RatedCounts][] = [];
   const rates: Rates = {
-    async take({ principal }: Caller, what, count = 1) {
-      taken.push([principal, what, count]);
-      const rest = (left[what] ?? Infinity) - count;
-      if (rest < 0) throw new ParleyError("QUOTA_EXCEEDED", `the caller may have few ${what}`, { data: { retryAfterMs: 1_200 } });
-      left[what] = rest;
+    async take({ principal }: Caller, counts) {
+      taken.push([principal, counts]);
+      const rest = Object.entries(counts).map(([what, count]) => [what, (left[what as Rated] ?? Infinity) - count] as const);
+      const over = rest.find(([, more]) => more < 0);
+      if (over) throw new ParleyError("QUOTA_EXCEEDED", `the caller may have few ${over[0]}`, { data: { retryAfterMs: 1_200 } });
+      Object.assign(left, Object.fromEntries(rest));
     },
   };
   return { taken, rates };
@@ -74,9 +75,19 @@ describe("a caller that has used up its rate", () => {
     const client = await openSession(here, { ...as, version: "2025-03-26" });
     const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "touch", arguments: {} } });
     expect((await client.post(here, [call(1), call(2), call(3)])).status).toBe(429);
-    expect(taken.at(-1)).toEqual(["ann", "calls", 3]);
+    expect(taken.at(-1)).toEqual(["ann", { calls: 3 }]);
     expect((await client.post(here, [call(1), call(2)])).status).toBe(200);
     expect(logged.filter(({ message }) => message === "task created")).toHaveLength(2);
+  });
+
+  test("has nothing of a batch counted, even if only one kind of its messages is refused", async () => {
+    const { rates, taken } = counting({ calls: 1, answers: 0 });
+    const { here } = await front({ rates });
+    const client = await openSession(here, { ...as, version: "2025-03-26" });
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "touch", arguments: {} } };
+    expect((await client.post(here, [call, { jsonrpc: "2.0", id: "x", result: { action: "decline" } }])).status).toBe(429);
+    expect(taken.at(-1)).toEqual(["ann", { calls: 1, answers: 1 }]);
+    expect((await client.post(here, [call])).status).toBe(200);
   });
 });
 
@@ -88,9 +99,9 @@ test("a task that is read with an answer counts as an answer", async () => {
   await client.request(here, "tasks/get", { taskId: TASK, _meta: { "io.modelcontextprotocol/elicitation-response": response } });
   await client.request(here, "tasks/get", { taskId: TASK });
   expect(taken).toEqual([
-    ["ann", "sessions", 1],
-    ["ann", "answers", 1],
-    ["ann", "reads", 1],
+    ["ann", { sessions: 1 }],
+    ["ann", { answers: 1 }],
+    ["ann", { reads: 1 }],
   ]);
 });
 

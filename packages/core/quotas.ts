@@ -10,12 +10,15 @@ import type { CallFacts } from "./task.ts";
 export const RATED = ["calls", "reads", "answers", "sessions"] as const;
 export type Rated = (typeof RATED)[number];
 
+/** How many requests of each kind. */
+export type RatedCounts = { readonly [what in Rated]?: number };
+
 export interface Rates {
   /**
-   * Takes `count` from the rates of the caller and its tenant. Throws QUOTA_EXCEEDED with `data.retryAfterMs`, and
-   * then takes nothing.
+   * Takes requests of every kind from the rates of the caller and its tenant. Throws QUOTA_EXCEEDED with
+   * `data.retryAfterMs`, and then takes none of any kind.
    */
-  take(caller: Caller, what: Rated, count?: number): Promise<void>;
+  take(caller: Caller, counts: RatedCounts): Promise<void>;
 }
 
 /** Unfinished tasks: their number, and the characters of arguments and early replies in them. */

@@ -82,7 +82,7 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       if (text !== undefined) listener(text);
     });
 
-  const scripts = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => 1 });
+  const scripts = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined });
 
   return {
     id,
@@ -90,8 +90,8 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       // More at once than a minute has take all of it.
       const wanted = Math.min(count, perMinute);
       const bucket = keys.rate(`questions:${principal}`);
-      const reply = await reached(scripts.take([bucket, "questions", Math.floor(now()), perMinute / 60, perMinute, wanted, wanted]));
-      return (reply as [taken: number, waitMs: number])[1];
+      const reply = await reached(scripts.take([1, bucket, Math.floor(now()), "questions", wanted, wanted, perMinute / 60, perMinute]));
+      return (reply as [waitMs: number])[0];
     },
     async claim(taskId, { isFinal, ttlMs }) {
       const holder = keys.holder(taskId);

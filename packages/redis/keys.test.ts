@@ -32,7 +32,7 @@ describe("keys", () => {
 
   test("with a tag of their own hide what they stand for", () => {
     expect(keys.claim("ada")).toBe(`parley:claim:{${ADA}}`);
-    expect(keys.rate("ada")).toBe(`parley:rate:{${ADA}}`);
+    expect([keys.rate("ada"), keys.rate("ada", "ada")]).toEqual([`parley:rate:{${ADA}}`, `parley:rate:{${ADA}}:${ADA}`]);
     expect([keys.grants(ADA), keys.grant(ADA, "id")]).toEqual([`parley:grants:{${ADA}}`, `parley:grants:{${ADA}}:id`]);
     const limit = `parley:limit:{${ADA}}`;
     expect(keys.limit("ada")).toStrictEqual([`${limit}:held`, `${limit}:line`, `${limit}:facts`]);

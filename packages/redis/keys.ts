@@ -16,7 +16,8 @@
  *   parley:{p0}:swept                       the partition was swept within the last second: see sweeps.ts
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:claim:{<digest>}                 work that one process does alone, or did once: see claims.ts
- *   parley:rate:{<digest>}                  what a principal, or a tenant, may do at once
+ *   parley:rate:{<digest>}                  what a tenant may do at once
+ *   parley:rate:{<digest>}:<digest>         the same for a principal of it
  *   parley:limit:{<digest>}:held …          slots of a tool's limit: see slots.ts
  *   parley:grants:{<digest>} …              what a person granted for later tasks: see kept-grants.ts
  *   parley:{p0}:granted                     who has such grants
@@ -67,8 +68,8 @@ export interface Keys {
   owner(partition: number, principal: string): string;
   once(partition: number, digest: string): string;
   claim(name: string): string;
-  /** `who` is `principal:…` or `tenant:…`. */
-  rate(who: string): string;
+  /** `who` is `tenant:…`, for example; `member` is a principal of it, in the same slot. */
+  rate(who: string, member?: string): string;
   /** The holders of that limit's slots, the waiting tasks, and facts about them. */
   limit(id: string): readonly [held: string, line: string, facts: string];
   /** What an owner's grants are, and one of them. The owner is a digest. */
@@ -126,7 +127,10 @@ export function createKeys(prefix = "parley"): Keys {
     // keys.
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     claim: (name) => `${prefix}:claim:{${hash("sha256", name, "base64url").slice(0, 22)}}`,
-    rate: (who) => `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`,
+    rate(who, member) {
+      const bucket = `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`;
+      return member === undefined ? bucket : `${bucket}:${hash("sha256", member, "base64url").slice(0, 22)}`;
+    },
     limit(id) {
       const limit = `${prefix}:limit:{${hash("sha256", id, "base64url").slice(0, 22)}}`;
       return [`${limit}:held`, `${limit}:line`, `${limit}:facts`];

@@ -17,7 +17,8 @@ export interface ScriptFiles<Name extends string> {
   readonly folder: string;
   /** The script whose functions all others use, if there is one. */
   readonly shared?: string;
-  readonly keyCount: (name: Name) => number;
+  /** Undefined if it varies: then the number comes before the keys. */
+  readonly keyCount: (name: Name) => number | undefined;
   /** Whether wake-ups of a slot stay on its node: SPUBLISH instead of PUBLISH. */
   readonly sharded?: boolean;
   /** `latin1`: arguments and replies are bytes, as strings with one character per byte. Default: text. */
@@ -32,9 +33,10 @@ export function loadScripts<Name extends string>(
   const run = {} as Record<Name, Run>;
   for (const name of names) {
     const command = `parley:${folder}${name}`;
+    const numberOfKeys = keyCount(name);
     redis.defineCommand(command, {
       lua: `local PUBLISH = '${sharded ? "SPUBLISH" : "PUBLISH"}'\n${words}\n${readScript(folder + name)}`,
-      numberOfKeys: keyCount(name),
+      ...(numberOfKeys !== undefined && { numberOfKeys }),
     });
     // ioredis adds the command as a method that its types cannot know.
     const method = Reflect.get(redis, encoding === "utf8" ? command : `${command}Buffer`) as Method;

@@ -43,7 +43,7 @@ describe("rates", () => {
   async function letIn({ take }: Pick<ReturnType<typeof frontEnd>, "take">, who: Caller, what: keyof typeof PER_SECOND, count: number) {
     let taken = 0;
     for (let i = 0; i < count; i += 1) {
-      const refused = await take(who, what).then(
+      const refused = await take(who, { [what]: 1 }).then(
         () => undefined,
         (error: unknown) => error,
       );
@@ -67,24 +67,24 @@ describe("rates", () => {
   test("say whose they are, how much they admit and when to retry", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "answers", 5);
-    const refused = front.take(caller("ann"), "answers");
+    const refused = front.take(caller("ann"), { answers: 1 });
     await expect(refused).rejects.toBeInstanceOf(ParleyError);
     await expect(refused).rejects.toMatchObject({
       message: "the caller may have 1 answers per second (PARLEY_QUOTA_ANSWERS)",
       data: { retryAfterMs: 1_000 },
     });
     nowMs += 999;
-    await expect(front.take(caller("ann"), "answers")).rejects.toMatchObject({ data: { retryAfterMs: 1 } });
+    await expect(front.take(caller("ann"), { answers: 1 })).rejects.toMatchObject({ data: { retryAfterMs: 1 } });
     nowMs += 1;
-    await front.take(caller("ann"), "answers");
+    await front.take(caller("ann"), { answers: 1 });
     front.close();
   });
 
   test("count each kind, and each caller, separately", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "answers", 6);
-    await front.take(caller("ann"), "calls");
-    await front.take(caller("bob"), "answers");
+    await front.take(caller("ann"), { calls: 1 });
+    await front.take(caller("bob"), { answers: 1 });
     front.close();
   });
 
@@ -103,17 +103,50 @@ describe("rates", () => {
     const taken: number[] = [];
     for (const person of people) taken.push(await letIn(front, person, "answers", 10));
     expect(taken).toEqual([5, 5, 0, 0]);
-    await expect(front.take(people[3]!, "answers")).rejects.toMatchObject({
+    await expect(front.take(people[3]!, { answers: 1 })).rejects.toMatchObject({
       message: "the caller's tenant may have 2 answers per second (PARLEY_QUOTA_ANSWERS)",
     });
     expect(await letIn(front, caller("eve", "umbrella"), "answers", 10)).toBe(5);
     front.close();
   });
 
+  test("take nothing from a caller that its tenant's rate refuses", async () => {
+    const front = frontEnd(2);
+    const [ann, bob, cat] = ["ann", "bob", "cat"].map((name) => caller(name, "acme")) as [Caller, Caller, Caller];
+    expect([await letIn(front, ann, "answers", 5), await letIn(front, bob, "answers", 3)]).toEqual([5, 3]);
+    await expect(front.take(cat, { answers: 3 })).rejects.toMatchObject({ message: expect.stringContaining("tenant") });
+    const bucket = createKeys(opened.prefix).rate("tenant:acme", "principal:cat");
+    expect(await opened.redis.hgetall(bucket)).toEqual({});
+    // Two of the tenant's are left, and the refusal of three does not refuse them.
+    expect(await letIn(front, cat, "answers", 3)).toBe(2);
+    front.close();
+  });
+
+  test("take requests of several kinds together, or none of them", async () => {
+    const front = frontEnd();
+    const ann = caller("ann");
+    await letIn(front, ann, "answers", 5);
+    await expect(front.take(ann, { calls: 40, answers: 1 })).rejects.toMatchObject({
+      message: "the caller may have 1 answers per second (PARLEY_QUOTA_ANSWERS)",
+    });
+    expect(await letIn(front, ann, "calls", 101)).toBe(100);
+    nowMs += 1_000;
+    await front.take(ann, { calls: 20, answers: 1 });
+    expect([await letIn(front, ann, "calls", 1), await letIn(front, ann, "answers", 1)]).toEqual([0, 0]);
+    front.close();
+  });
+
+  test("take all that a bucket can hold for more at once, and leave nothing", async () => {
+    const front = frontEnd();
+    await front.take(caller("ann"), { answers: 6 });
+    expect(await letIn(front, caller("ann"), "answers", 1)).toBe(0);
+    front.close();
+  });
+
   test("cost a busy caller a round trip per portion, and one that floods none until its wait is over", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "reads", 500);
-    expect(front.commands).toBeLessThanOrEqual(2 * 51);
+    expect(front.commands).toBeLessThanOrEqual(51);
     await letIn(front, caller("ann"), "reads", 1);
     const before = front.commands;
     expect(await letIn(front, caller("ann"), "reads", 1_000)).toBe(0);
@@ -123,34 +156,34 @@ describe("rates", () => {
 
   test("share one portion among simultaneous requests, and lose none of them", async () => {
     const front = frontEnd();
-    await front.take(caller("bob"), "reads");
+    await front.take(caller("bob"), { reads: 1 });
     const before = front.commands;
-    await Promise.all(Array.from({ length: 10 }, () => front.take(caller("ann"), "reads")));
-    expect(front.commands).toBe(before + 2);
-    const outcomes = await Promise.allSettled(Array.from({ length: 600 }, () => front.take(caller("ann"), "reads")));
+    await Promise.all(Array.from({ length: 10 }, () => front.take(caller("ann"), { reads: 1 })));
+    expect(front.commands).toBe(before + 1);
+    const outcomes = await Promise.allSettled(Array.from({ length: 600 }, () => front.take(caller("ann"), { reads: 1 })));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(490);
     front.close();
   });
 
   test("take several at once, or none of them", async () => {
     const front = frontEnd();
-    await front.take(caller("ann"), "answers", 3);
-    await expect(front.take(caller("ann"), "answers", 3)).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+    await front.take(caller("ann"), { answers: 3 });
+    await expect(front.take(caller("ann"), { answers: 3 })).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
     nowMs += 1_000;
-    await front.take(caller("ann"), "answers", 3);
+    await front.take(caller("ann"), { answers: 3 });
     front.close();
   });
 
   test("drop what a caller has not used within ten seconds", async () => {
     const front = frontEnd();
-    await front.take(caller("ann"), "reads");
+    await front.take(caller("ann"), { reads: 1 });
     const before = front.commands;
     nowMs += 9_999;
-    await front.take(caller("ann"), "reads");
+    await front.take(caller("ann"), { reads: 1 });
     expect(front.commands).toBe(before);
     nowMs += 1;
-    await front.take(caller("ann"), "reads");
-    expect(front.commands).toBe(before + 2);
+    await front.take(caller("ann"), { reads: 1 });
+    expect(front.commands).toBe(before + 1);
     front.close();
   });
 
@@ -166,11 +199,11 @@ describe("rates", () => {
 
   test("leave no permanent keys", async () => {
     const front = frontEnd();
-    await front.take(caller("x".repeat(10_000)), "calls");
+    await front.take(caller("x".repeat(10_000)), { calls: 1 });
     const keys = await opened.redis.keys(`${opened.prefix}:rate:*`);
     expect(keys).toHaveLength(2);
     for (const key of keys) {
-      expect(key.length).toBeLessThan(opened.prefix.length + 40);
+      expect(key.length).toBeLessThan(opened.prefix.length + 60);
       expect(await opened.redis.pttl(key)).toBeGreaterThan(0);
       expect(await opened.redis.pttl(key)).toBeLessThanOrEqual(5_000);
     }

@@ -4,13 +4,13 @@
  *   request ─▶ what this front end has left of the caller's last portion ─▶ admitted
  *                        │ nothing
  *                        ▼
- *              take.lua, for the caller and for its tenant: a portion, or none
+ *              take.lua, from the caller's bucket and its tenant's: a portion, or none from either
  *
  * A portion holds the requests of a tenth of a second, at least one. Many requests of a busy caller therefore share one round trip, and so do several of a
  * caller that polls once a second. The rest of a portion expires after ten seconds. A caller can exceed its rate by at most one portion for each
  * front end.
  */
-import { type Caller, ParleyError, type Rated, type Rates } from "@parley/core";
+import { type Caller, ParleyError, RATED, type Rated, type RatedCounts, type Rates } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { loadScripts } from "./load-scripts.ts";
@@ -37,52 +37,26 @@ const PORTION_KEPT_MS = 10_000;
 /** Callers whose portions are remembered. The least recently used is dropped and has to ask again. */
 const PORTIONS_MAX = 10_000;
 
-/**
- * What a front end has for a caller: tokens until a time, or a refusal until a time, with which a flood costs no
- * round trip.
- */
+/** What a front end has for a caller, of one kind: tokens until a time. */
 interface Portion {
   readonly tokens: number;
   readonly untilMs: number;
-  readonly refusal?: string;
+  /** Refuses this many until then, so that a flood costs no round trip. */
+  readonly refused?: { readonly count: number; readonly message: string };
+}
+
+interface Wanted {
+  readonly what: Rated;
+  readonly count: number;
 }
 
 export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
-  const scripts = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => 1 });
+  const scripts = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined });
   const portions = new Map<string, Portion>();
   /** Takes of one caller that need a portion queue up, so that simultaneous ones share one. */
   const queued = new Map<string, Promise<void>>();
 
-  /**
-   * How many were taken, and how long to wait if those were too few. A batch that is larger than a bucket takes a
-   * full one.
-   */
-  async function takeFrom(who: string, what: Rated, perSecond: number, count: number): Promise<[taken: number, waitMs: number]> {
-    const most = Math.max(1, perSecond * BURST_S);
-    const wanted = Math.max(count, Math.floor(limits.perSecond[what] * PORTION_S));
-    const taking = scripts.take([keys.rate(who), what, Math.floor(now()), perSecond, most, wanted, Math.min(count, most)]);
-    return (await reached(taking)) as [number, number];
-  }
-
-  async function fetchPortion({ principal, tenant }: Caller, what: Rated, count: number): Promise<Portion> {
-    const perSecond = limits.perSecond[what];
-    const [own, ownWaitMs] = await takeFrom(`principal:${principal}`, what, perSecond, count);
-    // After the caller's own bucket, not at the same time: a refused caller must take nothing from others of its
-    // tenant.
-    const [shared, sharedWaitMs] =
-      ownWaitMs > 0 ? [0, 0] : await takeFrom(`tenant:${tenant}`, what, perSecond * limits.tenantFactor, count);
-    const waitMs = Math.max(ownWaitMs, sharedWaitMs);
-    if (waitMs === 0) return { tokens: Math.min(own, shared), untilMs: now() + PORTION_KEPT_MS };
-    const whose = ownWaitMs > 0 ? "the caller" : "the caller's tenant";
-    const most = ownWaitMs > 0 ? perSecond : perSecond * limits.tenantFactor;
-    const refusal = `${whose} may have ${most} ${what} per second (PARLEY_QUOTA_${what.toUpperCase()})`;
-    return { tokens: 0, untilMs: now() + waitMs, refusal };
-  }
-
-  function remembered(name: string): Portion | undefined {
-    const portion = portions.get(name);
-    return portion && portion.untilMs > now() ? portion : undefined;
-  }
+  const nameOf = ({ principal }: Caller, what: Rated) => `${what} ${principal}`;
 
   function remember(name: string, portion: Portion): void {
     portions.delete(name);
@@ -91,43 +65,84 @@ export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
     if (portions.size > PORTIONS_MAX && oldest !== undefined) portions.delete(oldest);
   }
 
-  /** Whether the portion had enough. Throws if it is a refusal. */
-  function takeLocally({ tokens, untilMs, refusal, ...portion }: Portion, name: string, count: number): boolean {
-    if (refusal !== undefined) throw new ParleyError("QUOTA_EXCEEDED", refusal, { data: { retryAfterMs: Math.ceil(untilMs - now()) } });
-    if (tokens < count) return false;
-    remember(name, { ...portion, tokens: tokens - count, untilMs });
+  /** The kinds of which this front end has too few. Throws if a refusal of one of them is remembered. */
+  function lackedBy(caller: Caller, wanted: readonly Wanted[]): readonly Wanted[] {
+    return wanted.filter(({ what, count }) => {
+      const portion = portions.get(nameOf(caller, what));
+      if (!portion || portion.untilMs <= now()) return true;
+      const { refused, tokens, untilMs } = portion;
+      if (refused && count >= refused.count) throw quotaExceeded(refused.message, untilMs - now());
+      return tokens < count;
+    });
+  }
+
+  /** Takes what this front end has, of all kinds or of none. */
+  function takeLocally(caller: Caller, wanted: readonly Wanted[]): boolean {
+    if (lackedBy(caller, wanted).length > 0) return false;
+    for (const { what, count } of wanted) {
+      const name = nameOf(caller, what);
+      const { tokens = 0, untilMs = 0 } = portions.get(name) ?? {};
+      remember(name, { tokens: tokens - count, untilMs });
+    }
     return true;
   }
 
-  async function takeInTurn(
-    caller: Caller,
-    what: Rated,
-    { name, count }: { readonly name: string; readonly count: number },
-  ): Promise<void> {
-    const portion = remembered(name);
-    if (portion && takeLocally(portion, name, count)) return;
-    const fetched = await fetchPortion(caller, what, count);
-    remember(name, fetched);
-    takeLocally(fetched, name, count);
+  /** Fetches a portion of every kind. Throws, and remembers it, if one is refused. */
+  async function fetchPortions(caller: Caller, lacked: readonly Wanted[]): Promise<void> {
+    const { principal, tenant } = caller;
+    const who = `tenant:${tenant}`;
+    const kinds = lacked.flatMap(({ what, count }) => {
+      const own = limits.perSecond[what];
+      const buckets = [own, own * limits.tenantFactor].flatMap((perSecond) => [perSecond, Math.max(1, perSecond * BURST_S)]);
+      return [what, Math.max(count, Math.floor(own * PORTION_S)), count, ...buckets];
+    });
+    const taking = scripts.take([2, keys.rate(who, `principal:${principal}`), keys.rate(who), Math.floor(now()), ...kinds]);
+    const [waitMs = 0, ...reply] = (await reached(taking)) as number[];
+    if (waitMs === 0) {
+      // A batch that is larger than a bucket has taken all of it.
+      for (const [at, { what, count }] of lacked.entries())
+        remember(nameOf(caller, what), { tokens: Math.max(reply[at] ?? 0, count), untilMs: now() + PORTION_KEPT_MS });
+      return;
+    }
+    const [bucket = 1, kind = 1] = reply;
+    const { what, count } = lacked[kind - 1]!;
+    const whose = bucket === 1 ? "the caller" : "the caller's tenant";
+    const most = limits.perSecond[what] * (bucket === 1 ? 1 : limits.tenantFactor);
+    const message = `${whose} may have ${most} ${what} per second (PARLEY_QUOTA_${what.toUpperCase()})`;
+    remember(nameOf(caller, what), { tokens: 0, untilMs: now() + waitMs, refused: { count, message } });
+    throw quotaExceeded(message, waitMs);
+  }
+
+  async function takeInTurn(caller: Caller, wanted: readonly Wanted[]): Promise<void> {
+    const lacked = lackedBy(caller, wanted);
+    if (lacked.length > 0) await fetchPortions(caller, lacked);
+    takeLocally(caller, wanted);
   }
 
   return {
-    async take(caller, what, count = 1) {
-      const name = `${what} ${caller.principal}`;
-      const before = queued.get(name);
-      const portion = before ? undefined : remembered(name);
-      if (portion && takeLocally(portion, name, count)) return;
-      const mine = (before ?? Promise.resolve()).then(() => takeInTurn(caller, what, { name, count }));
+    async take(caller, counts) {
+      const wanted = wantedOf(counts);
+      const before = queued.get(caller.principal);
+      if (!before && takeLocally(caller, wanted)) return;
+      const mine = (before ?? Promise.resolve()).then(() => takeInTurn(caller, wanted));
       const over = mine.then(
         () => undefined,
         () => undefined,
       );
-      queued.set(name, over);
+      queued.set(caller.principal, over);
       try {
         await mine;
       } finally {
-        if (queued.get(name) === over) queued.delete(name);
+        if (queued.get(caller.principal) === over) queued.delete(caller.principal);
       }
     },
   };
+}
+
+function quotaExceeded(message: string, waitMs: number): ParleyError {
+  return new ParleyError("QUOTA_EXCEEDED", message, { data: { retryAfterMs: Math.ceil(waitMs) } });
+}
+
+function wantedOf(counts: RatedCounts): readonly Wanted[] {
+  return RATED.flatMap((what) => (counts[what] ? [{ what, count: counts[what] }] : []));
 }

@@ -13,7 +13,7 @@ export const DOOR = "page";
 /** Checks scopes and rates before anything is done. Throws SCOPE_INSUFFICIENT, QUOTA_EXCEEDED, UNAVAILABLE. */
 export async function permit({ resource, rates }: FrontEnd, { caller }: FastifyRequest, rate: Rated): Promise<void> {
   if (resource) requireScopes(caller, [SCOPES.answer], "the page");
-  if (isCounted(caller)) await rates.take(caller, rate, 1);
+  if (isCounted(caller)) await rates.take(caller, { [rate]: 1 });
 }
 
 /** A page for one person. */

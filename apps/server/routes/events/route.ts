@@ -29,7 +29,7 @@ export function eventsRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
       // A callback without a body reports that something happened, without details.
       body: (body ?? {}) as Json,
       door: DOOR,
-      admit: (sender) => rates.take(sender, "answers", 1),
+      admit: (sender) => rates.take(sender, { answers: 1 }),
     });
     sendJson(reply, 200, { received });
     return reply;

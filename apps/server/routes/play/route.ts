@@ -50,7 +50,7 @@ export function playApi(scope: FastifyInstance, frontEnd: FrontEnd): void {
   scope.get<TimelineRequest>(`${PLAY}/api/tasks/:taskId/timeline`, async (request, reply) => {
     const { caller, params, query } = request;
     if (Array.isArray(query.after)) throw new ParleyError("INVALID_CURSOR", "the address has several cursors: send one `after`");
-    if (isCounted(caller)) await frontEnd.rates.take(caller, "reads", 1);
+    if (isCounted(caller)) await frontEnd.rates.take(caller, { reads: 1 });
     sendJson(reply, 200, await getTimeline(frontEnd, { caller, taskId: params.taskId, after: query.after }));
     return reply;
   });

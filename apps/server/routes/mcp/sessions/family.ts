@@ -36,7 +36,7 @@ import { answer } from "../shared/answer.ts";
 import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { refusalReply } from "../shared/refusals.ts";
-import { permitted, withinRate } from "../shared/permitted.ts";
+import { permitted, withinRates } from "../shared/permitted.ts";
 import type { Action } from "../shared/action.ts";
 import { askIds } from "./ask-ids.ts";
 import { batch } from "./batch.ts";
@@ -103,7 +103,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   }
 
   async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
-    if (!(await withinRate(frontEnd, request, reply, { rate: "sessions", count: 1, id }))) return;
+    if (!(await withinRates(frontEnd, request, reply, { counts: { sessions: 1 }, id }))) return;
     const { principal, tenant } = request.caller;
     const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);

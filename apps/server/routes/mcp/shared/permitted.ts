@@ -2,7 +2,7 @@
  * Checks a request before anything is done for it: first the caller's scopes, then its rates. Both families use this for requests,
  * responses, notifications and streams alike. Core checks the policy of the task itself afterwards.
  */
-import { isCounted, ParleyError, RATED, type Rated } from "@parley/core";
+import { isCounted, ParleyError, type Rated, type RatedCounts } from "@parley/core";
 import { CREDENTIAL_ERRORS, errorMessage, INVALID_REQUEST, type RequestId } from "@parley/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
@@ -23,7 +23,9 @@ interface Permit {
  * UNAVAILABLE.
  */
 export async function permitted(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, permit: Permit): Promise<boolean> {
-  return inScope(frontEnd, request, reply, permit) && (await withinRates(frontEnd, request, reply, permit));
+  const { actions, id } = permit;
+  const rates = { counts: countsOf(actions), ...(id !== undefined && { id }) };
+  return inScope(frontEnd, request, reply, permit) && (await withinRates(frontEnd, request, reply, rates));
 }
 
 function inScope(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { actions, id }: Permit): boolean {
@@ -44,31 +46,26 @@ function inScope(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyRepl
   }
 }
 
-async function withinRates(frontEnd: FrontEnd, request: FastifyRequest, reply: FastifyReply, { actions, id }: Permit): Promise<boolean> {
-  if (!isCounted(request.caller)) return true;
-  const counts = Map.groupBy(actions, rateOf);
-  for (const rate of RATED) {
-    const count = counts.get(rate)?.length ?? 0;
-    if (count > 0 && !(await withinRate(frontEnd, request, reply, { rate, count, ...(id !== undefined && { id }) }))) return false;
-  }
-  return true;
+function countsOf(actions: readonly Action[]): RatedCounts {
+  const counts: { [what in Rated]?: number } = {};
+  for (const rate of actions.map(rateOf)) if (rate) counts[rate] = (counts[rate] ?? 0) + 1;
+  return counts;
 }
 
-interface WithinRate extends Pick<Permit, "id"> {
-  readonly rate: Rated;
-  readonly count: number;
+interface WithinRates extends Pick<Permit, "id"> {
+  readonly counts: RatedCounts;
 }
 
-/** Returns false, having sent the refusal, if the caller has used up its rate. Throws UNAVAILABLE. */
-export async function withinRate(
+/** Returns false, having sent the refusal, if the caller has used up one of its rates. Nothing is taken then. Throws UNAVAILABLE. */
+export async function withinRates(
   { rates, log }: Pick<FrontEnd, "rates" | "log">,
   request: FastifyRequest,
   reply: FastifyReply,
-  { rate, count, id }: WithinRate,
+  { counts, id }: WithinRates,
 ): Promise<boolean> {
-  if (!isCounted(request.caller)) return true;
+  if (!isCounted(request.caller) || Object.keys(counts).length === 0) return true;
   try {
-    await rates.take(request.caller, rate, count);
+    await rates.take(request.caller, counts);
     return true;
   } catch (error) {
     if (!(error instanceof ParleyError) || error.code !== "QUOTA_EXCEEDED") throw error;
