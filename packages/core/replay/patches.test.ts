@@ -1,3 +1,4 @@
+import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "../effects.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
@@ -43,7 +44,29 @@ describe("tookPatch", () => {
     task.deploy(switched(after, done));
     task.answer("first", accept(1));
     expect(await task.run()).toMatchObject({ type: "returned", result: { seen } });
-    expect([done, [...task.journal.keys()].toSorted()]).toEqual([steps, [...entries].toSorted()]);
+    expect([done, [...task.journal.keys()].toSorted()]).toStrictEqual([steps, [...entries].toSorted()]);
+  });
+
+  test("returns the recorded decision, whichever path it was", async () => {
+    const task = subject(old);
+    await task.run();
+    task.deploy(changed([]));
+    task.answer("first", accept(1));
+    await task.run();
+    const decisions = () => ["patch:check", "patch:notify"].map((id) => task.journal.get(id)?.outcome);
+    const recorded = [false, true].map((value) => ({ type: "value", value }));
+    expect(decisions()).toStrictEqual(recorded);
+    task.deploy(async ({ ask, step, tookPatch }) => {
+      const check = tookPatch("check");
+      await ask("first", form("?"));
+      const notify = tookPatch("notify");
+      await step("notify", () => undefined);
+      await ask("second", form("?"));
+      return { seen: `${check} ${notify}` };
+    });
+    task.answer("second", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { seen: "false true" } });
+    expect(decisions()).toStrictEqual(recorded);
   });
 });
 
@@ -56,17 +79,17 @@ describe("patched", () => {
     await fresh.run();
     fresh.answer("second", accept(1));
     expect(await fresh.run()).toMatchObject({ type: "returned", result: { seen: "true true" } });
-    expect(done).toEqual(["check", "notify"]);
+    expect(done).toStrictEqual(["check", "notify"]);
 
     done.length = 0;
     const waiting = subject(old);
     await waiting.run();
     waiting.deploy(changed(done));
     waiting.answer("first", accept(1));
-    expect(askKeys(await waiting.run())).toEqual(["second"]);
+    expect(askKeys(await waiting.run())).toStrictEqual(["second"]);
     waiting.answer("second", accept(1));
     expect(await waiting.run()).toMatchObject({ type: "returned", result: { seen: "false true" } });
-    expect(done).toEqual(["notify"]);
+    expect(done).toStrictEqual(["notify"]);
   });
 
   test("is recorded before the following side effect, and decides the same if that was lost", async () => {
@@ -85,9 +108,22 @@ describe("patched", () => {
       return { seen: String(isNew) };
     });
     expect(await waiting.run(dies.signal)).toMatchObject({ type: "aborted" });
-    expect(waiting.journal.get("patch:notify")?.outcome).toEqual({ type: "value", value: true });
+    expect(waiting.journal.get("patch:notify")?.outcome).toStrictEqual({ type: "value", value: true });
     expect(await waiting.run()).toMatchObject({ type: "returned", result: { seen: "true" } });
     expect(died).toBe(2);
+  });
+
+  test("is written once: a run that finds the decision writes nothing", async () => {
+    const task = subject(async ({ ask, step, patched }) => {
+      const isNew = patched("check");
+      await step("one", () => 1);
+      await ask("go", form("?"));
+      return { seen: String(isNew) };
+    });
+    await task.run();
+    expect(task.recordings).toStrictEqual([["patch:check"], ["step:one"]]);
+    expect(await task.run()).toMatchObject({ type: "parked", entries: [] });
+    expect(task.recordings).toHaveLength(2);
   });
 
   test("is one decision per name in a whole run, and a separate one in each branch", async () => {
@@ -108,10 +144,10 @@ describe("patched", () => {
     const task = subject(branches(false));
     await task.run();
     task.answer("ada/before", accept(1));
-    expect(askKeys(await task.run())).toEqual(["bob/before", "ada/after"]);
+    expect(askKeys(await task.run())).toStrictEqual(["bob/before", "ada/after"]);
     task.deploy(branches(true));
     task.answer("bob/before", accept(1));
-    expect(askKeys(await task.run())).toEqual(["ada/after", "bob/after"]);
+    expect(askKeys(await task.run())).toStrictEqual(["ada/after", "bob/after"]);
     task.answer("ada/after", accept(1));
     task.answer("bob/after", accept(1));
     expect(await task.run()).toMatchObject({ type: "returned", result: { seen: "ada false false, bob true true" } });
@@ -130,8 +166,8 @@ describe("patched", () => {
     looping.answer("round", accept(1));
     expect(await looping.run()).toMatchObject({ type: "restarted" });
     await looping.run();
-    expect(seen).toEqual([false, true]);
-    expect([...looping.journal.keys()]).toEqual(["patch:change@1"]);
+    expect(seen).toStrictEqual([false, true]);
+    expect([...looping.journal.keys()]).toStrictEqual(["patch:change@1"]);
   });
 
   test("diverges in code that does not know it, naming it, soon even if that code does nothing new", async () => {
@@ -150,9 +186,33 @@ describe("patched", () => {
     });
   });
 
-  test.each(["", "a b", "x".repeat(65), "a/b"])("refuses the name %j", async (name) => {
-    const task = subject(async ({ patched }) => ({ seen: patched(name) }));
-    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "INVALID_NAME" } });
+  test.each(["", "a b", "x".repeat(65), "a/b"])("refuses the name %j, as tookPatch and deprecatePatch do", async (name) => {
+    const calls: ((effects: Effects) => unknown)[] = [
+      ({ patched }) => patched(name),
+      ({ tookPatch }) => tookPatch(name),
+      ({ deprecatePatch }) => deprecatePatch(name),
+    ];
+    for (const call of calls) {
+      const task = subject(async (effects) => ({ seen: String(call(effects)) }));
+      const message = `patch name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - .`;
+      expect(await task.run()).toMatchObject({ type: "threw", error: { code: "INVALID_NAME", message } });
+    }
+  });
+
+  test.each<[string, (effects: Effects) => unknown]>([
+    ["patched", ({ patched }) => patched("check")],
+    ["tookPatch", ({ tookPatch }) => tookPatch("check")],
+    ["deprecatePatch", ({ deprecatePatch }) => deprecatePatch("check")],
+  ])("may be asked again after an await of something outside ctx, by %s, since the name has one decision", async (_name, call) => {
+    const task = subject(async (effects) => {
+      const outside = async (ms: number) => {
+        await systemClock.sleep(ms);
+        return call(effects);
+      };
+      const [first, second] = await Promise.all([outside(1), outside(3)]);
+      return { seen: `${String(first)} ${String(second)}` };
+    });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { seen: expect.stringMatching(/^(.+) \1$/) } });
   });
 
   test("inside a step is refused", async () => {
@@ -180,7 +240,38 @@ describe("deprecatePatch", () => {
 
     const fresh = subject(without([]));
     await fresh.run();
-    expect([...fresh.journal.keys()]).toEqual(["step:check"]);
+    expect([...fresh.journal.keys()]).toStrictEqual(["step:check"]);
+  });
+
+  test("makes the new path the only one for the rest of the run", async () => {
+    const task = subject(async ({ deprecatePatch, tookPatch, patched }) => {
+      deprecatePatch("check");
+      return { seen: `${tookPatch("check")} ${patched("check")}` };
+    });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { seen: "true true" } });
+    expect([...task.journal.keys()]).toStrictEqual([]);
+  });
+
+  test.each<[string, (effects: Effects) => unknown]>([
+    ["tookPatch", ({ tookPatch }) => tookPatch("t")],
+    ["deprecatePatch", ({ deprecatePatch }) => deprecatePatch("t")],
+  ])("and tookPatch let the run continue once they ask for a decision that was awaited: %s", async (_name, call) => {
+    const asking =
+      (decide: (effects: Effects) => unknown): Handler =>
+      async (effects) => {
+        const outside = async () => {
+          await systemClock.sleep(1);
+          decide(effects);
+        };
+        await Promise.all([effects.ask("go", form("?")), outside(), effects.sleep("nap", 20)]);
+        return { seen: "all" };
+      };
+    const task = subject(asking(({ patched }) => patched("t")));
+    await task.run();
+    expect(task.journal.get("patch:t")?.outcome).toStrictEqual({ type: "value", value: true });
+    task.deploy(asking(call));
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { seen: "all" } });
   });
 
   test("diverges for a task that took the old path, before anything new is done", async () => {
@@ -193,7 +284,13 @@ describe("deprecatePatch", () => {
     done.length = 0;
     task.deploy(without(done));
     task.answer("second", accept(1));
-    expect(await task.run()).toMatchObject({ type: "diverged", error: { message: expect.stringContaining("patch:check not taken") } });
-    expect(done).toEqual([]);
+    expect(await task.run()).toMatchObject({
+      type: "diverged",
+      error: {
+        message:
+          "replay diverged in tool subject: recorded patch:check not taken, so the task needs the old code, found deprecatePatch, which says that the old code is gone",
+      },
+    });
+    expect(done).toStrictEqual([]);
   });
 });

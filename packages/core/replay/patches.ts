@@ -36,13 +36,14 @@ export function createPatches({ call, scoped, records, isLive, diverged, called 
   const decided = new Map<string, boolean>();
   return {
     decide(name) {
-      const known = decided.get(scoped("patch", name));
+      const patch = scoped("patch", name);
+      const known = decided.get(patch);
       if (known !== undefined) return known;
       // Asked before the call, which may itself be the last recorded one.
       const isFirst = isLive();
       const { id, calledAt, entry } = call("patch", name);
       const isNew = entry?.outcome.type === "value" ? entry.outcome.value === true : isFirst;
-      decided.set(scoped("patch", name), isNew);
+      decided.set(patch, isNew);
       if (!entry) {
         records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value: isNew } } });
         records.mustBeSaved();
@@ -51,18 +52,20 @@ export function createPatches({ call, scoped, records, isLive, diverged, called 
       return isNew;
     },
     took(name) {
-      const known = decided.get(scoped("patch", name));
+      const patch = scoped("patch", name);
+      const known = decided.get(patch);
       if (known !== undefined) return known;
       const { entry } = call("patch", name);
       const isNew = entry?.outcome.type === "value" && entry.outcome.value === true;
-      decided.set(scoped("patch", name), isNew);
+      decided.set(patch, isNew);
       called();
       return isNew;
     },
     deprecate(name) {
-      if (decided.has(scoped("patch", name))) return;
+      const patch = scoped("patch", name);
+      if (decided.has(patch)) return;
       const { id, entry } = call("patch", name);
-      decided.set(scoped("patch", name), true);
+      decided.set(patch, true);
       if (entry?.outcome.type === "value" && entry.outcome.value === false) {
         diverged(`${id} not taken, so the task needs the old code`, `deprecatePatch, which says that the old code is gone`);
       }
