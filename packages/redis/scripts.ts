@@ -56,7 +56,6 @@ export interface Scripts {
   agree(keys: TaskKeys, auditKey: string, args: AgreeArguments): Promise<"accepted" | "duplicate" | "late">;
   redeposit(keys: TaskKeys, args: { key: string; before: string; deposit: string }): Promise<"replaced" | "refused">;
   refuse(keys: TaskKeys, auditKey: string, args: RefuseArguments): Promise<number | null>;
-  /** `dueKey` stands in for the keys of a task, because it is in the same slot. */
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused" | PackedRun>;
   settle(keys: TaskKeys, args: { taskId: string; token: string; entries: readonly Pair[] }): Promise<"settled" | "refused">;
@@ -200,105 +199,111 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
     ...(sharded && { sharded }),
   });
 
+  // Each call lists the keys, then the arguments in the order of ARGV in the script's header. Call sites and replies are typed by `Scripts`;
+  // ioredis types neither.
   return {
-    create: (
-      keys,
-      { owner, audit: auditKey, once: onceKey, waitingRuns },
-      {
-        audit,
-        once,
-        taskId,
-        facts,
-        given,
-        createdAtMs,
-        retentionMs,
-        dueAtMs,
-        ownerExpiresAtMs,
-        ownerLengthMax,
-        notAfterMs,
-        quotas,
-        lane,
-        parent,
-      },
-    ) =>
+    create: (keys, beside, args) =>
       run.create([
         ...keys,
-        owner,
-        auditKey,
-        onceKey,
-        ...waitingRuns,
-        taskId,
-        facts,
-        given,
-        createdAtMs,
-        retentionMs,
-        dueAtMs,
-        ownerExpiresAtMs ?? "",
-        ownerLengthMax,
-        notAfterMs ?? "",
-        ...record(audit),
-        once?.key ?? "",
-        once?.fingerprint ?? "",
-        lane ?? "",
-        ...(quotas
-          ? [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes]
-          : parent
-            ? ["", "", "", ""]
-            : [""]),
-        ...(parent ? [parent.link, parent.token, parent.leaseUntilMs, parent.open, parent.childrenMax] : []),
+        beside.owner,
+        beside.audit,
+        beside.once,
+        ...beside.waitingRuns,
+        args.taskId,
+        args.facts,
+        args.given,
+        args.createdAtMs,
+        args.retentionMs,
+        args.dueAtMs,
+        args.ownerExpiresAtMs ?? "",
+        args.ownerLengthMax,
+        args.notAfterMs ?? "",
+        ...record(args.audit),
+        args.once?.key ?? "",
+        args.once?.fingerprint ?? "",
+        args.lane ?? "",
+        ...quotasOf(args),
+        ...(args.parent ? parentOf(args.parent) : []),
       ]) as never,
-    begin: (keys, { taskId, run: number, token, nowMs, dueAtMs, opening }) =>
-      run.begin([...keys, taskId, number, token, nowMs, dueAtMs, ...list(opening)]) as never,
-    release: (keys, { taskId, token, nowMs }) => run.release([...keys, taskId, token, nowMs]) as never,
-    record: (keys, { taskId, token, nowMs, dueAtMs, entries, asks }) =>
-      run.record([...keys, taskId, token, nowMs, dueAtMs, ...list(entries), ...list(asks)]) as never,
-    report: (keys, { token, nowMs, fields, items, feedLengthMax }) =>
-      run.report([...keys, token, nowMs, ...list(fields), feedLengthMax, items.length, ...items]) as never,
-    park: (keys, { taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart, fields, entries, asks }) => {
-      const lists = [...list(fields), ...list(entries), ...list(asks)];
-      return run.park([...keys, taskId, token, nowMs, dueAtMs, readyAtMs, attempt, restart ?? "", ...lists]) as never;
-    },
-    answer: (
-      keys,
-      auditKey,
-      { audit, taskId, key, digest, fingerprint, outcome, isTimeout, nowMs, readyAtMs, token, deposit, lane, quorum },
-    ) =>
+    begin: (keys, args) =>
+      run.begin([...keys, args.taskId, args.run, args.token, args.nowMs, args.dueAtMs, ...list(args.opening)]) as never,
+    release: (keys, args) => run.release([...keys, args.taskId, args.token, args.nowMs]) as never,
+    record: (keys, args) =>
+      run.record([...keys, args.taskId, args.token, args.nowMs, args.dueAtMs, ...list(args.entries), ...list(args.asks)]) as never,
+    report: (keys, args) =>
+      run.report([...keys, args.token, args.nowMs, ...list(args.fields), args.feedLengthMax, args.items.length, ...args.items]) as never,
+    park: (keys, args) =>
+      run.park([
+        ...keys,
+        args.taskId,
+        args.token,
+        args.nowMs,
+        args.dueAtMs,
+        args.readyAtMs,
+        args.attempt,
+        args.restart ?? "",
+        ...list(args.fields),
+        ...list(args.entries),
+        ...list(args.asks),
+      ]) as never,
+    answer: (keys, auditKey, args) =>
       run.answer([
         ...keys,
         auditKey,
-        taskId,
-        key,
-        digest ?? "",
-        fingerprint,
-        outcome,
-        isTimeout ? 1 : "",
-        nowMs,
-        readyAtMs,
-        token ?? "",
-        ...record(audit),
-        deposit ?? "",
-        lane ?? "",
-        ...(quorum ? [quorum.seen ?? "", quorum.acceptances ?? ""] : []),
+        args.taskId,
+        args.key,
+        args.digest ?? "",
+        args.fingerprint,
+        args.outcome,
+        args.isTimeout ? 1 : "",
+        args.nowMs,
+        args.readyAtMs,
+        args.token ?? "",
+        ...record(args.audit),
+        args.deposit ?? "",
+        args.lane ?? "",
+        ...(args.quorum ? [args.quorum.seen ?? "", args.quorum.acceptances ?? ""] : []),
       ]) as never,
-    agree: (keys, auditKey, { key, digest, nowMs, audit }) => run.agree([...keys, auditKey, key, digest, nowMs, ...record(audit)]) as never,
-    redeposit: (keys, { key, before, deposit }) => run.redeposit([...keys, key, before, deposit]) as never,
-    refuse: (keys, auditKey, { key, digest, violations, nowMs, audit }) =>
-      run.refuse([...keys, auditKey, key, digest, violations, nowMs, ...record(audit)]) as never,
-    note: (dueKey, auditKey, { audit, nowMs }) => run.note([dueKey, dueKey, dueKey, dueKey, auditKey, ...record(audit), nowMs]) as never,
-    finish: (keys, { taskId, token, nowMs, status, fields, entries, owes, childEnd }) => {
-      const end = [owes ?? "", ...(childEnd ? [childEnd.answer, childEnd.tooLarge, childEnd.max] : [])];
-      return run.finish([...keys, taskId, token, nowMs, status, ...list(fields), ...list(entries), ...end]) as never;
-    },
-    settle: (keys, { taskId, token, entries }) => run.settle([...keys, taskId, token, ...list(entries)]) as never,
-    cancel: (keys, auditKey, { taskId, nowMs, message, owes, audit }) =>
-      run.cancel([...keys, auditKey, taskId, nowMs, message ?? "", ...record(audit), owes ? 1 : ""]) as never,
-    postpone: (keys, { taskId, nowMs, dueAtMs }) => run.postpone([...keys, taskId, nowMs, dueAtMs]) as never,
-    // The partition's task keys are not known in advance; the due set stands in for them, because it is in the same
-    // slot.
-    overdue: (dueKey, { nowMs, limit, taskPrefix }) => run.overdue([dueKey, dueKey, dueKey, dueKey, nowMs, limit, taskPrefix]) as never,
+    agree: (keys, auditKey, args) => run.agree([...keys, auditKey, args.key, args.digest, args.nowMs, ...record(args.audit)]) as never,
+    redeposit: (keys, args) => run.redeposit([...keys, args.key, args.before, args.deposit]) as never,
+    refuse: (keys, auditKey, args) =>
+      run.refuse([...keys, auditKey, args.key, args.digest, args.violations, args.nowMs, ...record(args.audit)]) as never,
+    note: (dueKey, auditKey, args) => run.note([...fourTimes(dueKey), auditKey, ...record(args.audit), args.nowMs]) as never,
+    finish: (keys, args) =>
+      run.finish([
+        ...keys,
+        args.taskId,
+        args.token,
+        args.nowMs,
+        args.status,
+        ...list(args.fields),
+        ...list(args.entries),
+        args.owes ?? "",
+        ...(args.childEnd ? [args.childEnd.answer, args.childEnd.tooLarge, args.childEnd.max] : []),
+      ]) as never,
+    settle: (keys, args) => run.settle([...keys, args.taskId, args.token, ...list(args.entries)]) as never,
+    cancel: (keys, auditKey, args) =>
+      run.cancel([...keys, auditKey, args.taskId, args.nowMs, args.message ?? "", ...record(args.audit), args.owes ? 1 : ""]) as never,
+    postpone: (keys, args) => run.postpone([...keys, args.taskId, args.nowMs, args.dueAtMs]) as never,
+    overdue: (dueKey, args) => run.overdue([...fourTimes(dueKey), args.nowMs, args.limit, args.taskPrefix]) as never,
     journal: (keys) => run.journal([...keys]) as never,
     recorded: (keys) => run.recorded([...keys]) as never,
   };
+}
+
+/** In place of a task's four keys, for scripts whose tasks are not known in advance: the due set is in the same slot as they are. */
+function fourTimes(dueKey: string): string[] {
+  return [dueKey, dueKey, dueKey, dueKey];
+}
+
+/** A child's place is kept even if it is not counted, because its parent's arguments follow. */
+function quotasOf({ quotas, parent }: CreateArguments): Argument[] {
+  if (quotas) return [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes];
+  return parent ? ["", "", "", ""] : [""];
+}
+
+function parentOf({ link, token, leaseUntilMs, open, childrenMax }: NonNullable<CreateArguments["parent"]>): Argument[] {
+  return [link, token, leaseUntilMs, open, childrenMax];
 }
 
 /** A list as the scripts read it: the number of groups, then the groups. */

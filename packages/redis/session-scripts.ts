@@ -49,15 +49,13 @@ export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScr
     sharded,
   });
   return {
-    open: (key, { session, level, ttlMs }) => run.open([key, session, level ?? "", ttlMs]) as never,
-    touch: (key, { ttlMs, beginsWith }) => run.touch([key, ttlMs, beginsWith]) as never,
-    note: (key, { field, value }) => run.note([key, field, value]) as never,
-    add: (key, { kind, name, most, value }) => run.add([key, kind, name, most, value]) as never,
-    hold: (key, { stream, token, nowMs, leaseUntilMs, after, most }) =>
-      run.hold([key, stream, token, nowMs, leaseUntilMs, after, most]) as never,
-    keep: (key, { stream, token, leaseUntilMs }) => run.keep([key, stream, token, leaseUntilMs]) as never,
-    drop: (key, { stream, token }) => run.drop([key, stream, token]) as never,
-    claim: (key, { ask, stream, token, refusals, event, nowMs, most }) =>
-      run.claim([key, ask, stream, token, refusals, event, nowMs, most]) as never,
+    open: (key, args) => run.open([key, args.session, args.level ?? "", args.ttlMs]) as never,
+    touch: (key, args) => run.touch([key, args.ttlMs, args.beginsWith]) as never,
+    note: (key, args) => run.note([key, args.field, args.value]) as never,
+    add: (key, args) => run.add([key, args.kind, args.name, args.most, args.value]) as never,
+    hold: (key, args) => run.hold([key, args.stream, args.token, args.nowMs, args.leaseUntilMs, args.after, args.most]) as never,
+    keep: (key, args) => run.keep([key, args.stream, args.token, args.leaseUntilMs]) as never,
+    drop: (key, args) => run.drop([key, args.stream, args.token]) as never,
+    claim: (key, args) => run.claim([key, args.ask, args.stream, args.token, args.refusals, args.event, args.nowMs, args.most]) as never,
   };
 }
