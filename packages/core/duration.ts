@@ -1,3 +1,4 @@
+/** Durations with units, as authors and settings write them: `"30s"`, `"2 days"`. */
 const UNIT_MS = {
   ms: 1,
   millisecond: 1,

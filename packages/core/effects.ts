@@ -37,14 +37,14 @@ export interface Effects {
   event(name: string, request: EventRequest, options?: EventOptions): EventHandle;
 
   /**
-   * Calls a tool as a task of its own, and waits for its end. Settles with it, or with `timeout` or `withdrawn`: the child is cancelled then, as it is
-   * when this task ends. Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED, CHILD_REFUSED and JOURNAL_FULL, and the same again in each run.
+   * Calls a tool as a separate task and waits for its end. Settles with that end, or with `timeout` or `withdrawn`; the child is then cancelled, as it
+   * is when this task ends. Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED, CHILD_REFUSED and JOURNAL_FULL, the same in every run.
    */
   callTool(name: string, request: ToolCall, options?: CallOptions): Promise<ChildEnd>;
 
   /**
-   * Runs `work` once and records its result; on replay the record returns.
-   * Throws StepFailed when every try failed, on replay too.
+   * Runs `work` once and records its result, which replays return.
+   * Throws StepFailed when every attempt failed, also in replays.
    */
   step(name: string, work: (attempt: StepAttempt) => unknown, options?: StepOptions): Promise<Json | undefined>;
 
@@ -162,7 +162,7 @@ export interface AskOptions extends Withdrawable {
 export type EventOptions = Omit<AskOptions, "audience">;
 
 export interface EventHandle {
-  /** The secret part of the address: whoever has it can report the event. */
+  /** The secret part of the address. It is the credential for reporting the event. */
   readonly token: string;
   /** Where to report the event: `POST` with a JSON body. */
   readonly url: string;

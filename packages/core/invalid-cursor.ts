@@ -1,3 +1,4 @@
+/** The error for a cursor that no list of this deployment returned. */
 import { ParleyError } from "./errors.ts";
 
 export function invalidCursor(): ParleyError {

@@ -55,7 +55,7 @@ export type EntryOutcome =
   /** A call whose child was cancelled, but not by its parent. */
   | { readonly type: "cancelled" };
 
-/** What is seen of an entry without what was said in it: for those who look at a task's course. */
+/** An entry without its content, for readers of a task's timeline. */
 export interface JournalLine {
   /** As in the journal: `step:hold-table`, `ask:party-size#2`. */
   readonly key: string;
@@ -63,7 +63,7 @@ export interface JournalLine {
   readonly place?: number;
   /** When it arrived; absent once a run has settled it, and for what never waited. */
   readonly arrivedAtMs?: number;
-  /** `recorded`: it has come to something, a value, an answer or an error. The rest as in an entry's outcome. */
+  /** `recorded`: it has a value, an answer or an error. The rest as in an entry's outcome. */
   readonly state: "recorded" | "begun" | "closed" | "withdrawn" | "cancelled";
   /** Of a call: the child's id. */
   readonly child?: string;

@@ -1,3 +1,4 @@
+/** Bounds on the depth and the number of values of a JSON text, checked before it is parsed. */
 export interface JsonExtent {
   /** Maximum nesting of arrays and objects. */
   readonly depthMax: number;

@@ -229,7 +229,7 @@ export interface CreateRequest {
    * where the parent's do.
    */
   readonly parent?: { readonly token: string; readonly open: AwaitedCall; readonly nowMs: number; readonly leaseMs: number };
-  /** Written in the same change, whatever its result. Not written if the task exists. */
+  /** Written in the same change, and only if the task is created. */
   readonly audit?: AuditFact;
 }
 

@@ -97,6 +97,6 @@ describe("valid forms of REDIS_URL", () => {
     expect(withoutPassword("redis://:sec@ret@h")).toBe("redis://h");
     expect(withoutPassword("redis://h?password=secret")).toBe("redis://h");
     expect(withoutPassword("redis://127.0.0.1:6379")).toBe("redis://127.0.0.1:6379");
-    expect(withoutPassword("hunter2")).toBe("an address that is no URL");
+    expect(withoutPassword("hunter2")).toBe("an address that is not a URL");
   });
 });

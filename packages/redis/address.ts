@@ -72,6 +72,6 @@ function parseEndpoint(text: string, defaultPort: number): Endpoint | undefined 
 
 /** The address in a form that may be logged. */
 export function withoutPassword(url: string): string {
-  if (!parseAddress(url)) return "an address that is no URL";
+  if (!parseAddress(url)) return "an address that is not a URL";
   return url.replace(/^([^:]+:\/\/)(?:[^/?]*@)?([^?]*).*$/, "$1$2");
 }

@@ -1,3 +1,4 @@
+/** Puts the parts of this package together: every port of core, on the connections of one Redis. */
 import {
   type Claims,
   type Ids,

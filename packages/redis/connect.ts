@@ -92,7 +92,7 @@ export function openNodeConnection(
   return redis;
 }
 
-/** ioredis' constructors refuse its own type of options for this one, which nobody needs here. */
+/** ioredis' constructors refuse its own type of options because of this one, which is not needed here. */
 type OwnOptions = Omit<RedisOptions, "replyMapping">;
 
 function retryMs(times: number): number {

@@ -1,3 +1,4 @@
+/** Ids and random values: ids of tasks name their partition, and the key that seals them if content is sealed. */
 import { hash, randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { Ids } from "@parley/core";
 

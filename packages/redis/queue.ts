@@ -1,3 +1,4 @@
+/** The run queue on BullMQ: one queue per partition, and the offers on lanes that make most jobs unnecessary (lane.ts). */
 import type { Called, Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { Queue, type Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
@@ -41,7 +42,7 @@ export function jobIdOf({ taskId, run }: RunRef, cause: RunCause): string {
   return cause === "overtaken" ? `${taskId}.${run}.${cause}` : `${taskId}.${run}`;
 }
 
-/** The run that a job stands for. Task ids contain no dots. */
+/** The run that a job is for. Task ids contain no dots. */
 export function runOfJob(jobId: string): RunRef {
   const [taskId = "", run] = jobId.split(".");
   return { taskId, run: Number(run) };

@@ -1,3 +1,4 @@
+/** The secret that front ends share if the operator has set none: the first one that is stored in Redis. */
 import { hash, randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";

@@ -1,3 +1,4 @@
+/** Settings of Redis, content and lists, as the environment gives them. */
 import { durationSetting } from "@parley/core";
 import { z } from "zod";
 import { parseAddress } from "./address.ts";

@@ -1,3 +1,4 @@
+/** Tells a Redis that is unreachable or cannot serve (UNAVAILABLE: try again) from a command that is wrong. */
 import { ParleyError } from "@parley/core";
 
 /** Replies of a Redis that is reachable but cannot serve: starting, a replica, a cluster in repair, out of memory. */

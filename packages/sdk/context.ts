@@ -307,7 +307,7 @@ export interface Context extends Shorthands {
    */
   emit(kind: EmitKind, data: object): void;
   /**
-   * Releases the client's connection while the tool continues to work: a client that can return for the rest is told to, and other clients keep
+   * Releases the client's connection while the tool continues to work: a client that can return for the rest is asked to, other clients keep
    * waiting. For tools that work for minutes; a question releases the worker, but not the connection.
    */
   releaseCall(): void;
@@ -377,7 +377,7 @@ export function createContext(effects: Effects): Context {
   }
 
   async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
-    // Normalised, whatever its source, because the ask's digest is taken from it.
+    // Normalised, because the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
     const { returnTo } = ask;
     if (returnTo !== undefined) {

@@ -27,7 +27,7 @@ export interface EventOptions<S extends Schema | JsonObject> {
   readonly timeout?: Duration;
   /** `"throw"` (the default): `received` throws TimedOut. `"fail"`: the task fails. Or a default that is taken as the body. */
   readonly onTimeout?: "throw" | "fail" | { readonly default: S extends Schema ? InputOf<S> : Json };
-  /** Aborting it withdraws the event: a later sender is told that it is late, and `received` throws Withdrawn. */
+  /** Aborting it withdraws the event: a later sender receives `late`, and `received` throws Withdrawn. */
   readonly signal?: AbortSignal;
 }
 

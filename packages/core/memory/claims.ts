@@ -1,3 +1,4 @@
+/** Claims in memory: work that only one process may do at a time, with the rules of packages/redis/scripts/claim. */
 import type { Claims, Clock } from "../ports.ts";
 
 export function createMemoryClaims({ clock }: { readonly clock: Pick<Clock, "now"> }): Claims {

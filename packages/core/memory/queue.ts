@@ -1,3 +1,4 @@
+/** The run queue in memory: a list, handed out in order. */
 import type { RunQueue, RunRef } from "../ports.ts";
 
 export interface MemoryQueue extends RunQueue {

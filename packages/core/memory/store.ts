@@ -675,7 +675,7 @@ function withinSize(page: readonly TaskSummary[]): TaskSummary[] {
   });
 }
 
-/** An acceptance on a page is compared as a bare acceptance, whatever the page collected. */
+/** An acceptance on a page is compared as a bare acceptance, without what the page collected. */
 function compared(outcome: EntryOutcome, onPage: boolean): EntryOutcome {
   if (!onPage || outcome.type !== "answer" || outcome.answer.action !== "accept") return outcome;
   return answerOutcome({ action: "accept" }, outcome.by);

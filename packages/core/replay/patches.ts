@@ -28,7 +28,7 @@ export interface PatchesOptions {
   /** Whether every recorded call was made again and has settled. */
   readonly isLive: () => boolean;
   readonly diverged: (recorded: string, found: string) => void;
-  /** A call was made: whatever waited for it may settle now. */
+  /** A call was made: effects that waited for it may settle now. */
   readonly called: () => void;
 }
 

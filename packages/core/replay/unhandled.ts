@@ -17,7 +17,7 @@ export interface Unhandled {
   first(): ParleyError | undefined;
 }
 
-/** `stop` ends the run: a callback that threw has nobody who could handle its error later. */
+/** `stop` ends the run: no promise carries the error of a callback that threw, so it cannot be handled later. */
 export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
   const rejections = new Map<EffectPromise<unknown>, { readonly what: string; readonly error: unknown }>();
   const stray = new Map<object, unknown>();

@@ -1,3 +1,4 @@
+/** A caller answers questions of a task: finds each ask, checks the policy, validates the reply and records it. */
 import { type Actor, noteAudit, withAudit } from "../audit.ts";
 import { may, seenByAsked, viewOf } from "../policy.ts";
 import { cut } from "../cut.ts";
@@ -58,7 +59,7 @@ export async function answerTask(services: Services, request: AnswerTask): Promi
 }
 
 /**
- * Answers the asks of children that the task shows. Whoever may answer at the child may do so here, with the same
+ * Answers the asks of children that the task shows. Those who may answer at the child may do so here, with the same
  * result.
  */
 async function answerChildren(services: Services, request: AnswerTask): Promise<Answered> {
@@ -119,7 +120,7 @@ async function answerOwn(services: Services, request: AnswerTask): Promise<Answe
 
 /**
  * Once answered, an ask is closed to its audience. A sender whose answer counted and who repeats it, because the
- * acknowledgement was lost, is told so. For all others the task does not exist, whether it does or not.
+ * acknowledgement was lost, receives the receipt again. For all others the task does not exist, whether it does or not.
  */
 async function answerAgain(services: Services, request: AnswerTask, task: Task | undefined): Promise<Answered> {
   const { taskId, caller, replies } = request;

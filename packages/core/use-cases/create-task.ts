@@ -1,3 +1,4 @@
+/** A caller calls a tool or a prompt: checks arguments and quotas, writes the task and adds its first run. */
 import { type Actor, bindingOfCall, noteAudit, toolOf, withAudit } from "../audit.ts";
 import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";

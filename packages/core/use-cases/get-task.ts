@@ -1,3 +1,4 @@
+/** A caller reads a task: at once, when something has changed, when it has settled, or again and again. */
 import type { Actor } from "../audit.ts";
 import type { Caller } from "../caller.ts";
 import { ParleyError } from "../errors.ts";

@@ -129,7 +129,7 @@ export async function withoutVersion(services: Services, { begun, asks, lease, n
   return newest;
 }
 
-/** Open asks keep their deadlines, whatever else the task waits for. */
+/** Open asks keep their deadlines, even if the task also waits for something else. */
 export function earliest(dueAtMs: number, asks: readonly Open[]): number {
   return Math.min(dueAtMs, ...asks.map(({ deadlineMs }) => deadlineMs));
 }

@@ -1,3 +1,4 @@
+/** What a task has done so far, for the timeline of the playground: lines of its journal and items of its feed. */
 import { inOrder, type JournalLine } from "../journal.ts";
 import type { FeedItem, Task } from "../task.ts";
 import { getOwnTask, type TaskRef } from "./get-task.ts";

@@ -166,7 +166,7 @@ export async function compareAnswer(
   const recorded = await store.answer({ taskId, key, ...given, nowMs: clock.now(), graceMs: settings.graceMs });
   // The front end that recorded it may have died before it added the run. Adding it twice adds it once.
   if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
-  // An unknown key is whatever its sender made up, of any length, and changed nothing: not logged.
+  // An unknown key is not logged: its sender may have made it up, at any length, and it changed nothing.
   if (recorded.receipt !== "unknown") log.info({ taskId, key: cut(key, KEY_CHARS), receipt: recorded.receipt }, "answer received");
   return { type: counted(recorded.receipt) };
 }

@@ -5,7 +5,7 @@
  *     └────────────────────────────────┴─▶ declined or cancelled, by client or page
  *
  * A client's `accept` only says that the person agreed to go to the page. The tool continues when the page is
- * completed, whether the client accepted before, afterwards or never. Whoever may answer the ask may open its page
+ * completed, whether the client accepted before, afterwards or never. Those who may answer the ask may open its page
  * (policy.ts), and the store decides which answer counts.
  */
 import { may } from "../policy.ts";

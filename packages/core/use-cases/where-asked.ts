@@ -1,7 +1,7 @@
 /**
  * Finds the task that asks a question. A task shows its children's questions among its own, under keys with colons:
- * `book:party-size` is "party-size" of the child that it called as "book". Whatever is done about such a question is
- * done at the child, by the same code and policy as for any other.
+ * `book:party-size` is "party-size" of the child that it called as "book". Such a question is answered, refused or
+ * visited at the child, by the same code and policy as any other.
  */
 import { CALL_DEPTH_MAX, isInternalKey, type Task } from "../task.ts";
 import type { Services } from "./services.ts";

@@ -1,3 +1,4 @@
+/** Retries of a write that must survive an outage of Redis. */
 import { ParleyError } from "../errors.ts";
 import type { Clock } from "../ports.ts";
 

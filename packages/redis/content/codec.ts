@@ -16,7 +16,7 @@ export type Access = "open" | Exclude<Unreadable, "damaged">;
 export interface ContentCodec {
   /** Redis holds text, or bytes that this process handles as strings with one character per byte. */
   readonly encoding: Encoding;
-  /** Call this before sealing or opening content of the task: it fetches whatever that needs. Throws UNAVAILABLE. */
+  /** Call this before sealing or opening content of the task: it fetches the key. Throws UNAVAILABLE. */
   access(taskId: string): Access | Promise<Access>;
   of(taskId: string): Content;
 }
