@@ -1,7 +1,13 @@
 /** What the queue stores in Redis for each run; consume-runs.redis.test.ts tests how workers take it. */
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Telemetry } from "bullmq";
+import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
+import { startEmbeddedRedis } from "./embedded.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue, EVENTS_KEPT } from "./queue.ts";
 import { createTurns } from "./turns.ts";
@@ -100,6 +106,34 @@ describe("the run queue", () => {
     await traced.add({ taskId: TASK, run: 2 });
     expect(spans.length).toBeGreaterThan(0);
     await traced.close();
+  });
+
+  test("that could not be opened leaves nothing on the connection, and is opened anew by its next run", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "parley-queue-"));
+    const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+    const admin = new Redis(server.url);
+    const grant = (...rights: string[]) => admin.call("ACL", "SETUSER", "tester", "on", ">secret", "~*", "&*", ...rights);
+    await grant("+@all");
+    const url = new URL(server.url);
+    [url.username, url.password] = ["tester", "secret"];
+    const connection = new Redis(url.href, { maxRetriesPerRequest: null });
+    await once(connection, "ready");
+    const reopened = createRedisQueue({ redis: connection, keys: createKeys(), log, turns, workers: { next: () => undefined } });
+    const listeners = () => connection.eventNames().map((name) => [name, connection.listenerCount(name)]);
+    const before = listeners();
+
+    // BullMQ first reads the server's version.
+    await grant("-info");
+    for (const run of [1, 2]) await expect(reopened.add({ taskId: TASK, run })).rejects.toThrow(/^NOPERM/);
+    expect(listeners()).toEqual(before);
+    await grant("+info");
+    await reopened.add({ taskId: TASK, run: 3 });
+    expect(await reopened.counts(7)).toStrictEqual({ waiting: 1, active: 0 });
+
+    await reopened.close();
+    for (const each of [connection, admin]) each.disconnect();
+    await server.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   test("leaves the connection as it was when it closes", async () => {

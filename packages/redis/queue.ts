@@ -105,7 +105,6 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
     if (known) return known;
     const opened = openQueue(partition);
     queues.set(partition, opened);
-    // A BullMQ queue that met an outage while it was opened stays broken: the next run opens another.
     opened.catch(() => queues.delete(partition));
     return opened;
   }
@@ -119,7 +118,13 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
       ...(telemetry && { telemetry }),
     });
     queue.on("error", (error) => log.warn({ partition, error: error.message }, "run queue in trouble"));
-    await queue.waitUntilReady();
+    try {
+      await queue.waitUntilReady();
+    } catch (error) {
+      // It stays broken, and would listen to the connection forever: the next run opens another.
+      await queue.close();
+      throw error;
+    }
     return queue;
   }
 
