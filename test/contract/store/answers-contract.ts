@@ -131,10 +131,20 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.load(taskId)).toMatchObject({ status: "input_required", revision: 2 });
     });
 
-    test("I4: an answer that was given to another question of the same name claims nothing", async () => {
+    test("I4: an answer that was given to another question of the same name claims nothing, and neither does its timeout", async () => {
       const taskId = await life.parked([anAsk("size", { digest: "of-another-question" })]);
 
       expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
+      const token = await life.begin({ taskId, run: 2 });
+      const timeout = {
+        taskId,
+        key: "size",
+        digest: "digest-of-size",
+        answer: { action: "timeout" },
+        nowMs: Date.now(),
+        graceMs: GRACE_MS,
+      } as const;
+      expect(await store.answer({ ...timeout, token })).toEqual({ receipt: "late" });
       expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
     });
 
