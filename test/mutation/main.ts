@@ -6,7 +6,7 @@
  *   npm run test:mutation -- protocol packages/protocol/params.ts:10-20 these lines
  *   --force         runs again what the last run has settled
  *   --concurrency   mutants at a time, 1 unless told: each has a worker of its own
- *   --own           only the package's own tests may notice: quicker, and stricter
+ *   --own           only the package's own tests and the contracts of stores, sessions and slots may notice: quicker, and stricter
  *   --dry-run       only the tests without any mutant, in the sandbox
  *
  * The reports are out/mutation/<package>.html and .json. Fails below a score of 90. README.md beside this file has the scores and the

@@ -17,8 +17,10 @@ class OwnTestsFirst extends BaseSequencer {
   }
 }
 
-function own(files: string): string {
-  return files.replace("packages/", `packages/${name}/`);
+/** The package's own tests, and the contracts that its adapters share with those of another package. */
+function own(files: string): string[] {
+  const ending = files.slice(files.lastIndexOf("*") + 1);
+  return [files.replace("packages/", `packages/${name}/`), `test/contract/{store,session,slots}.contract${ending}`];
 }
 
 export default defineConfig({
@@ -29,7 +31,7 @@ export default defineConfig({
     projects: projects
       .filter(({ test }) => chosen.includes(test.name))
       .map(({ test }) => {
-        const include = isOwnOnly ? test.include.filter((files) => files.startsWith("packages/")).map(own) : test.include;
+        const include = isOwnOnly ? test.include.filter((files) => files.startsWith("packages/")).flatMap(own) : test.include;
         return { extends: true, test: { ...test, include } };
       }),
   },
