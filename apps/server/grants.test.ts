@@ -16,7 +16,7 @@ import { rpc } from "./client.fixture.ts";
 import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
 import { anonymous } from "./front-end/caller.ts";
 import type { Visitors } from "./front-end/visitors.ts";
-import { REDEMPTIONS_MAX } from "./routes/asks/grants.ts";
+import { OWN_REDEMPTIONS_MAX, REDEMPTIONS_MAX } from "./routes/asks/grants.ts";
 import { JOURNEYS_MAX } from "./routes/asks/journeys.ts";
 
 const SCOPES = ["calendar:read", "calendar:write"];
@@ -411,8 +411,8 @@ describe("a provider that", () => {
     expect([answer.status, problemOf(answer)]).toEqual([422, expect.stringContaining("cannot be trusted")]);
   });
 
-  test("is slow: codes are redeemed up to the limit, and the person beyond it reads to try again", async () => {
-    const planned = await planning();
+  /** A provider at which every code waits, and people who return to it. */
+  async function slowly(planned: Planning) {
     const waiting: ServerResponse[] = [];
     instead.set("/token", (_request, response) => void waiting.push(response));
     const fields = { ...fieldsOf(await look(planned.page)), action: "accept" };
@@ -420,16 +420,40 @@ describe("a provider that", () => {
       const off = await send(planned.page, fields);
       const state = /state=([\w-]+)/.exec(off.text)?.[1] ?? "";
       const query = new URLSearchParams({ state, code: "c", iss: issuer });
-      return {
-        seen: look(`${new URL(planned.page).origin}/oauth/callback/calendar?${query.toString()}`, { headers: { cookie: off.cookie } }),
-      };
+      const address = `${new URL(planned.page).origin}/oauth/callback/calendar?${query.toString()}`;
+      return { seen: look(address, { headers: { cookie: off.cookie } }) };
     }
-    const held: Promise<Seen>[] = [];
-    for (let count = 0; count < REDEMPTIONS_MAX; count += 1) held.push((await come()).seen);
-    await until(() => waiting.length === REDEMPTIONS_MAX);
+    async function fill(count: number) {
+      const held: Promise<Seen>[] = [];
+      while (held.length < count) held.push((await come()).seen);
+      await until(() => waiting.length === count);
+      return held;
+    }
+    return { come, fill, waiting };
+  }
+
+  const TOO_MANY = [422, expect.stringContaining("Too many people are returning at the same time")];
+
+  test("is slow: codes are redeemed up to the limit, and the person beyond it reads to try again", async () => {
+    const { come, fill, waiting } = await slowly(await planning({ visitors: undefined as never, authenticate: anonymous }));
+    const held = await fill(REDEMPTIONS_MAX);
     const seen = await (await come()).seen;
-    expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Too many people are returning at the same time")]);
+    expect([seen.status, problemOf(seen)]).toEqual(TOO_MANY);
     for (const response of waiting) response.writeHead(503).end();
+    expect((await Promise.all(held)).every((each) => problemOf(each)?.includes("cannot be reached"))).toBe(true);
+  });
+
+  test("is slow: one person has at most ten codes redeemed at once", async () => {
+    const planned = await planning();
+    const { come, fill, waiting } = await slowly(planned);
+    const held = await fill(OWN_REDEMPTIONS_MAX);
+    const seen = await (await come()).seen;
+    expect([seen.status, problemOf(seen)]).toEqual(TOO_MANY);
+    for (const response of waiting) response.writeHead(503).end();
+    await Promise.all(held);
+    held.push((await come()).seen);
+    await until(() => waiting.length === OWN_REDEMPTIONS_MAX + 1);
+    waiting.at(-1)?.writeHead(503).end();
     expect((await Promise.all(held)).every((each) => problemOf(each)?.includes("cannot be reached"))).toBe(true);
   });
 

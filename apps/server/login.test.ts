@@ -35,9 +35,9 @@ async function browser(login = provider()) {
     visitors: (seal) => loggedIn({ authenticate: nobody, login, seal, now: Date.now }),
   });
   const jar = new Map<string, string>();
-  async function get(path: string): Promise<Response> {
+  async function get(path: string, more: Record<string, string> = {}): Promise<Response> {
     const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
-    const response = await fetch(new URL(path, fronts[0]!.url), { headers: { cookie }, redirect: "manual" });
+    const response = await fetch(new URL(path, fronts[0]!.url), { headers: { cookie, ...more }, redirect: "manual" });
     for (const given of response.headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(given) ?? [];
       if (value === "") jar.delete(name);
@@ -68,6 +68,21 @@ test("a person who returns from the provider is sent to the page, also if it is 
   const { get } = await browser();
   const back = await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
   expect(back.headers.get("location")).toBe(`${PUBLIC}${PAGE}`);
+});
+
+test("a login is completed for the address that the proxy names", async () => {
+  const from: (string | undefined)[] = [];
+  const { get, jar } = await browser(
+    provider(async (_parameters, _begun, client) => {
+      from.push(client);
+      return callerNamed("ann");
+    }),
+  );
+  for (const headers of [{}, { "x-forwarded-for": "203.0.113.9, 198.51.100.1" }]) {
+    jar.clear();
+    await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`, headers);
+  }
+  expect(from).toEqual([undefined, "198.51.100.1"]);
 });
 
 test("a login that fails through a defect shows an id, under which the log has the error", async () => {

@@ -1,7 +1,7 @@
 import type { Caller } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Issuer, startIssuer } from "../../test/support/issuer.ts";
-import { createLogin, LOGINS_AT_ONCE_MAX } from "./login.ts";
+import { createLogin, LOGINS_AT_ONCE_MAX, LOGINS_OF_CLIENT_MAX } from "./login.ts";
 import type { LoginSettings } from "./settings.ts";
 
 let issuer: Issuer;
@@ -114,7 +114,7 @@ describe("logins that are completed at once", () => {
     const { sent } = answering(TOKEN);
     const begin = async () => {
       const { state, verifier } = await login.start();
-      return (code = "c") => login.finish(new URLSearchParams({ code, state }), { state, verifier });
+      return (code = "c", client?: string) => login.finish(new URLSearchParams({ code, state }), { state, verifier }, client);
     };
     return { begin, sent, release: () => held.resolve(CALLER) };
   }
@@ -128,6 +128,18 @@ describe("logins that are completed at once", () => {
     release();
     expect(await Promise.all(running)).toHaveLength(LOGINS_AT_ONCE_MAX);
     expect(await late()).toBe(CALLER);
+  });
+
+  test("are ten of one client, and one more is refused while others still log in", async () => {
+    const { begin, release } = await holding();
+    const logins = await Promise.all(Array.from({ length: LOGINS_OF_CLIENT_MAX }, begin));
+    const running = logins.map((finish) => finish("c", "198.51.100.1"));
+    const late = await begin();
+    await expect(late("c", "198.51.100.1")).rejects.toMatchObject({ code: "OVERLOADED" });
+    running.push((await begin())("c", "198.51.100.2"), (await begin())("c"));
+    release();
+    expect(await Promise.all(running)).toHaveLength(LOGINS_OF_CLIENT_MAX + 2);
+    expect(await late("c", "198.51.100.1")).toBe(CALLER);
   });
 
   test("of one browser that repeats its callback are one, and take one place", async () => {

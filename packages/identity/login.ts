@@ -24,8 +24,11 @@ export interface Login {
   readonly isSecure: boolean;
   /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   start(): Promise<LoginBegun & { readonly url: string }>;
-  /** Completes a login with the callback's `parameters`. Throws LOGIN_REFUSED, the errors of tokens, OVERLOADED, PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
-  finish(parameters: URLSearchParams, begun: LoginBegun): Promise<Caller>;
+  /**
+   * Completes a login with the callback's `parameters`. `client` is the address that it came from, if that is known. Throws LOGIN_REFUSED, the
+   * errors of tokens, OVERLOADED, PROVIDER_UNAVAILABLE and PROVIDER_INVALID.
+   */
+  finish(parameters: URLSearchParams, begun: LoginBegun, client?: string): Promise<Caller>;
 }
 
 export interface LoginPorts extends Pick<Identity, "identify"> {
@@ -34,10 +37,13 @@ export interface LoginPorts extends Pick<Identity, "identify"> {
 
 /** Maximum number of codes that one front end redeems at once, each of another login: a browser that repeats its callback takes one place. */
 export const LOGINS_AT_ONCE_MAX = 100;
+/** The same for one client, so that a client cannot take the places of all others while the provider is slow. */
+export const LOGINS_OF_CLIENT_MAX = 10;
 
 interface Redemption {
   /** The callback's, as they were received. */
   readonly parameters: string;
+  readonly client: string | undefined;
   readonly caller: Promise<Caller>;
 }
 
@@ -46,9 +52,9 @@ export function createLogin(
   { providerTimeoutMs: timeoutMs, allowHttp }: Pick<IdentitySettings, "providerTimeoutMs" | "allowHttp">,
   { identify, log }: LoginPorts,
 ): Login {
-  const { issuer, client, secret, endpoints, scopes, resource, parameters: extra, callback, ttlMs } = settings;
+  const { issuer, client: clientId, secret, endpoints, scopes, resource, parameters: extra, callback, ttlMs } = settings;
   const what = `the login at ${issuer}`;
-  const flow = createCodeFlow({ issuer, endpoints, client, secret, timeoutMs, allowHttp, what });
+  const flow = createCodeFlow({ issuer, endpoints, client: clientId, secret, timeoutMs, allowHttp, what });
   /** By the state of the login. */
   const atWork = new Map<string, Redemption>();
 
@@ -72,14 +78,16 @@ export function createLogin(
     base: callback.slice(0, -LOGIN_CALLBACK_PATH.length),
     isSecure: !isHttp(callback),
     start: () => flow.start({ callback, scopes, resource, extra }),
-    async finish(parameters, begun) {
+    async finish(parameters, begun, client) {
       const { state } = begun;
       const same = atWork.get(state);
       if (same?.parameters === parameters.toString()) return await same.caller;
       if (same) throw refuse("LOGIN_REFUSED", `${what} is already being completed with another response`);
       if (atWork.size >= LOGINS_AT_ONCE_MAX) throw refuse("OVERLOADED", `${LOGINS_AT_ONCE_MAX} logins are being completed`);
+      if (client !== undefined && [...atWork.values()].filter((other) => other.client === client).length >= LOGINS_OF_CLIENT_MAX)
+        throw refuse("OVERLOADED", `${LOGINS_OF_CLIENT_MAX} logins of one client are being completed`);
       const caller = completed(parameters, begun).finally(() => atWork.delete(state));
-      atWork.set(state, { parameters: parameters.toString(), caller });
+      atWork.set(state, { parameters: parameters.toString(), client, caller });
       return await caller;
     },
   };

@@ -105,7 +105,9 @@ export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
       return;
     }
     const [bucket = 1, kind = 1] = reply;
-    const { what, count } = lacked[kind - 1]!;
+    const refused = lacked[kind - 1];
+    if (!refused) throw new TypeError(`take.lua refused the kind ${kind} of ${lacked.length}`);
+    const { what, count } = refused;
     const whose = bucket === 1 ? "the caller" : "the caller's tenant";
     const most = limits.perSecond[what] * (bucket === 1 ? 1 : limits.tenantFactor);
     const message = `${whose} may have ${most} ${what} per second (PARLEY_QUOTA_${what.toUpperCase()})`;

@@ -8,6 +8,7 @@
  */
 import {
   ANONYMOUS,
+  type Caller,
   describeError,
   type GrantedTokens,
   leavePage,
@@ -20,6 +21,7 @@ import {
 import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { gate, gateFor, gates } from "../../front-end/gate.ts";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Signatures } from "../../seals/signatures.ts";
@@ -45,12 +47,21 @@ export interface GrantsOptions {
   readonly oauth: OauthDirectory | undefined;
 }
 
-/** How many codes one front end redeems at once. */
+/** A person who is back from the provider. */
+interface Returned {
+  readonly caller: Caller;
+  readonly page: OpenPage;
+  readonly parameters: URLSearchParams;
+}
+
+/** How many codes one front end redeems at once, in total and of one person. */
 export const REDEMPTIONS_MAX = 100;
+export const OWN_REDEMPTIONS_MAX = 10;
 
 export function createGrants({ services, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
   const { log } = services;
-  let redeeming = 0;
+  const redemptions = gate("codes that are being redeemed", REDEMPTIONS_MAX);
+  const ownRedemptions = gates("codes of this person that are being redeemed", OWN_REDEMPTIONS_MAX, "OVERLOADED");
 
   /** Created on use, because the address of this server is known only once it listens. */
   const journeys = () => createJourneys(services, sealedCookies(seal, !addresses.base().startsWith("http:")));
@@ -79,16 +90,11 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
     log.warn({ taskId, key, provider, ...describeError(error) }, "grant failed");
   }
 
-  async function redeem(provider: OauthProvider, journey: Journey, { page, parameters }: { page: OpenPage; parameters: URLSearchParams }) {
-    if (redeeming >= REDEMPTIONS_MAX) throw new ParleyError("OVERLOADED", `${REDEMPTIONS_MAX} codes are being redeemed`);
-    redeeming += 1;
-    try {
-      const { state, verifier = "" } = journey;
-      const { scopes } = oauthPage(page);
-      return await provider.finish({ parameters, begun: { state, verifier }, scopes, callback: callbackOf(provider) });
-    } finally {
-      redeeming -= 1;
-    }
+  async function redeem(provider: OauthProvider, journey: Journey, { caller, page, parameters }: Returned): Promise<GrantedTokens> {
+    const { state, verifier = "" } = journey;
+    const { scopes } = oauthPage(page);
+    const leave = gateFor(caller, redemptions, ownRedemptions).enter();
+    return await provider.finish({ parameters, begun: { state, verifier }, scopes, callback: callbackOf(provider) }).finally(leave);
   }
 
   /**
@@ -149,7 +155,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
           problem: `${provider.title} has already answered this request. Try again, or decline.`,
         });
       try {
-        const tokens = await redeem(provider, journey, { page, parameters });
+        const tokens = await redeem(provider, journey, { caller, page, parameters });
         const scopes = [...tokens.scopes];
         const kept = await keep(request, { taskId, page, tokens });
         const answer = kept

@@ -10,6 +10,7 @@ import { type Login, LOGIN_CALLBACK_PATH } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance } from "fastify";
 import type { Authenticate } from "../../front-end/caller.ts";
+import { clientAddress } from "../../front-end/client-address.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import { NOTICES, noticePage } from "../asks/views.ts";
@@ -58,7 +59,7 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
     const state = parameters.get("state") ?? "";
     const begun = cookies.begun(request, state, clock.now());
     if (!begun) throw new ParleyError("LOGIN_REFUSED", "no such login was started in this browser");
-    const caller = await login.finish(parameters, begun);
+    const caller = await login.finish(parameters, begun, clientAddress(request));
     const nowMs = clock.now();
     cookies.end(reply, state);
     cookies.logIn(reply, { caller, untilMs: nowMs + login.ttlMs }, nowMs);
