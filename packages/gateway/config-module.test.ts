@@ -1,12 +1,12 @@
 /** A file of upstreams that is code: what it may export, and what happens when it throws, hangs, or misbehaves. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { CONFIG_BYTES_MAX, loadConfig, loadConfigNow } from "./config-module.ts";
 import { readUpstreams, type Upstream, type UpstreamsConfig, type UpstreamsError } from "./upstreams.ts";
-import { openUpstreamsFile } from "./upstreams-file.ts";
+import { type OpenUpstreamsFile, openUpstreamsFile } from "./upstreams-file.ts";
 
 let directory: string;
 
@@ -131,12 +131,12 @@ describe("a module that changes under a process", () => {
   let stop: () => void = () => undefined;
   afterEach(() => stop());
 
-  function watching(text: string, loadMs?: number): string {
+  function watching(text: string, options: OpenUpstreamsFile = {}): string {
     const file = written(text);
     [seen, logged] = [[], []];
     const keep = (fields: object) => void logged.push(fields);
     const log = { debug: () => undefined, info: () => undefined, warn: keep, error: keep };
-    const opened = openUpstreamsFile(file, loadMs === undefined ? {} : { loadMs });
+    const opened = openUpstreamsFile(file, options);
     stop = opened.watch({ log, everyMs: 5, onChange: (changed) => void seen.push(changed) });
     return file;
   }
@@ -158,11 +158,11 @@ describe("a module that changes under a process", () => {
 
   test.each([
     ["throws", 'throw new Error("no");', "cannot be loaded: Error: no"],
-    ["hangs", "for (;;) {}", "did not load within 3 s"],
+    ["hangs", "await new Promise(() => setInterval(() => undefined, 1_000));", "did not load within 3 s"],
     ["is gone", undefined, "cannot be read (ENOENT)"],
     ["does not fit", "export default {};", /^upstreams: /],
   ])("and %s changes nothing, is reported once, and is taken when it is whole again", async (_what, text, problem) => {
-    const file = watching(named("one"), 3_000);
+    const file = watching(named("one"), { loadMs: 3_000 });
     if (text === undefined) rmSync(file);
     else writeFileSync(file, text);
     await until(() => logged.length > 0);
@@ -175,9 +175,18 @@ describe("a module that changes under a process", () => {
 
   test("is not loaded while its file stays as it is", async () => {
     const runs = join(directory, "runs");
-    watching(`import { appendFileSync } from "node:fs";\nappendFileSync(${JSON.stringify(runs)}, "x");\n${named("one")}`);
-    const { readFileSync } = await import("node:fs");
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const upstream = { name: "one", url: "https://a.example.com", headers: { authorization: "${TOKEN}" } };
+    const text = `appendFileSync(${JSON.stringify(runs)}, "x");\nexport default ${JSON.stringify({ upstreams: [upstream] })};`;
+    // The variables are filled in again each time, which shows that the watch goes round.
+    let rounds = 0;
+    const environment = {
+      get TOKEN() {
+        rounds += 1;
+        return "t0ken";
+      },
+    };
+    watching(`import { appendFileSync } from "node:fs";\n${text}`, { environment });
+    await until(() => rounds > 10);
     expect(readFileSync(runs, "utf8")).toBe("x");
   });
 });

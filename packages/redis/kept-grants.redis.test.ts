@@ -204,12 +204,13 @@ describe("with content that is sealed", () => {
       const plain = await beside(sealed);
       await expect(grants(plain).use({ ...ANN, tenant: "acme" }, USE)).rejects.toMatchObject({ code: "CONTENT_KEY_MISSING" });
       await plain.close();
-      await sealed.content.keys!.erase("acme");
+      // Other processes forget the key within ten seconds. This one, which erased it, does so at once.
+      await sealed.content.keys!.erase("acme", async () => undefined);
       expect(await grants(sealed).use({ ...ANN, tenant: "acme" }, USE)).toBeUndefined();
       expect(await grants(sealed).use({ ...ANN, tenant: "other" }, USE)).toMatchObject({ text: KEPT.text });
       expect(await listed(sealed)).toHaveLength(1);
     } finally {
       await sealed.close();
     }
-  }, 60_000);
+  });
 });

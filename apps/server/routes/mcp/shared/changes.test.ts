@@ -1,6 +1,6 @@
 import type { Task } from "@parley/core";
-import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import { createHandClock } from "../../../../../packages/core/hand-clock.fixture.ts";
 import { until } from "../../../../../test/support/until.ts";
 import { callerNamed } from "../../../deployment.fixture.ts";
 import { Changes } from "./changes.ts";
@@ -11,6 +11,7 @@ function subject() {
   const failures: unknown[] = [];
   const reads = { underWay: 0, most: 0, wait: Promise.resolve(), of: [] as string[] };
   const reader = { taken: Promise.resolve() };
+  const hand = createHandClock();
   const store = {
     async load(taskId: string) {
       reads.of.push(taskId);
@@ -22,7 +23,7 @@ function subject() {
     },
   };
   const changes = new Changes<string>(
-    { store, clock: systemClock } as unknown as ConstructorParameters<typeof Changes>[0],
+    { store, clock: hand.clock } as unknown as ConstructorParameters<typeof Changes>[0],
     callerNamed("ann"),
     {
       taskOf: (change) => (change.startsWith("t") ? change : undefined),
@@ -31,7 +32,7 @@ function subject() {
       failed: (error) => void failures.push(error),
     },
   );
-  return { changes, reported, failures, reads, reader };
+  return { changes, reported, failures, reads, reader, hand };
 }
 
 describe("changes", () => {
@@ -71,7 +72,7 @@ describe("changes", () => {
   });
 
   test("keep no tasks in memory for a client that does not read: the tasks are read again in their turn once it does", async () => {
-    const { changes, reported, reads, reader } = subject();
+    const { changes, reported, reads, reader, hand } = subject();
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     reader.taken = first.promise;
     for (let index = 0; index < 12; index += 1) changes.add(`t${index}`);
@@ -80,8 +81,8 @@ describe("changes", () => {
     first.resolve();
     await until(() => reported.length === 2);
     expect(reads.of).toEqual(["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"]);
-    // Longer than tasks are kept in memory.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    // As long as tasks are kept in memory.
+    await hand.pass(100);
     changes.add("t5");
     reader.taken = Promise.resolve();
     second.resolve();
