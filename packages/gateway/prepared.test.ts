@@ -230,7 +230,7 @@ describe("a session that is used again", () => {
   test("that is a process is one of as many as an upstream may have of all callers; the oldest goes", async () => {
     const up = reusing();
     const args = [join(import.meta.dirname, "../../test/e2e/upstreams/classic.ts"), "stdio"];
-    const file = { upstreams: [{ name: "pipe", command: process.execPath, args, reuseSessions: true }] };
+    const file = { upstreams: [{ name: "pipe", command: process.execPath, args, reuseSessions: true, connectTimeout: "60s" }] };
     const [upstream] = parseUpstreams("up.json", JSON.stringify(file));
     const open = async (principal: string) => await up.prepared.open(upstream!, { capabilities: {}, principal });
     const callers = Array.from({ length: PREPARED_EACH_MAX + 1 }, (_, number) => `caller ${number}`);
