@@ -1,6 +1,6 @@
 /**
- * Edits of the gallery's handlers, as people make them, and what becomes of tasks that wait. Stated by hand: one letter for each waiting point of
- * the tool's scenario (scenarios.ts), `c` where the task continues, `d` where it must be caught.
+ * Edits of the gallery's handlers, as people make them, and what happens to waiting tasks. The expected outcome is stated as one letter for each
+ * waiting point of the tool's scenario (scenarios.ts): `c` where the task continues, `d` where the change must be caught.
  */
 import type { Scenario } from "./scenarios.ts";
 
@@ -8,7 +8,7 @@ export type Kind =
   | "rename"
   | "reorder"
   | "insert before"
-  | "insert behind"
+  | "insert after"
   | "insert beside"
   | "remove"
   | "schema or message"
@@ -25,7 +25,7 @@ export type Kind =
 export interface Edit {
   readonly kind: Kind;
   readonly what: string;
-  /** What stands in the source, once, and what stands there then. */
+  /** Text that occurs in the source exactly once, and its replacement. */
   readonly changes: readonly (readonly [from: string, to: string])[];
   readonly expected: string;
 }
@@ -62,14 +62,14 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
       "c",
       ["return { word, findings };", 'return { word, findings: [...findings, { file: "", line: 0, text: "" }] };'],
     ],
-    ["insert behind", "a step behind the sleep", "c", ["return { word, findings };", `${NEW_STEP}\n    return { word, findings };`]],
+    ["insert after", "a step after the sleep", "c", ["return { word, findings };", `${NEW_STEP}\n    return { word, findings };`]],
     ["refactoring", "what the step does", "c", ["search(file, word))", "search(file, word.trim()))"]],
   ),
 
   book_dinner: edits(
     ["rename", "the step before the question", "d", ['ctx.step("hold-table"', 'ctx.step("hold"']],
     ["rename", "the question", "d", ['ctx.elicit("party-size"', 'ctx.elicit("size"']],
-    ["rename", "the step behind the question", "c", ['ctx.step("confirm"', 'ctx.step("confirm-table"']],
+    ["rename", "the step after the question", "c", ['ctx.step("confirm"', 'ctx.step("confirm-table"']],
     ["rename", "the step of the catch", "c", ['ctx.step("release-table"', 'ctx.step("release"']],
     ["schema or message", "the message", "d", ["How many people will be dining?", "How many of you will be dining?"]],
     ["schema or message", "a bound of the form", "d", [".max(20)", ".max(12)"]],
@@ -95,9 +95,9 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
       ["if (!table) throw", 'await ctx.confirm("sure", { message: "Sure?" });\n    if (!table) throw'],
     ],
     ["insert before", "a sleep", "d", ["if (!table) throw", 'await ctx.sleep("breath", "1s");\n    if (!table) throw']],
-    ["insert behind", "a step", "c", ["const confirmation = await", `${NEW_STEP}\n      const confirmation = await`]],
+    ["insert after", "a step", "c", ["const confirmation = await", `${NEW_STEP}\n      const confirmation = await`]],
     [
-      "insert behind",
+      "insert after",
       "another question",
       "c",
       ["const confirmation = await", 'await ctx.confirm("sure", { message: "Sure?" });\n      const confirmation = await'],
@@ -217,7 +217,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
   delete_files: edits(
     ["rename", "the step", "d", ['ctx.step("list"', 'ctx.step("files"']],
     ["rename", "the question", "d", ['ctx.ask("confirm"', 'ctx.ask("sure"']],
-    ["rename", "the step of the loop behind", "c", ['ctx.step("delete"', 'ctx.step("remove"']],
+    ["rename", "the step of the later loop", "c", ['ctx.step("delete"', 'ctx.step("remove"']],
     ["schema or message", "a word of the message", "d", ["Delete these", "Remove these"]],
     ["schema or message", "a default of the form", "d", [".default(false)", ".default(true)"]],
     ["schema or message", "how the message lists the files", "d", ["`  ${file}`", "`- ${file}`"]],
@@ -226,7 +226,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
     ["reorder", "the files of the message", "d", ["files.map((file) => `  ${file}`)", "files.toReversed().map((file) => `  ${file}`)"]],
     [
       "concurrency",
-      "deletes all at once, behind the question",
+      "all deletions at once, after the question",
       "c",
       [
         'for (const file of files) await ctx.step("delete", () => rm(galleryDir("sandbox", file), { force: true }));',
@@ -239,7 +239,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
 
   expense_report: edits(
     ["rename", "the question", "d", ['ctx.elicit("expense"', 'ctx.elicit("report"']],
-    ["rename", "the step behind", "c", ['ctx.step("file"', 'ctx.step("store"']],
+    ["rename", "the step after it", "c", ['ctx.step("file"', 'ctx.step("store"']],
     ["schema or message", "the message", "d", ["Please fill in the", "Fill in the"]],
     ["schema or message", "a bound", "d", [".max(10_000)", ".max(5_000)"]],
     ["schema or message", "one choice more", "d", ['"mercury"]', '"mercury", "venus"]']],
@@ -247,7 +247,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
     ["schema or message", "a field less", "d", ['billable: z.boolean().default(false).meta({ title: "Billable to the customer" }),', ""]],
     ["insert before", "a fact", "c", ["const expense = await", 'ctx.random("dice");\n    const expense = await']],
     ["insert before", "a step", "d", ["const expense = await", `${NEW_STEP}\n    const expense = await`]],
-    ["insert behind", "a sleep", "c", ["const id = ctx.uuid();", 'const id = ctx.uuid();\n    await ctx.sleep("later", "1 hour");']],
+    ["insert after", "a sleep", "c", ["const id = ctx.uuid();", 'const id = ctx.uuid();\n    await ctx.sleep("later", "1 hour");']],
     ["returns", "rounded in another way", "c", ["* 100) / 100", "* 10) / 10"]],
     [
       "refactoring",
@@ -264,7 +264,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
     ["rename", "the fact that the address is made of", "d", ['ctx.uuid("state")', 'ctx.uuid("nonce")']],
     ["rename", "the step before", "d", ['ctx.step("expect"', 'ctx.step("prepare"']],
     ["rename", "the question", "d", ['ctx.ask("authorize"', 'ctx.ask("sign-in"']],
-    ["rename", "the step behind", "c", ['ctx.step("note"', 'ctx.step("write-down"']],
+    ["rename", "the step after it", "c", ['ctx.step("note"', 'ctx.step("write-down"']],
     ["schema or message", "the address", "d", [".example.com/authorize", ".example.com/oauth"]],
     ["schema or message", "the message", "d", ["and allow access.", "and allow the access."]],
     ["insert before", "a uuid without a name", "c", ["const state = ctx.uuid", "ctx.uuid();\n    const state = ctx.uuid"]],
@@ -277,7 +277,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
 
   onboarding: edits(
     ["rename", "the question", "ddd", ['ctx.ask("member"', 'ctx.ask("person"']],
-    ["rename", "the step behind the loop", "ccc", ['ctx.step("save"', 'ctx.step("store"']],
+    ["rename", "the step after the loop", "ccc", ['ctx.step("save"', 'ctx.step("store"']],
     ["schema or message", "the message of each round", "ddd", ["of team ${team}?", "of the team ${team}?"]],
     [
       "schema or message",
@@ -293,7 +293,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
     ["returns", "fewer rounds: the third one is not asked", "ccd", ["MEMBERS_MAX = 10", "MEMBERS_MAX = 2"]],
     ["returns", "more rounds", "ccc", ["MEMBERS_MAX = 10", "MEMBERS_MAX = 20"]],
     [
-      "insert behind",
+      "insert after",
       "a step at the end of each round, before the next",
       "cdd",
       ["members.push(member);", `members.push(member);\n      ${NEW_STEP}`],
@@ -339,7 +339,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
   deploy: edits(
     ["rename", "one of the two questions", "ddd", ['ctx.ask("approval"', 'ctx.ask("consent"']],
     ["rename", "the sleep", "ccd", ['"until-tonight"', '"tonight"']],
-    ["rename", "the step behind all", "ccc", ['ctx.step("release"', 'ctx.step("publish"']],
+    ["rename", "the step after all", "ccc", ['ctx.step("release"', 'ctx.step("publish"']],
     ["schema or message", "the message of the other one", "ddd", ["Without an answer within an hour: tonight.", "No answer: tonight."]],
     ["schema or message", "a choice more", "ddd", ['["now", "tonight"]', '["now", "tonight", "never"]']],
     [
@@ -381,7 +381,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
     ],
     ["remove", "the sleep", "ccd", ['if (when === "tonight") await ctx.sleep("until-tonight", "8 hours");', ""]],
     ["branch", "the sleep for other answers", "ccd", ['if (when === "tonight")', 'if (when === "now")']],
-    ["insert behind", "a step before the sleep", "ccd", ['if (when === "tonight")', `${NEW_STEP}\n    if (when === "tonight")`]],
+    ["insert after", "a step before the sleep", "ccd", ['if (when === "tonight")', `${NEW_STEP}\n    if (when === "tonight")`]],
     ["options", "policies and timeouts of both", "ccc", ['timeout: "1 day", onTimeout: "decline"', 'timeout: "2 days"']],
     ["options", "the length of the sleep", "ccc", ['"8 hours"', '"9 hours"']],
     ["text", "the result", "ccc", ["`Released ${", "`Shipped ${"]],
@@ -390,7 +390,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
   approve_invoice: edits(
     ["rename", "the sleep", "dd", ['"patience"', '"wait"']],
     ["rename", "the second question", "cd", ['ask("deputy", deputy)', 'ask("stand-in", deputy)']],
-    ["rename", "the step behind", "cc", ['ctx.step("record"', 'ctx.step("write"']],
+    ["rename", "the step after it", "cc", ['ctx.step("record"', 'ctx.step("write"']],
     ["schema or message", "the message", "dd", [": pay invoice", ": pay the invoice"]],
     ["schema or message", "a bound of the form", "dd", [".max(200)", ".max(100)"]],
     ["reorder", "the branches of the race", "cc", ['[ask("approver", approver), escalate()]', '[escalate(), ask("approver", approver)]']],
@@ -428,7 +428,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
   review_access: edits(
     ["rename", "the step of each branch", "dd", ['ctx.step("look-up"', 'ctx.step("since"']],
     ["rename", "the question of each branch", "dd", ['ctx.ask("keep"', 'ctx.ask("needed"']],
-    ["rename", "the step behind the question", "cd", ['ctx.step("revoke"', 'ctx.step("remove"']],
+    ["rename", "the step after the question", "cd", ['ctx.step("revoke"', 'ctx.step("remove"']],
     ["branch", "other keys", "dd", ["ctx.branch(account,", "ctx.branch(`account-${account}`,"]],
     [
       "branch",
@@ -456,14 +456,9 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
       ["`${account} lost it`;\n        }),\n      ),\n    );", "`${account} lost it`;\n        }));"],
     ],
     ["insert before", "a step before each question", "dd", ["const answer = await", `${NEW_STEP}\n          const answer = await`]],
+    ["insert after", "a step after each question", "cd", ["// Access is revoked only", `${NEW_STEP}\n          // Access is revoked only`]],
     [
-      "insert behind",
-      "a step behind each question",
-      "cd",
-      ["// Access is revoked only", `${NEW_STEP}\n          // Access is revoked only`],
-    ],
-    [
-      "insert behind",
+      "insert after",
       "a step at the end of each branch that lost",
       "cc",
       ["return `${account} lost it`;", `${NEW_STEP}\n          return \`\${account} lost it\`;`],
@@ -480,8 +475,8 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
     ["schema or message", "the message", "ddd", ["what happened?", "what was new?"]],
     ["schema or message", "a default", "ddd", [".default(true)", ".default(false)"]],
     ["remove", "the sleep: the next round at once", "cdc", ['await ctx.sleep("next-week", "7 days");', ""]],
-    ["insert behind", "a step before the sleep", "cdc", ['await ctx.sleep("next-week"', `${NEW_STEP}\n    await ctx.sleep("next-week"`]],
-    ["insert behind", "a step before the restart", "ccc", ["return await ctx.restart", `${NEW_STEP}\n    return await ctx.restart`]],
+    ["insert after", "a step before the sleep", "cdc", ['await ctx.sleep("next-week"', `${NEW_STEP}\n    await ctx.sleep("next-week"`]],
+    ["insert after", "a step before the restart", "ccc", ["return await ctx.restart", `${NEW_STEP}\n    return await ctx.restart`]],
     ["options", "a shorter sleep", "ccc", ['"7 days"', '"6 days"']],
     [
       "returns",
@@ -497,7 +492,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
     ["rename", "the second question", "cddd", ['id: "train"', 'id: "connection"']],
     ["rename", "the third question", "ccdd", ['id: "day"', 'id: "date"']],
     ["rename", "the step before the last question", "cccd", ['step: "reserve"', 'step: "hold"']],
-    ["rename", "the step behind it", "cccc", ['step: "book"', 'step: "confirm"']],
+    ["rename", "the step after it", "cccc", ['step: "book"', 'step: "confirm"']],
     ["rename", "the fact that no question shows", "cccc", ['ctx.uuid("trip")', 'ctx.uuid("file")']],
     ["schema or message", "a bound of the first", "dddd", ["max: 9", "max: 8"]],
     [
@@ -534,14 +529,14 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
       ["const travellers: number", 'yield { ask: "confirm", id: "sure", message: "Sure?" };\n    const travellers: number'],
     ],
     [
-      "insert behind",
+      "insert after",
       "a step between the first and the second question",
       "cddd",
       ["// With `yield*` the answer is typed.", 'yield { step: "new", run: () => 1 };'],
     ],
     [
-      "insert behind",
-      "a question behind the third",
+      "insert after",
+      "a question after the third",
       "cccd",
       ['yield { emit: "progress"', 'yield { ask: "confirm", id: "sure", message: "Sure?" };\n    yield { emit: "progress"'],
     ],
@@ -591,7 +586,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
   compare_offers: edits(
     ["rename", "the first question of each", "dddd", ['id: "price"', 'id: "cost"']],
     ["rename", "the second question of each", "cddd", ['id: "delivery"', 'id: "transport"']],
-    ["rename", "the step behind all", "cccc", ['step: "file"', 'step: "store"']],
+    ["rename", "the step after all", "cccc", ['step: "file"', 'step: "store"']],
     ["schema or message", "the message of the first", "dddd", ["charge, in euros?", "charge, in EUR?"]],
     ["schema or message", "the order of the options", "cddd", ['"by car", "by bicycle"', '"by bicycle", "by car"']],
     [
@@ -613,7 +608,7 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
       ],
     ],
     [
-      "insert behind",
+      "insert after",
       "a question between the two",
       "cddd",
       ["const delivery = yield*", 'yield { ask: "confirm", id: "sure", message: "Sure?" };\n    const delivery = yield*'],

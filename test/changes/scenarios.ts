@@ -1,4 +1,4 @@
-/** How each tool of the gallery is called, and what happens to its task: at the start and behind each action but the last it waits. */
+/** How each tool of the gallery is called, and what happens to its task. It waits at the start and after each action but the last. */
 import type { Duration, JsonObject } from "@parley/core";
 import { accept, type Reply } from "@parley/sdk/testing";
 

@@ -1,6 +1,6 @@
 /**
- * A task and the tasks that its tool calls, on a store whose callers die: at every call of the store, before it and behind it, the process that made it is
- * gone, and others continue. At any moment the result is the same, each effect has one key, and nothing is left unfinished.
+ * A task and the tasks that its tool calls, on a store whose callers die: before or after each call of the store, the process that made it dies, and others
+ * continue. Whenever that happens, the result is the same, each effect has one key, and nothing is left unfinished.
  */
 import {
   answerTask,
@@ -28,7 +28,7 @@ const text = (said: string): JsonObject => ({ content: [{ type: "text", text: sa
 
 type Moment = "before" | "behind";
 
-/** A deployment whose processes die: `at` is the call of the store, counted from 1, that the process which makes it does not survive. */
+/** A deployment whose processes die: `at` is the call of the store, counted from 1, at which the calling process dies. */
 function deployment(
   open: StoreUnderTest,
   at: number,
@@ -114,14 +114,14 @@ function deployment(
     get calls() {
       return calls;
     },
-    /** Plays the whole of it, with another process for each that died. Returns the tasks as they are in the end, the root first. */
+    /** Runs everything, with another process for each that died. Returns the tasks as they are at the end, the root first. */
     async play() {
       ({ id: taskId } = await createTask(alive, parent, { caller, arguments: {}, capabilities: {}, hidden: false }));
       for (let round = 0; round < 40; round += 1) {
         await work();
         if (isDead) {
           isDead = false;
-          // The process that was told of a run may have died with it.
+          // The process that received a run may have died with it.
           runs.length = 0;
         }
         const root = await open.store.load(taskId);
@@ -155,7 +155,7 @@ export function describeFamilies(name: string, open: () => Promise<StoreUnderTes
 
     const keysOf = (done: ReadonlyMap<string, ReadonlySet<string>>) => [...done].map(([step, keys]) => [step, keys.size]).toSorted();
 
-    test("comes to one result, with each effect under one key, at whichever call of the store its process dies", async () => {
+    test("has one result, and one key for each effect, at whichever call of the store its process dies", async () => {
       const calm = deployment(opened, 0, "before");
       const [root, ...children] = await calm.play();
       expect(root).toMatchObject({ status: "completed" });

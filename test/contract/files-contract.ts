@@ -1,4 +1,4 @@
-/** What every store of files does: packages/files/directory.test.ts and packages/files/s3.e2e.test.ts hold theirs to it. */
+/** What every store of files promises. Run by packages/files/directory.test.ts and packages/files/s3.e2e.test.ts. */
 import { randomBytes, randomUUID } from "node:crypto";
 import type { FileStore } from "@parley/core";
 import { describe, expect, test } from "vitest";
@@ -29,7 +29,7 @@ export function describeFileStore(name: string, open: () => OpenedFiles): void {
   const textOf = async (files: FileStore, taskId: string, id: string) => await new Response(await files.open(taskId, id)).text();
 
   describe(`files in ${name}`, () => {
-    test("are read as they were kept, also empty ones and some of several parts", async () => {
+    test("are read as they were kept, also if they are empty or have several parts", async () => {
       const { files } = open();
       const taskId = task();
       const large = randomBytes(12 * 1_024 * 1_024 + 7);
@@ -44,7 +44,7 @@ export function describeFileStore(name: string, open: () => OpenedFiles): void {
       await files.remove(taskId);
     });
 
-    test("are their task's alone, and no name leads elsewhere", async () => {
+    test("belong to their task only, and no name leads elsewhere", async () => {
       const { files } = open();
       const [mine, other] = [task(), task()];
       const id = randomUUID();
@@ -66,7 +66,7 @@ export function describeFileStore(name: string, open: () => OpenedFiles): void {
       await files.remove(mine);
     });
 
-    test("that are cut, early or in a later part, leave nothing, and the error is the cutter's", async () => {
+    test("that are cut, early or in a later part, leave nothing behind, and the error is the cutter's", async () => {
       const { files, left } = open();
       const before = await left();
       const cut = new Error("cut");
@@ -77,7 +77,7 @@ export function describeFileStore(name: string, open: () => OpenedFiles): void {
       expect(await left()).toEqual(before);
     });
 
-    test("are removed one by one, or with their task, twice as well", async () => {
+    test("are removed one by one or with their task, and a repetition changes nothing", async () => {
       const { files, left } = open();
       const before = await left();
       const taskId = task();
@@ -93,7 +93,7 @@ export function describeFileStore(name: string, open: () => OpenedFiles): void {
       expect(await left()).toEqual(before);
     });
 
-    test("are idle by task, once nothing was kept for it for long enough", async () => {
+    test("are listed as idle by task, once nothing was kept for it for long enough", async () => {
       const { files } = open();
       const tasks = [task(), task()];
       for (const taskId of tasks) for (let file = 0; file < 3; file += 1) await files.put(taskId, randomUUID(), chunks("x"));

@@ -1,6 +1,6 @@
 /**
- * A call of an upstream through workers that die: before and behind each of their calls of the store, and while the upstream is at work. A call that may
- * not be repeated is made once at most, and its task says so if nobody knows what became of it; one that may be repeated comes to its result.
+ * A call of an upstream through workers that die: before and after each of their calls of the store, and while the upstream is at work. A call that may not
+ * be repeated is made at most once, and its task reports if the outcome is unknown; one that may be repeated gets its result.
  */
 import {
   answerTask,
@@ -55,7 +55,7 @@ function deployment(open: StoreUnderTest, { repeatable, isKnown, asks }: Case, {
     dies.resolve();
   }
 
-  /** What a process that has died would have done no more. */
+  /** Drops what a process that has died would have done afterwards. */
   const ofProcess = (number: number) => {
     const isOver = () => number !== process || isDead;
     return new Proxy(open.store, {
@@ -70,7 +70,7 @@ function deployment(open: StoreUnderTest, { repeatable, isKnown, asks }: Case, {
           if (isLast && moment === "before") throw new Error("died before");
           const result = await method.apply(target, given);
           if (isLast && moment === "behind") die();
-          // Only the reply is lost: the worker lives, and gives the run back.
+          // Only the reply is lost: the worker lives and releases the run.
           if (isLast && moment !== "upstream") throw new Error("the reply is lost");
           return result;
         };
@@ -170,7 +170,7 @@ export function describeFirstCalls(name: string, open: () => Promise<StoreUnderT
     });
     afterAll(() => opened.close());
 
-    test("is sent behind one write of its own task, or none where its worker knows what it takes", async () => {
+    test("is sent after one write of its task, or none if its worker knows what it takes", async () => {
       for (const [isKnown, order] of [
         [true, ["begin", "sent", "finish"]],
         [false, ["begin", "record", "sent", "finish"]],
@@ -205,7 +205,7 @@ export function describeFirstCalls(name: string, open: () => Promise<StoreUnderT
       60_000,
     );
 
-    test("that its worker gave back before it began is made by the next one", async () => {
+    test("that its worker released before it began is made by the next worker", async () => {
       const subject = deployment(opened, { repeatable: false, isKnown: true, asks: false }, { call: 1, moment: "given back" });
       expect(await subject.play()).toMatchObject({ status: "completed" });
       expect(subject.order).toEqual(["begin", "release", "begin", "record", "sent", "finish"]);

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { aLife, anAsk, aStep, HOUR_MS, LEASE_MS } from "./builders.ts";
 import { everlasting, keysOf, openRedis } from "./open-redis.ts";
 
-describe("the look for keys that stay forever", () => {
-  test("passes over an unfinished task, and over one that ended and will expire", async () => {
+describe("the search for keys that never expire", () => {
+  test("ignores an unfinished task, and one that ended and will expire", async () => {
     const opened = await openRedis();
     const life = aLife(opened.store);
     await life.parked([anAsk("size")]);
@@ -17,7 +17,7 @@ describe("the look for keys that stay forever", () => {
     await opened.close();
   });
 
-  test.each(["", ":journal", ":feed"])("finds the key of a task that ended or is gone: task%s", async (ending) => {
+  test.each(["", ":journal", ":feed"])("finds the key of a task that ended or is missing: task%s", async (ending) => {
     const opened = await openRedis();
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")], { retentionMs: HOUR_MS });

@@ -1,7 +1,7 @@
 /**
- * A backend on the tests' Redis under a prefix of its own, which leaves nothing behind and says so if a key would have stayed forever.
+ * A backend on the tests' Redis under a separate prefix. It leaves nothing behind, and closing it fails if a key would have stayed forever.
  *
- * An unfinished task never expires. What bounds its keys is the due set: who stands in it will run, and end.
+ * An unfinished task never expires. Its keys are bounded by the due set: a task in it will run, and end.
  */
 import { randomBytes } from "node:crypto";
 import type { Log } from "@parley/core";
@@ -12,13 +12,13 @@ import { keysOf, openLook } from "../support/look.ts";
 
 export { keysOf } from "../support/look.ts";
 
-/** The keys beside tasks' that have no TTL, all of them bounded by the work that is under way. docs/data-model.md says the same. */
+/** Keys without a TTL that do not belong to a task, all of them bounded by the work in progress. docs/data-model.md lists the same. */
 export const WITHOUT_TTL = [
   // Emptied by the tasks themselves, which leave at their end, and by the sweep.
   /:due$/,
   // BullMQ's own: a counter, settings, its event stream (100 entries), its lists of jobs.
   /:run:(id|meta|events|marker|wait|active|prioritized|delayed|stalled|pc)$/,
-  // Jobs that wait or are at work.
+  // Jobs that wait or run.
   /:run:\d+-(\w{4}-)?[\w-]{22}~?\.\d+(\.overtaken)?$/,
   // Deleted with the last unfinished task that they count.
   /:usage:(principal|tenant):/,
@@ -32,7 +32,7 @@ export const WITHOUT_TTL = [
 
 const ONCE = /:once:[^:]+$/;
 
-/** Those of `keys` that nothing takes away: neither a TTL, nor the end of the task that they belong to, nor the work under way. */
+/** Those of `keys` that nothing deletes: neither a TTL, nor the end of their task, nor the work in progress. */
 export async function everlasting(redis: Redis, keys: readonly string[]): Promise<string[]> {
   const lifetimes = await Promise.all(keys.map(async (key) => [key, await redis.pttl(key)] as const));
   const unfinished = await unfinishedTasks(redis, keys);
@@ -51,7 +51,7 @@ export async function everlasting(redis: Redis, keys: readonly string[]): Promis
   });
 }
 
-/** The keys of the tasks that stand in a due set. */
+/** The keys of the tasks that are in a due set. */
 async function unfinishedTasks(redis: Redis, keys: readonly string[]): Promise<ReadonlySet<string>> {
   const dueKeys = keys.filter((key) => key.endsWith(":due"));
   const members = await Promise.all(dueKeys.map((key) => redis.zrange(key, "0", "-1")));
@@ -63,12 +63,12 @@ export interface OpenRedis extends RedisBackend {
   readonly prefix: string;
   /** As `ids.taskId`, without having to wait for a key. */
   newTaskId(): string;
-  /** A connection of the test's own, to look and to meddle. */
+  /** The test's own connection, to inspect and to interfere. */
   readonly redis: Redis;
   readonly logged: readonly { readonly level: string; readonly message: string }[];
 }
 
-/** `drawsIds`: false for a process that has no key to seal new tasks with. */
+/** `drawsIds`: false for a process without a key that seals new tasks. */
 export async function openRedis({
   drawsIds = true,
   ...settings

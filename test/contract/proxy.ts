@@ -12,7 +12,7 @@ export async function startProxy(targetPort: number) {
     const target = connect(targetPort, "127.0.0.1");
     for (const socket of [client, target]) {
       sockets.add(socket);
-      // As Redis and its clients do: a proxy that gathers packets would add 40 ms of its own.
+      // As Redis and its clients do: a proxy that gathers packets would add 40 ms.
       socket.setNoDelay(true);
       socket.on("error", () => undefined); // cut on purpose
       socket.on("close", () => {
@@ -30,7 +30,7 @@ export async function startProxy(targetPort: number) {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("no port");
 
-  /** Each piece is as late as the delay said when it came, and none overtakes another. */
+  /** Each piece is delayed by the value at its arrival, and none overtakes another. */
   function forward(from: Socket, to: Socket): void {
     const onTheWay: { readonly piece: Buffer; readonly dueMs: number }[] = [];
     const deliver = () => {
@@ -46,7 +46,7 @@ export async function startProxy(targetPort: number) {
     };
     from.on("data", (piece: Buffer) => {
       onTheWay.push({ piece, dueMs: performance.now() + delayMs });
-      // The first one on the way has set the timer for all behind it.
+      // The first one on its way has set the timer for all that follow.
       if (onTheWay.length === 1) deliver();
     });
     from.on("end", () => to.end());
@@ -65,11 +65,11 @@ export async function startProxy(targetPort: number) {
       frozen = false;
       for (const socket of sockets) socket.resume();
     },
-    /** From now on each piece takes this long, in both directions. */
+    /** Delays each piece by this from now on, in both directions. */
     slow(ms: number) {
       delayMs = ms;
     },
-    /** Ends the connections that are open; new ones are taken. */
+    /** Ends open connections; new ones are accepted. */
     cut() {
       for (const socket of sockets) socket.destroy();
     },

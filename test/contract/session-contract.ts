@@ -44,7 +44,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       return id;
     }
 
-    /** A watcher of the session, and whether it was called since it was last asked. */
+    /** Watches the session, and tells whether it was called since the last look. */
     async function watched(sessionId: string) {
       const onChange = vi.fn();
       const stop = await sessions.watch(sessionId, onChange);
@@ -58,7 +58,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         async sleepsThrough(work: () => Promise<unknown>) {
           onChange.mockClear();
           await work();
-          // A wake-up of its own comes behind every earlier one.
+          // This wake-up arrives after every earlier one.
           await sessions.subscribe(sessionId, randomUUID(), 1_000);
           await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
           expect(onChange).toHaveBeenCalledTimes(1);
@@ -84,8 +84,8 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     ) => sessions.claimAsk({ sessionId, taskId, key, stream, token, refusals, event, nowMs, most });
     const held = (...put: readonly PutAsk[]) => ({ type: "held", put });
 
-    describe("a session's life", () => {
-      test("a session comes back as it was opened, with all that its client said and with as little as it may say", async () => {
+    describe("the life of a session", () => {
+      test("a session is returned as it was opened, with as much and as little as its client may declare", async () => {
         for (const session of [
           aSession(),
           aSession({ logLevel: "warning", capabilities: { sampling: { tools: true }, roots: true } }),
@@ -97,7 +97,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         }
       });
 
-      test("what was never opened, and what cannot be a session id, is no session", async () => {
+      test("an id that was never issued, and a string that cannot be a session id, find no session", async () => {
         for (const id of [randomUUID(), "", "{x}", "a b", "../..", "x".repeat(10_000), "ünïcode", "*"]) {
           expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
           expect(await sessions.close(id)).toBe(false);
@@ -140,7 +140,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         }
       });
 
-      test("an expired session is gone with everything in it", async () => {
+      test("an expired session is deleted with everything in it", async () => {
         const id = await opened();
         await sessions.follow(id, "task", 10);
         await sessions.noteCall(id, "1", "task", 10);
@@ -152,14 +152,14 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await sessions.close(id)).toBe(false);
       });
 
-      test("of many that close a session at once one has closed it", async () => {
+      test("of many that close a session at once, one has closed it", async () => {
         const id = await opened();
         const results = await Promise.all(Array.from({ length: 10 }, () => sessions.close(id)));
         expect(results.filter((result) => result)).toHaveLength(1);
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
       });
 
-      test("what comes after the end of a session changes nothing and brings nothing back", async () => {
+      test("writes after the end of a session change nothing and restore nothing", async () => {
         const id = await closed();
 
         await sessions.setLogLevel(id, "debug");
@@ -213,7 +213,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     });
 
     describe("calls", () => {
-      test("a request finds its task until it is forgotten, and a number is not the text of it", async () => {
+      test("a request finds its task until it is forgotten, and a number and its string are different ids", async () => {
         const id = await opened();
         await sessions.noteCall(id, "1", "one", 10);
         await sessions.noteCall(id, '"1"', "the text", 10);
@@ -232,7 +232,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await sessions.callTask(id, "1")).toBe("two");
       });
 
-      test("a session has at most so many; one that is noted already is no more, and what is forgotten makes room", async () => {
+      test("a session has a limit of them; one that is already noted does not count again, and a forgotten one makes room", async () => {
         const id = await opened();
         await sessions.follow(id, "one", 10);
         expect(await sessions.noteCall(id, "1", "one", 2)).toBe("noted");
@@ -254,7 +254,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect((await sessions.interests(id)).taskIds).toEqual(["one"]);
       });
 
-      test("of many that want the last places each place is taken once", async () => {
+      test("each of the last places is taken once, however many want it", async () => {
         const id = await opened();
         const results = await Promise.all(Array.from({ length: 20 }, (_, i) => sessions.noteCall(id, String(i), "task", 5)));
         expect(results.filter((result) => result === "noted")).toHaveLength(5);
@@ -269,7 +269,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     });
 
     describe("interests", () => {
-      test("what is followed and subscribed to is told about until it is not", async () => {
+      test("tasks and resources are reported on from subscription to unsubscription", async () => {
         const id = await opened();
         expect(await sessions.follow(id, "one", 10)).toBe("following");
         expect(await sessions.follow(id, "two", 10)).toBe("following");
@@ -286,7 +286,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await sessions.interests(id)).toEqual({ taskIds: ["two"], resources: [URI] });
       });
 
-      test("a session has at most so many; what it has already is no more, and each kind counts by itself", async () => {
+      test("a session has a limit of them; one that it already has does not count again, and each kind counts separately", async () => {
         const id = await opened();
         for (const task of ["one", "two"]) await sessions.follow(id, task, 2);
         await sessions.noteCall(id, "1", "one", 10);
@@ -301,7 +301,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect((await sessions.interests(id)).taskIds.toSorted()).toEqual(["three", "two"]);
       });
 
-      test("of many that want the last places each place is taken once", async () => {
+      test("each of the last places is taken once, however many want it", async () => {
         const id = await opened();
         const results = await Promise.all(Array.from({ length: 20 }, (_, i) => sessions.follow(id, `task-${i}`, 5)));
         expect(results.filter((result) => result === "following")).toHaveLength(5);
@@ -310,7 +310,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     });
 
     describe("streams", () => {
-      test("a holder keeps its stream, also when its lease ran out and nobody came", async () => {
+      test("a holder keeps its stream, even after its lease has expired, until another takes it", async () => {
         const id = await opened();
         const nowMs = Date.now();
         expect(await hold(id, "standalone", { nowMs, leaseMs: 1_000 })).toEqual(held());
@@ -318,7 +318,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await keep(id, "standalone", { nowMs: nowMs + 60_000, leaseMs: 1_000 })).toBe("kept");
       });
 
-      test("of two holders the later has the stream, and the earlier cannot keep it, drop it or take it back", async () => {
+      test("the later of two holders has the stream, and the earlier one cannot keep it, drop it or take it back", async () => {
         const id = await opened();
         await hold(id, "standalone", { token: "one" });
         await hold(id, "standalone", { token: "two" });
@@ -329,7 +329,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await keep(id, "standalone", { token: "one" })).toBe("lost");
       });
 
-      test("of many that take a stream at once exactly one keeps it", async () => {
+      test("exactly one of many that take a stream at once keeps it", async () => {
         const id = await opened();
         const tokens = Array.from({ length: 10 }, () => randomUUID());
         await Promise.all(tokens.map((token) => hold(id, "standalone", { token })));
@@ -337,14 +337,14 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(kept.filter((each) => each === "kept")).toHaveLength(1);
       });
 
-      test("a stream that was given up is nobody's, and its holder cannot keep it any more", async () => {
+      test("a stream that was dropped has no holder, and its last holder can no longer keep it", async () => {
         const id = await opened();
         await hold(id, "standalone");
         await drop(id, "standalone");
         expect(await keep(id, "standalone")).toBe("lost");
       });
 
-      test("streams of one session, and of two, are apart, with any names", async () => {
+      test("streams are separate, within one session and between two, with any names", async () => {
         const [mine, theirs] = [await opened(), await opened()];
         await hold(mine, 'result "a b"');
         await hold(mine, "result 1", { token: "two" });
@@ -354,7 +354,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await keep(theirs, "result 1", { token: "three" })).toBe("kept");
       });
 
-      test("a session holds at most so many others beside one, and those whose lease ran out give way when there are too many", async () => {
+      test("a session has a limit of held streams, and expired ones make room when there are too many", async () => {
         const id = await opened();
         const nowMs = Date.now();
         await hold(id, "a", { nowMs, leaseMs: 1_000 });
@@ -372,7 +372,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     });
 
     describe("questions", () => {
-      test("a question is put on the first stream that claims it, and on no other while that one is held", async () => {
+      test("a question is asked on the first stream that claims it, and on no other while that one is held", async () => {
         const id = await opened();
         await hold(id, "standalone");
         await hold(id, "result 1");
@@ -389,14 +389,14 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         );
       });
 
-      test("a claim that is sent twice is one", async () => {
+      test("a claim that is sent twice counts once", async () => {
         const id = await opened();
         await hold(id, "standalone");
         expect(await claim(id, "ask", "standalone", { event: 7 })).toBe("claimed");
         expect(await claim(id, "ask", "standalone", { event: 7 })).toBe("claimed");
       });
 
-      test("a question that was refused is put again, once, and where it was put", async () => {
+      test("a refused question is asked again, once, on the same stream", async () => {
         const id = await opened();
         await hold(id, "standalone");
         await hold(id, "result 1");
@@ -406,7 +406,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "ask", "standalone", { refusals: 1 })).toBe("put");
       });
 
-      test("who does not hold a stream puts nothing on it", async () => {
+      test("a question is not asked on a stream by a process that does not hold it", async () => {
         const id = await opened();
         expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
         await hold(id, "standalone", { token: "one" });
@@ -415,7 +415,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "ask", "standalone", { token: "two" })).toBe("claimed");
       });
 
-      test("of many streams that claim a question at once one has it", async () => {
+      test("of many streams that claim a question at once, one has it", async () => {
         const id = await opened();
         const streams = Array.from({ length: 10 }, (_, i) => `result ${i}`);
         await Promise.all(streams.map((stream) => hold(id, stream)));
@@ -424,7 +424,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(claims.filter((each) => each === "elsewhere")).toHaveLength(9);
       });
 
-      test("a question of a stream whose lease ran out is claimed by the next, and not before", async () => {
+      test("the next stream claims a question once the lease of its stream has expired, and not before", async () => {
         const id = await opened();
         const nowMs = Date.now();
         await hold(id, "standalone", { nowMs, leaseMs: 1_000 });
@@ -433,12 +433,12 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
 
         expect(await claim(id, "ask", "result 1", { nowMs: nowMs + 999 })).toBe("elsewhere");
         expect(await claim(id, "ask", "result 1", { nowMs: nowMs + 1_000 })).toBe("claimed");
-        // The dead one comes back: the question has moved.
+        // The dead holder comes back: the question has moved.
         await keep(id, "standalone", { nowMs: nowMs + 1_500, leaseMs: 1_000 });
         expect(await claim(id, "ask", "standalone", { nowMs: nowMs + 1_500 })).toBe("elsewhere");
       });
 
-      test("a question of a stream that was given up is claimed by the next; until then the stream that comes back finds it its own", async () => {
+      test("a question of a dropped stream can be claimed by the next one; until then the stream finds it again when it returns", async () => {
         const id = await opened();
         await hold(id, "standalone");
         await claim(id, "ask", "standalone", { event: 1 });
@@ -452,7 +452,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "another", "standalone", { refusals: 3 })).toBe("put");
       });
 
-      test("a question that the client has not read is not on the stream any more when it comes back, and never again by an older claim", async () => {
+      test("a question that the client did not read is no longer on the stream when it returns, and an older claim does not restore it", async () => {
         const id = await opened();
         await hold(id, "standalone", { token: "one" });
         await claim(id, "read", "standalone", { token: "one", event: 10 });
@@ -461,14 +461,14 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await claim(id, "elsewhere", "result 1", { event: 12 });
 
         expect(await hold(id, "standalone", { token: "two", after: 10 })).toEqual(held({ taskId: "task", key: "read", refusals: 0 }));
-        // The next one comes before the second has told of the question, and further along the stream.
+        // The next holder comes before the second one has claimed the question, and further along the stream.
         expect(await hold(id, "standalone", { token: "three", after: 20 })).toEqual(held({ taskId: "task", key: "read", refusals: 0 }));
         expect(await claim(id, "unread", "standalone", { token: "three", event: 21 })).toBe("claimed");
         expect(await claim(id, "elsewhere", "standalone", { token: "three", event: 22 })).toBe("elsewhere");
         expect(await hold(id, "standalone", { token: "new" })).toEqual(held());
       });
 
-      test("a question stays where it is when its stream passes to another holder", async () => {
+      test("a question stays on its stream when another holder takes the stream", async () => {
         const id = await opened();
         await hold(id, "standalone", { token: "one" });
         await hold(id, "result 1");
@@ -480,7 +480,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "ask", "standalone", { token: "two" })).toBe("put");
       });
 
-      test("the questions of a task that is over, and those that were forgotten, are on no stream", async () => {
+      test("questions of a finished task, and forgotten ones, are on no stream", async () => {
         const id = await opened();
         await hold(id, "standalone");
         await hold(id, "result 1");
@@ -495,7 +495,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "ask", "result 1")).toBe("claimed");
       });
 
-      test("a session has at most so many; one that is put already is no more", async () => {
+      test("a session has a limit of them; one that is already asked does not count again", async () => {
         const id = await opened();
         await hold(id, "standalone");
         await hold(id, "result 1");
@@ -510,7 +510,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     });
 
     describe("wake-ups", () => {
-      test("watchers are woken by what another front end has to know, and by nothing else", async () => {
+      test("watchers are woken by what another front end has to know and by nothing else", async () => {
         const id = await opened();
         const watcher = await watched(id);
 
@@ -541,7 +541,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         watcher.stop();
       });
 
-      test("the watchers of another session, and those that stopped, are left alone", async () => {
+      test("watchers of other sessions, and watchers that stopped, are not woken", async () => {
         const [mine, theirs] = [await opened(), await opened()];
         const stopped = vi.fn();
         const other = vi.fn();
@@ -557,7 +557,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         watcher.stop();
       });
 
-      test("what cannot be a session can be watched, and nothing happens", async () => {
+      test("watching an id that cannot be a session has no effect", async () => {
         const stop = await sessions.watch("{not} an id", () => undefined);
         stop();
       });

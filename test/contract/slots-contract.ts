@@ -1,4 +1,4 @@
-/** What every keeper of tools' limits does: the memory and the Redis one alike. */
+/** What every implementation of tools' limits promises. Run against memory and against Redis. */
 import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -22,7 +22,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
 
     const two: KeptLimit = { id: "two", concurrency: 2 };
     const taskId = (task: string) => `0-${task.padStart(22, "0")}`;
-    /** Tasks are made in the order of their names: `1` before `2`. */
+    /** Tasks are created in the order of their names: `1` before `2`. */
     const asked = (limit: KeptLimit, task: string, more: Partial<TakeSlot> = {}): TakeSlot => ({
       limit,
       taskId: taskId(task),
@@ -38,24 +38,24 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
     const give = async (limit: KeptLimit, task: string) =>
       (await under.slots.give({ limit, taskId: taskId(task), nowMs })).map(({ taskId: id, run }) => `${Number(id.slice(2))}.${run}`);
 
-    test("as many as there may be take one, one more waits, and taking twice is taking once", async () => {
+    test("are taken up to the limit, one more waits, and taking one twice takes one", async () => {
       expect(await took(two, "1")).toBe(true);
       expect(await took(two, "1")).toBe(true);
       expect(await took(two, "2")).toBe(true);
       expect(await take(two, "3")).toEqual({ type: "wait", by: "concurrency", retryMs: LEASE_MS });
     });
 
-    test("of many who ask at once exactly as many take one as there are", async () => {
+    test("are taken exactly up to the limit when many ask at once", async () => {
       const all = await Promise.all(Array.from({ length: 50 }, (_, task) => took(two, String(task + 1))));
       expect(all.filter(Boolean)).toHaveLength(2);
     });
 
-    test("each key has its own", async () => {
+    test("are separate for each key", async () => {
       for (const id of ["a", "b"]) expect(await took({ id, concurrency: 1 }, "1")).toBe(true);
       expect(await took({ id: "a", concurrency: 1 }, "2")).toBe(false);
     });
 
-    test("what is given back is told to the oldest that waits, with its run, and nobody overtakes it", async () => {
+    test("are offered, when released, to the oldest waiting task with its run, and no other task overtakes it", async () => {
       for (const task of ["1", "2", "4", "3"]) await take(two, task);
       expect(await give(two, "1")).toEqual(["3.2"]);
       expect(await took(two, "4")).toBe(false);
@@ -65,7 +65,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await give(two, "3")).toEqual(["4.2", "5.2"]);
     });
 
-    test("what has begun comes before what has not, however old that is", async () => {
+    test("go to tasks that have begun before tasks that have not, however old those are", async () => {
       for (const task of ["1", "2", "3"]) await take(two, task);
       await take(two, "9", { isNew: false, nextRun: 5 });
       expect(await give(two, "1")).toEqual(["9.5"]);
@@ -73,7 +73,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await took(two, "9", { isNew: false })).toBe(true);
     });
 
-    test("a slot whose worker died is free when its lease has run out, and not before", async () => {
+    test("are free when the lease of a dead worker has expired, and not before", async () => {
       await take(two, "1");
       await take(two, "2");
       nowMs += LEASE_MS - 1;
@@ -82,7 +82,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await took(two, "3")).toBe(true);
     });
 
-    test("a slot that is kept is not", async () => {
+    test("are not free while their lease is renewed", async () => {
       await take(two, "1");
       await take(two, "2");
       nowMs += LEASE_MS - 1;
@@ -91,10 +91,10 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await took(two, "3")).toBe(false);
     });
 
-    test("what was told and does not come is passed over, and so is what should have come by itself", async () => {
+    test("pass over a task that was notified and does not come, and one that should have come by itself", async () => {
       for (const task of ["1", "2", "3", "4"]) await take(two, task);
       await give(two, "1");
-      // The third was cancelled, say.
+      // The third may have been cancelled.
       nowMs += SLOT_PATIENCE_MS;
       for (const task of ["2"]) await under.slots.keep({ limit: two, taskId: taskId(task), nowMs, leaseMs: LEASE_MS });
       expect(await took(two, "4")).toBe(false);
@@ -102,7 +102,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await took(two, "4")).toBe(true);
     });
 
-    test("who waits far back looks less often, and nobody less often than every five minutes", async () => {
+    test("are asked for less often the further back a task waits, but at least every five minutes", async () => {
       const one: KeptLimit = { id: "one", concurrency: 1 };
       await take(one, "1");
       const retries: number[] = [];
@@ -117,7 +117,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
     describe("of a rate", () => {
       const rated: KeptLimit = { id: "rated", rate: { count: 3, windowMs: 60_000 } };
 
-      test("are as many as the bucket holds, and the next says when it is its turn", async () => {
+      test("are as many as the bucket holds, and the next task learns when its turn comes", async () => {
         for (const task of ["1", "2", "3"]) expect(await took(rated, task)).toBe(true);
         expect(await take(rated, "4")).toEqual({ type: "wait", by: "rate", retryMs: 20_000 });
         expect(await take(rated, "5")).toEqual({ type: "wait", by: "rate", retryMs: 40_000 });
@@ -128,7 +128,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
         expect(await took(rated, "5")).toBe(true);
       });
 
-      test("do not count what has begun, nor make it wait", async () => {
+      test("neither count tasks that have begun nor make them wait", async () => {
         for (const task of ["1", "2", "3", "4"]) await take(rated, task);
         for (let run = 0; run < 5; run += 1) {
           expect(await took(rated, "1", { isNew: false })).toBe(true);
@@ -136,27 +136,27 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
         }
       });
 
-      test("and of slots as well need both", async () => {
+      test("combined with slots need both", async () => {
         const both: KeptLimit = { id: "both", concurrency: 1, rate: { count: 2, windowMs: 60_000 } };
         expect(await took(both, "1")).toBe(true);
         expect(await take(both, "2")).toMatchObject({ by: "concurrency" });
         expect(await give(both, "1")).toEqual(["2.2"]);
         expect(await took(both, "2")).toBe(true);
         expect(await take(both, "3")).toEqual({ type: "wait", by: "concurrency", retryMs: 30_000 });
-        // A slot is free, and no token: nobody is told in vain, and what has begun is not kept by what waits for a token.
+        // A slot is free but no token is: no waiting task is notified in vain, and a task that waits for a token does not hold up one that has begun.
         expect(await give(both, "2")).toEqual([]);
         expect(await take(both, "3")).toEqual({ type: "wait", by: "rate", retryMs: 30_000 });
         expect(await took(both, "1", { isNew: false })).toBe(true);
       });
 
-      test("are not more after a clock went back", async () => {
+      test("do not increase after a clock went back", async () => {
         for (const task of ["1", "2", "3"]) await take(rated, task);
         nowMs -= 60_000;
         expect(await took(rated, "4")).toBe(false);
       });
     });
 
-    test("a line has an end: what comes then waits without a place", async () => {
+    test("have a line of limited length: tasks beyond it wait without a place", async () => {
       const one: KeptLimit = { id: "one", concurrency: 1 };
       await take(one, "1");
       const batch = 500;
@@ -167,13 +167,13 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
           ),
         );
       }
-      // The oldest of all, and still it has no place.
+      // It is the oldest of all, and still has no place.
       expect(await take(one, "99999", { createdAtMs: START_MS - 1 })).toEqual({
         type: "wait",
         by: "concurrency",
         retryMs: SLOT_RETRY_MAX_MS,
       });
-      // One that stands in it keeps its place.
+      // A task that has a place keeps it.
       expect(await take(one, "2", { createdAtMs: START_MS - 2 })).toMatchObject({ retryMs: LEASE_MS });
     }, 60_000);
   });

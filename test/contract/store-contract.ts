@@ -18,7 +18,7 @@ import { wakeUps } from "./store/wake-ups-contract.ts";
 
 const PARTS = [createAndEnd, runs, questions, answers, events, calls, compensation, records, listsAndQuotas, wakeUps];
 
-/** `partitions`: several count for themselves, and each lets in a little more than its part of a quota. */
+/** `partitions`: several count separately, and each admits a little more than its part of a quota. */
 export function describeStore(name: string, open: () => Promise<StoreUnderTest>, { partitions = 1 } = {}): void {
   describe(`the task store ${name}`, () => {
     let opened: StoreUnderTest;

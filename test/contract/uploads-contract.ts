@@ -172,7 +172,7 @@ export function describeUploads(name: string, open: () => Kept): void {
       expect(await left()).toHaveLength(taken ? 1 : 0);
     });
 
-    test("of a question that was answered in the meantime are not kept, and the second person reads so", async () => {
+    test("of a question that was answered in the meantime are not kept, and the second person is notified", async () => {
       const { upload, result } = await asked();
       const sent = await Promise.all([upload([png("1.png")]), upload([png("2.png")]), upload([png("3.png")])]);
       expect(sent.map(({ title }) => title).toSorted()).toEqual(["Already done", "Already done", "Thank you"]);

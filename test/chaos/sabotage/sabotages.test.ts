@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { SABOTAGES } from "./sabotages.ts";
 
-test.each(SABOTAGES)("$name: what it changes stands in $file once", ({ file, find }) => {
+test.each(SABOTAGES)("$name: the code that it changes is in $file exactly once", ({ file, find }) => {
   const source = readFileSync(resolve(import.meta.dirname, "../../..", file), "utf8");
   expect(source.split(find)).toHaveLength(2);
 });

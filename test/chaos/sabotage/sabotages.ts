@@ -1,23 +1,23 @@
-/** Ways to break Parley, each with the rule by which the suite must find out. A change of the code that moves one of them changes it here. */
+/** Ways to break Parley, each with the rule that must detect it. Code that changes under one of them has to be changed here, too. */
 import type { Fault } from "../faults.ts";
 import type { Rule } from "../story.ts";
 
 export interface Sabotage {
   readonly name: string;
   readonly file: string;
-  /** Stands in the file exactly once. */
+  /** Occurs in the file exactly once. */
   readonly find: string;
   readonly replace: string;
-  /** At least this rule must be found broken. */
+  /** At least this rule must be violated. */
   readonly breaks: Rule;
   readonly lifecycles: number;
-  /** What is broken meanwhile; everything when absent. */
+  /** The faults of the run; all of them by default. */
   readonly faults?: readonly Fault[];
 }
 
 export const SABOTAGES: readonly Sabotage[] = [
   {
-    name: "no fencing: a worker that was replaced writes on",
+    name: "no fencing: a worker that was replaced keeps writing",
     file: "packages/redis/scripts/task.lua",
     find: "if state and state.token == token then return state end",
     replace: "if state and state.token then return state end",
@@ -26,7 +26,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     faults: ["stop worker", "frozen connections"],
   },
   {
-    name: "no sweep: what is overdue stays so",
+    name: "no sweep: overdue tasks stay overdue",
     file: "packages/core/use-cases/sweep.ts",
     find: "queue.add(",
     replace: "(async (_run: unknown) => undefined)(",
@@ -34,7 +34,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     lifecycles: 60,
   },
   {
-    name: "publish before register: what is told before the call watches wakes nobody",
+    name: "publish before register: a wake-up before the call watches is lost",
     file: "apps/server/routes/mcp/stateless/answer-call.ts",
     find:
       "  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {\n" +
@@ -48,7 +48,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     lifecycles: 20,
   },
   {
-    name: "answer without claim: an answered ask is still there for the next",
+    name: "answer without claim: an answered ask can be answered again",
     file: "packages/redis/scripts/answer.lua",
     find: "  remove_ask(key, is_timeout and 'overdue' or 'answered', now_ms)\n",
     replace: "",
@@ -63,7 +63,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     breaks: "expiry",
     lifecycles: 40,
   },
-  // What the suite found when it was new, put back.
+  // Defects that the suite found when it was new.
   {
     name: "each machine's own clock",
     file: "apps/worker/worker.ts",
@@ -74,7 +74,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     faults: ["clock jump"],
   },
   {
-    name: "a store that is away is a failure of the task",
+    name: "an unreachable store fails the task",
     file: "packages/core/replay/writes.ts",
     find: "        ending.fail(error);",
     replace: '        writing = Promise.resolve();\n        ending.with({ type: "threw", error, entries: [] });',

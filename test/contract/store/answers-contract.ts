@@ -1,4 +1,4 @@
-/** Answers: one counts, and every sender is told. */
+/** Answers: one counts, and every sender receives a receipt. */
 import type { Acceptance, Answer } from "@parley/core";
 import { describe, expect, test, vi } from "vitest";
 import { accept, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, WEEK_MS } from "../builders.ts";
@@ -30,7 +30,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       });
     });
 
-    test("answers of one millisecond are told apart by the revision that each led to", async () => {
+    test("answers that arrive in the same millisecond are ordered by the revision that each led to", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const nowMs = Date.now();
       const send = (key: string) =>
@@ -43,7 +43,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(journal.get("ask:size")?.arrived).toEqual({ atMs: nowMs, revision: 4 });
     });
 
-    test("that nobody answered is dated at the deadline, however late a worker looks", async () => {
+    test("a timeout is dated at the deadline, however late a worker notices it", async () => {
       const deadlineMs = Date.now() - WEEK_MS;
       const taskId = await life.parked([anAsk("size", { askedAtMs: deadlineMs - HOUR_MS, deadlineMs })]);
       const token = await life.begin({ taskId, run: 2 });
@@ -58,7 +58,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       });
     });
 
-    test("an answer that a run has settled is as much the same again as one that no run has", async () => {
+    test("a repeated answer is a duplicate, whether or not a run has settled it", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       await life.answer(taskId, "size", "4");
       const token = await life.begin({ taskId, run: 2 });
@@ -72,7 +72,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect((await journalOf(taskId, 2)).get("ask:size")).toEqual(entry);
     });
 
-    test("I3: the task stays input_required until the last ask is answered, but each answer has its run", async () => {
+    test("I3: the task stays input_required until the last ask is answered, and each answer makes a run due", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
 
       expect(await life.answer(taskId, "name", "Ada")).toEqual({ receipt: "accepted", nextRun: 2 });
@@ -81,7 +81,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.load(taskId)).toMatchObject({ status: "working", asks: [] });
     });
 
-    test("I2: of 20 racing answers exactly one is accepted, and each loser is told what became of it", async () => {
+    test("I2: of 20 racing answers exactly one is accepted, and every other one receives its receipt", async () => {
       const taskId = await life.parked([anAsk("size")]);
 
       const recorded = await Promise.all(Array.from({ length: 20 }, (_, i) => life.answer(taskId, "size", String(i % 4))));
@@ -92,7 +92,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(receipts.filter((receipt) => receipt === "late")).toHaveLength(15);
     });
 
-    test("the same answer again is a duplicate, and names the run again as long as it has not begun: its first sender may have died", async () => {
+    test("a duplicate returns the run again until it begins, because the first sender may have died", async () => {
       const taskId = await life.parked([anAsk("size")]);
       await life.answer(taskId, "size", "4");
 
@@ -104,7 +104,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await life.answer(taskId, "size", "5")).toEqual({ receipt: "late" });
     });
 
-    test("while a run is open a duplicate names no run, even when the lease has ended: the sweep names the one to take over", async () => {
+    test("a duplicate returns no run while one is open, even after its lease: the sweep returns the run to take over", async () => {
       const taskId = await life.parked([anAsk("size")]);
       await life.answer(taskId, "size", "4");
       await life.begin({ taskId, run: 2 });
@@ -113,7 +113,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.answer({ ...request, nowMs: Date.now() + 2 * LEASE_MS })).toEqual({ receipt: "duplicate" });
     });
 
-    test("two answers are the same in any order of their fields", async () => {
+    test("two answers are the same, whatever the order of their fields", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const send = (answer: Answer) =>
         store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: GRACE_MS });
@@ -123,7 +123,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await send({ action: "accept", content: { a: 1, b: { c: [1], d: "3" } } })).toEqual({ receipt: "late" });
     });
 
-    test("a key that no ask ever had is unknown, and so is every key of a task that is not there", async () => {
+    test("a key that no ask ever had is unknown, and so is every key of a missing task", async () => {
       const taskId = await life.parked([anAsk("size")]);
 
       expect(await life.answer(taskId, "colour", "red")).toEqual({ receipt: "unknown" });
@@ -131,7 +131,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.load(taskId)).toMatchObject({ status: "input_required", revision: 2 });
     });
 
-    test("I4: an answer that was given to another question of the same name claims nothing, and neither does its timeout", async () => {
+    test("I4: an answer to another question of the same name settles nothing, and neither does its timeout", async () => {
       const taskId = await life.parked([anAsk("size", { digest: "of-another-question" })]);
 
       expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
@@ -148,7 +148,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size" }] });
     });
 
-    test("an answer without a digest claims nothing and is only compared with what is recorded", async () => {
+    test("an answer without a digest settles nothing and is only compared with the recorded answer", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const send = (key: string, value: string) =>
         store.answer({ taskId, key, answer: accept(value), nowMs: Date.now(), graceMs: GRACE_MS });
@@ -160,7 +160,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["name"]);
     });
 
-    test("the holder closes an ask at its deadline without a further run, and a person who was faster has won", async () => {
+    test("the holder of the run closes an ask at its deadline without another run, and loses to a faster person", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const token = await life.begin({ taskId, run: 2 });
       const close = (key: string) =>
@@ -199,7 +199,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
   describe("agree", () => {
     const agree = (taskId: string, key: string, digest = `digest-of-${key}`) => store.agree({ taskId, key, digest, nowMs: Date.now() });
 
-    test("an ask that the person agreed to visit stays open and says so; twice is once, and who follows the task is woken", async () => {
+    test("an ask whose page the person agreed to visit stays open and shows this; agreeing twice changes nothing, and watchers are woken", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const { revision } = await life.load(taskId);
       const { onChange, stop } = await countWakes(taskId);
@@ -217,7 +217,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       stop();
     });
 
-    test("there is nothing to agree to where the ask is not open: answered, never asked, another question of that name (I4), no task", async () => {
+    test("agreeing has no effect unless the ask is open: answered, never asked, another question of that name (I4), no task", async () => {
       const taskId = await life.parked([anAsk("size")]);
       expect(await agree(taskId, "size", "digest-of-another")).toBe("late");
       expect(await agree(taskId, "name")).toBe("late");
@@ -251,7 +251,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       ...more,
     });
 
-    test("is recorded with what it says, and leaves its deposit with the task until the task ends", async () => {
+    test("is recorded, and its deposit stays with the task until the task ends", async () => {
       const taskId = await life.parked([anAsk("key")]);
       expect(await store.deposit(taskId, "key")).toBeUndefined();
       expect((await onPage(taskId)).receipt).toBe("accepted");
@@ -266,7 +266,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.deposit(taskId, "key")).toBeUndefined();
     });
 
-    test("a bare acceptance behind it says the same, from anyone; anything else is late, and leaves nothing", async () => {
+    test("is repeated by a bare acceptance of the same person; anything else is late and leaves nothing behind", async () => {
       const taskId = await life.parked([anAsk("key")]);
       await onPage(taskId, { by: "bob" });
       expect((await store.answer(bare(taskId, { by: "bob" }))).receipt).toBe("duplicate");
@@ -277,7 +277,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.deposit(taskId, "key")).toBe("sealed ☃");
     });
 
-    test("of racing ones one is accepted, and its deposit is the one that is kept", async () => {
+    test("is accepted once in a race, and only the deposit of that one is kept", async () => {
       const taskId = await life.parked([anAsk("key")]);
       const sent = await Promise.all(
         Array.from({ length: 10 }, async (_, n) => ({ n, ...(await onPage(taskId, { page: { deposit: `${n}` } })) })),
@@ -287,7 +287,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.deposit(taskId, "key")).toBe(`${accepted[0]?.n}`);
     });
 
-    test("what it left is replaced while it is what the replacer has seen, by one of several, and not behind the task's end", async () => {
+    test("has a deposit that is replaced only if it is the one expected, by one of several, and not after the task has ended", async () => {
       const taskId = await life.parked([anAsk("key")]);
       const replace = (before: string, deposit: string, key = "key") => store.redeposit({ taskId, key, before, deposit });
       expect(await replace("sealed ☃", "new")).toBe(false);
@@ -303,7 +303,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.deposit(taskId, "key")).toBeUndefined();
     });
 
-    test("is forgotten when the task begins anew", async () => {
+    test("is forgotten when the task restarts", async () => {
       const taskId = await life.parked([anAsk("key")]);
       await onPage(taskId);
       const token = await life.begin({ taskId, run: 2 });
@@ -354,7 +354,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
     const again = (taskId: string, answer: Answer, by: string) =>
       store.answer({ taskId, key: "pay", answer, by, nowMs: Date.now(), graceMs: GRACE_MS });
 
-    test("stays open, keeps who has accepted, wakes who follows the task and makes no run due until the last one has", async () => {
+    test("stays open, records who has accepted and wakes watchers, and makes a run due only with the last acceptance", async () => {
       const taskId = await parked();
       const first = [acceptance("eve ☃", "with thanks ☃")];
       const { onChange, stop } = await countWakes(taskId);
@@ -385,7 +385,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await again(taskId, accept("no"), "kim")).toEqual({ receipt: "late" });
     });
 
-    test("takes of many at once one: the others are overtaken, nothing of theirs is kept, and each counts when it looks again", async () => {
+    test("takes one of many simultaneous acceptances: the others are overtaken, leave nothing behind, and count when sent again", async () => {
       const taskId = await parked();
       const people = ["eve", "bob", "kim", "joe"];
       const at = await Promise.all(people.map((by) => give(taskId, { by, acceptances: [acceptance(by)], missing: 2 })));
@@ -393,13 +393,13 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       const { asks, revision } = await life.load(taskId);
       const counted = asks[0]?.accepted?.acceptances ?? [];
       expect(counted.map(({ by }) => by)).toEqual([people[at.findIndex(({ receipt }) => receipt === "accepted")]]);
-      // One that settles it by an old count would leave out who was counted since.
+      // An answer that settled it by an old count would leave out those who were counted since.
       expect(await give(taskId, { by: "joe", acceptances: [acceptance("joe")] })).toEqual({ receipt: "overtaken" });
       expect(await give(taskId, { by: "joe", answer: { action: "decline" } })).toEqual({ receipt: "overtaken" });
       expect(await life.load(taskId)).toMatchObject({ status: "input_required", revision });
     });
 
-    test("a decline, and a deadline, settle it with who had accepted by then", async () => {
+    test("is settled by a decline or the deadline, with those who had accepted by then", async () => {
       for (const action of ["decline", "timeout"] as const) {
         const taskId = await parked();
         const acceptances = [acceptance("eve")];
@@ -422,7 +422,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       }
     });
 
-    test("is forgotten with those who had accepted, when it is withdrawn, its task ends, or begins anew", async () => {
+    test("is forgotten with those who had accepted when it is withdrawn or its task ends or restarts", async () => {
       const half = async () => {
         const taskId = await parked();
         await give(taskId, { by: "eve", acceptances: [acceptance("eve")], missing: 2 });
@@ -454,7 +454,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect((await life.load(await life.create())).call).not.toHaveProperty("tenant");
     });
 
-    test("the same answer of somebody else is late, and of the same one a duplicate; the run reads who gave it", async () => {
+    test("the same answer is late from another person and a duplicate from the same one; the run reads who gave it", async () => {
       const taskId = await life.parked([anAsk("pay")]);
       const give = (by?: string, digest?: string) =>
         store.answer({

@@ -1,4 +1,4 @@
-/** Tools that call tools: parent and child know of each other in every change, or in none. */
+/** Tools that call tools: every change updates parent and child together. */
 import { type AwaitedCall, callKey, childId, CHILDREN_MAX, type Json, type ParentLink, type TaskQuotas } from "@parley/core";
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
@@ -84,13 +84,13 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(await store.child(taskId, "flight")).toBeUndefined();
     });
 
-    test("sent twice makes one child", async () => {
+    test("that is sent twice creates one child", async () => {
       const { taskId, token, childId: id } = await family();
 
       expect(await call({ taskId, token }, "hotel")).toMatchObject({ id, created: "exists" });
     });
 
-    test("I5: by a run that no longer holds its task makes none", async () => {
+    test("I5: creates no child if the run no longer holds its task", async () => {
       const taskId = await life.create();
       const old = await life.begin({ taskId, run: 1 });
       await life.takeOver({ taskId, run: 1 });
@@ -102,7 +102,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await life.load(taskId)).calls).toBeUndefined();
     });
 
-    test("I5: sent again by a run that lost its task, which has the child by now, is refused", async () => {
+    test("I5: is refused if it is sent again by a run that lost its task, although the child exists by now", async () => {
       const { taskId, token } = await family();
       const holder = await life.takeOver({ taskId, run: 1 });
 
@@ -110,7 +110,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await call({ taskId, token: holder }, "hotel")).created).toBe("exists");
     });
 
-    test("by a run whose task was cancelled makes none, and says so", async () => {
+    test("creates no child if the task was cancelled, and returns that", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       await life.cancel(taskId);
@@ -120,7 +120,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect([created, await store.load(id)]).toEqual(["cancelled", undefined]);
     });
 
-    test("that the parent gave up before makes none", async () => {
+    test("creates no child if the parent gave up the call before", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [aWithdrawal("call:hotel", 1)] });
@@ -130,7 +130,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect([created, await store.load(id)]).toEqual(["settled", undefined]);
     });
 
-    test("beyond the most that may be unfinished below one root makes none; one that ends makes room", async () => {
+    test("creates no child beyond the limit of unfinished tasks below one root; one that ends makes room", async () => {
       const { taskId, token, childId: first } = await family("first");
       const child = await life.begin({ taskId: first, run: 1 });
       const { parent: link } = await call({ taskId, token }, "spare");
@@ -182,7 +182,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       });
     });
 
-    test("before its parent parks makes the parent due as it parks, and the call is not opened again", async () => {
+    test("before its parent parks makes the parent due when it parks, and the call is not opened again", async () => {
       const { taskId, token, childId: id, open, link } = await family();
       const child = await life.begin({ taskId: id, run: 1 });
       expect(await finishChild(id, child, link)).toBe("finished");
@@ -191,7 +191,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await life.load(taskId)).calls).toBeUndefined();
     });
 
-    test("that was cancelled by somebody is told as that", async () => {
+    test("is reported to the parent as cancelled if someone cancelled the child", async () => {
       const { taskId, token, childId: id, open } = await family();
       await life.park(taskId, token, [open]);
 
@@ -199,7 +199,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await journalOf(taskId, 2)).get("ask:call:hotel")).toMatchObject({ digest: id, outcome: { type: "cancelled" } });
     });
 
-    test("is told as that there is no room, beyond what children may tell a parent in all; a restart makes room", async () => {
+    test("is replaced by an error beyond what children together may return to a parent; a restart makes room", async () => {
       const { taskId, token, link, childId: first } = await family("first");
       const room = 1_500;
       const end = async (id: string, parent: ParentLink, text: string) =>
@@ -228,7 +228,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
         "ask:call:third": "answer",
         "ask:call:fourth": "JOURNAL_FULL",
       });
-      // The child's own end is what it is.
+      // The child's own result is unchanged.
       expect((await life.load(second.id)).outcome).toMatchObject({ result: { content: [{ text: "2".repeat(1_000) }] } });
 
       await store.park({
@@ -272,7 +272,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(await overdueAt(Date.now() + HOUR_MS, id)).toBeUndefined();
       await expect.poll(() => onChange.mock.calls.length).toBeGreaterThan(0);
       stop();
-      // The run that was at it learns of it.
+      // The run in progress learns of it.
       expect(await store.renew({ taskId: id, token: child, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
     });
 
@@ -297,7 +297,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(await life.load(other.id)).not.toHaveProperty("owed");
     });
 
-    test("that begins anew does the same, and the child of its next round is another one", async () => {
+    test("that restarts does the same, and the next generation has another child", async () => {
       const { taskId, token, childId: id } = await family();
       await store.park({
         taskId,
@@ -337,7 +337,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       return { taskId, childId: id, link };
     }
 
-    test("is open at the root too, as the child puts it, until it is answered there (I3)", async () => {
+    test("is open at the root too, as the child asks it, until it is answered at the child (I3)", async () => {
       const { taskId, childId: id } = await asked("nights", "beds");
       const shown = await life.load(taskId);
       expect(shown).toMatchObject({
@@ -355,7 +355,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [] });
     });
 
-    test("wakes those who follow the root, each time", async () => {
+    test("wakes watchers of the root, each time", async () => {
       const { taskId, token, childId: id, open } = await family();
       await life.park(taskId, token, [open]);
       const child = await life.begin({ taskId: id, run: 1 });
@@ -384,7 +384,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       stop();
     });
 
-    test("and several must accept, is told at the root with each who has", async () => {
+    test("and several must accept, is shown at the root with each acceptance", async () => {
       const { taskId, childId: id } = await asked("nights");
       const before = (await life.load(taskId)).revision;
       const quorum = { acceptances: [{ by: "eve", content: { value: "yes" }, atMs: 5 }], missing: 1 };
@@ -404,7 +404,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(shown.asks).toMatchObject([{ key: "hotel:nights", accepted: { acceptances: quorum.acceptances } }]);
     });
 
-    test("stands beside what the root asks itself, under a key of its own", async () => {
+    test("is shown beside the root's own asks, under a separate key", async () => {
       const { taskId, token, childId: id, open } = await family();
       await life.park(taskId, token, [open, anAsk("nights")]);
       await life.park(id, await life.begin({ taskId: id, run: 1 }), [anAsk("nights"), anEvent("paid")]);
@@ -415,7 +415,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await life.load(id)).asks).toMatchObject([{ key: "nights" }]);
     });
 
-    test("of a grandchild is shown by the root, and gone when anything between them ends", async () => {
+    test("of a grandchild is shown by the root, until a task between them ends", async () => {
       const { taskId, token, childId: id, link, open } = await family();
       await life.park(taskId, token, [open]);
       const child = await life.begin({ taskId: id, run: 1 });
@@ -434,7 +434,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await life.load(below.id)).status).toBe("cancelled");
     });
 
-    test("is gone with a root that gives the call up while it waits for something else", async () => {
+    test("is no longer shown when the root gives up the call while it waits for something else", async () => {
       const { taskId, childId: id } = await asked("nights");
       const token = await life.begin({ taskId, run: 2 });
 
@@ -444,7 +444,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await life.load(id)).status).toBe("cancelled");
     });
 
-    test("is shown by the thousand, the oldest, and the next ones as those are answered", async () => {
+    test("is shown among the oldest thousand; as those are answered, the next ones follow", async () => {
       const { taskId, token, childId: first } = await family();
       const asks = Array.from({ length: 251 }, (_, number) => anAsk(`q${number}`));
       const others = [await call({ taskId, token }, "b"), await call({ taskId, token }, "c"), await call({ taskId, token }, "d")];
@@ -456,7 +456,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await life.load(taskId)).asks.at(-1)?.key).toBe("d:q247");
     });
 
-    test("is no ask of the root's own runs, and leaves no trace in its journal", async () => {
+    test("is not part of the root's own runs or journal", async () => {
       const { taskId, childId: id } = await asked("nights");
       await life.answer(id, "nights", "3");
       const begun = await begin(taskId, 2);
@@ -465,7 +465,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect((await store.journal(taskId)).map(({ key, child, state }) => [key, child, state])).toEqual([["ask:call:hotel", id, "closed"]]);
     });
 
-    test("is accepted at the child alone: nothing of the root's is answered by its key there", async () => {
+    test("is answered at the child only: at the root its key is unknown", async () => {
       const { taskId } = await asked("nights");
       const answer = { taskId, key: "hotel:nights", answer: accept("3"), nowMs: Date.now(), graceMs: GRACE_MS };
       expect(await store.answer(answer)).toEqual({ receipt: "unknown" });

@@ -1,4 +1,4 @@
-/** Tasks that ended without their result, and what is owed for them. */
+/** Tasks that ended without their result, and the last run that compensates them. */
 import { type KeyedEntry } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
@@ -20,7 +20,7 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
         ...(owes && { owes }),
       });
 
-    test("is seen as ended at once, and is due until its last run is settled", async () => {
+    test("is shown as ended at once, and is due until its last run is settled", async () => {
       const taskId = await life.parked([anAsk("size")]);
       expect(await cancelOwing(taskId)).toBe("cancelled");
       const seen = await life.load(taskId);
@@ -37,7 +37,7 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await cancelOwing(taskId)).toBe("finished");
     });
 
-    test("that failed, or ran out of time, says so to its last run, which is given what was recorded", async () => {
+    test("that failed or timed out gives its last run that reason and the recorded entries", async () => {
       for (const owes of ["failed", "timeout"] as const) {
         const taskId = await life.create();
         expect(await fail(taskId, await life.begin({ taskId, run: 1 }), owes)).toBe("finished");
@@ -54,7 +54,7 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await overdueAt(soon(), taskId)).toBeUndefined();
     });
 
-    test("cancelled under its run: the run is told, notes what it has in flight, and lets go; only then the last run begins", async () => {
+    test("cancelled during a run: the run learns of it, records its work in flight and parks; only then the last run begins", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       await cancelOwing(taskId);
@@ -70,14 +70,14 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await store.park({ ...request, entries: [aStep("pay", 2)], dueAtMs: Date.now() + HOUR_MS, message: "parked" })).toEqual({
         type: "parked",
       });
-      // I1: nobody sees anything of it.
+      // I1: clients see nothing of it.
       expect(await life.load(taskId)).toEqual(before);
       const begun = await begin(taskId, 2);
       expect(begun).toMatchObject({ type: "begun", attempt: 0 });
       expect(begun.type === "begun" && [...begun.journal.keys()].toSorted()).toEqual(["step:hold", "step:pay"]);
     });
 
-    test("cancelled under a worker that dies is begun by another one when the lease has run out", async () => {
+    test("cancelled during the run of a worker that dies is compensated by another worker once the lease has expired", async () => {
       const taskId = await life.create();
       const old = await life.begin({ taskId, run: 1 });
       await cancelOwing(taskId);
@@ -87,7 +87,7 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await settle(taskId, token)).toBe("settled");
     });
 
-    test("is tried again when its last run says, with what that has recorded and how often it failed", async () => {
+    test("is tried again when its last run asks for it, with what that run recorded and how often it failed", async () => {
       const taskId = await life.create();
       await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
       const token = await life.begin({ taskId, run: 2 });
@@ -99,7 +99,7 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await begin(taskId, 3)).toMatchObject({ type: "begun", attempt: 1, takeovers: 0 });
     });
 
-    test("of a task that is owed nothing a cancelled run is told so, and nothing of it is kept", async () => {
+    test("that is owed nothing: a cancelled run learns of it, and nothing that it records is kept", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       await life.cancel(taskId);
@@ -107,7 +107,7 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect((await store.journal(taskId)).map(({ key }) => key)).toEqual([]);
     });
 
-    test("I7: does not expire while it is owed its last run, and with it as any other", async () => {
+    test("I7: does not expire while it is owed its last run, and afterwards like any other", async () => {
       const taskId = await life.create({ retentionMs: 1 });
       await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
       const { expiresAtMs = 0 } = await life.load(taskId);

@@ -1,4 +1,4 @@
-/** A task from its creation to its end, and what is forgotten when. */
+/** A task from its creation to its end, and when it expires. */
 import { type Call, type ClientCapabilities } from "@parley/core";
 import { describe, expect, test, vi } from "vitest";
 import { until } from "../../support/until.ts";
@@ -7,7 +7,7 @@ import type { UnderTest } from "./under-test.ts";
 
 export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record, journalOf }: UnderTest): void {
   describe("create", () => {
-    test("a created task is working, with everything that it was called with", async () => {
+    test("a created task is working and has everything that was sent with the call", async () => {
       const request = { id: 'a "request"', progressToken: 0 };
       const call = aCall({ replies: { early: { action: "decline" } }, request });
       const taskId = newTaskId();
@@ -30,7 +30,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
     });
 
     test.each([0, 1_000, 1_024, 1_025, 262_144])(
-      "arguments and early replies of %i characters reach every run, and nobody else",
+      "arguments and early replies of %i characters reach every run and are not shown to clients",
       async (length) => {
         const given = { arguments: { "party\n": "☃".repeat(length) }, replies: { early: { action: "accept", content: { a: "\n" } } } };
         const taskId = await life.create(given);
@@ -43,7 +43,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       },
     );
 
-    test("the trace that it belongs to is kept with it, and takes no byte when there is none", async () => {
+    test("the trace that it belongs to is kept with it, and takes no space if there is none", async () => {
       const call = aCall({ traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });
       const taskId = newTaskId();
       await store.create({ taskId, call, graceMs: GRACE_MS });
@@ -60,7 +60,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect((await store.load(await life.create()))?.call).not.toHaveProperty("request");
     });
 
-    test("what the client can be asked for comes back as it was said", async () => {
+    test("the client's capabilities are returned as they were declared", async () => {
       const declared: ClientCapabilities[] = [
         {},
         { elicitation: { form: false, url: true }, roots: true },
@@ -88,7 +88,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect(await overdueAt(createdAtMs + GRACE_MS, taskId)).toBe(1);
     });
 
-    test("an id that was never given out, and one that is no task id at all, are no task", async () => {
+    test("an unknown id, and a string that is not a task id, find no task", async () => {
       expect(await store.load(newTaskId())).toBeUndefined();
       for (const id of ["", "nonsense", "0-short", "0-{p1}:due..............", "99999-AAAAAAAAAAAAAAAAAAAAAA"]) {
         expect(await store.load(id)).toBeUndefined();
@@ -102,7 +102,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
     const create = (taskId: string, key: string, fingerprint = "print", call: Partial<Call> = {}) =>
       store.create({ taskId, call: aCall(call), graceMs: GRACE_MS, once: { key, fingerprint } });
 
-    test("is one task for as long as there is that task, and says which and of what call it is", async () => {
+    test("returns the same task as long as that exists, with its id and the fingerprint of its call", async () => {
       const [first, second, other] = [newTaskId(), newTaskId(), newTaskId()];
       const key = newToken();
       expect(await create(first, key)).toBe("created");
@@ -118,7 +118,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect([await create(taskId, key), await create(taskId, key)]).toEqual(["created", "exists"]);
     });
 
-    test("of twenty at once makes one task", async () => {
+    test("that is sent twenty times at once creates one task", async () => {
       const key = newToken();
       const taskIds = Array.from({ length: 20 }, newTaskId);
       const became = await Promise.all(taskIds.map((taskId) => create(taskId, key)));
@@ -138,7 +138,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
   });
 
   describe("finish", () => {
-    test("a result completes the task, an error fails it, and both are there to be read", async () => {
+    test("a result completes the task, an error fails it, and both can be read", async () => {
       const completed = await life.create();
       const result = { content: [{ type: "text", text: "Confirmed" }], isError: true };
       const nowMs = Date.now();
@@ -197,7 +197,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect(await life.cancel(taskId)).toBe("finished");
     });
 
-    test("a run that is at work when its task is cancelled is told so, and can end nothing from then on", async () => {
+    test("a run whose task is cancelled learns of it with its next write, and can no longer finish the task", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       await life.cancel(taskId);
@@ -207,7 +207,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect(await store.load(taskId)).toMatchObject({ status: "cancelled" });
     });
 
-    test("of a result and a cancellation that race exactly one ends the task", async () => {
+    test("exactly one of a racing result and cancellation ends the task", async () => {
       for (let round = 0; round < 10; round += 1) {
         const taskId = await life.create();
         const token = await life.begin({ taskId, run: 1 });
@@ -261,7 +261,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect((await life.load(taskId)).expiresAtMs).toBe(nowMs + HOUR_MS);
     });
 
-    test("a task whose retention is over as it ends is gone at once, and leaves nothing", async () => {
+    test("a task whose retention is over when it ends is deleted at once and leaves nothing behind", async () => {
       const longAgo = { nowMs: Date.now() - WEEK_MS, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } } as const;
       const finished = await life.parked([anAsk("size")], { retentionMs: 1 });
       await store.finish({ taskId: finished, token: await life.begin({ taskId: finished, run: 2 }), ...longAgo });
@@ -271,7 +271,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect([await store.load(finished), await store.load(cancelled)]).toEqual([undefined, undefined]);
     });
 
-    test("a finished task is there for its retention and then gone", async () => {
+    test("a finished task is kept for its retention and then deleted", async () => {
       const taskId = await life.create({ retentionMs: 100 });
       const token = await life.begin({ taskId, run: 1 });
       await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
@@ -286,7 +286,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
   });
 
   describe("overdue", () => {
-    test("the tasks that have waited longest come first, and only as many as were asked for", async () => {
+    test("the tasks that have waited longest come first, up to the given limit", async () => {
       const longAgo = Date.now() - 40 * 60_000;
       const taskIds: string[] = [];
       for (const age of [2, 0, 1]) taskIds[age] = await life.create({ createdAtMs: longAgo - age });
@@ -299,7 +299,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       for (const taskId of taskIds) await life.cancel(taskId);
     });
 
-    test("more than were asked for hide nothing: what became due last is there at once, and the others in turns", async () => {
+    test("tasks beyond the limit hide nothing: the latest ones are returned at once, the others in turns", async () => {
       const longAgo = Date.now() - 40 * 60_000;
       const taskIds: string[] = [];
       for (let age = 0; age < 11; age += 1) taskIds[age] = await life.create({ createdAtMs: longAgo - age });
@@ -321,7 +321,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       for (const taskId of taskIds) await life.cancel(taskId);
     });
 
-    test("a partition knows its own tasks only", async () => {
+    test("a partition returns its own tasks only", async () => {
       const taskId = await life.create();
 
       expect(await store.overdue({ partition: 1, nowMs: Date.now() + HOUR_MS, limit: 10 })).toEqual([]);

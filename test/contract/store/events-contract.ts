@@ -1,4 +1,4 @@
-/** What other systems tell of, once. */
+/** Events: another system reports each of them once. */
 import { type Open } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, anAsk, anEvent, aWithdrawal, HOUR_MS, LEASE_MS } from "../builders.ts";
@@ -24,7 +24,7 @@ export function events({ store, life, begin, record, journalOf }: UnderTest): vo
       expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [], events: [paid] });
     });
 
-    test("opened twice is opened once, and stays as it was", async () => {
+    test("that is opened twice stays as it was opened first", async () => {
       const { taskId, token } = await opened(anEvent("paid"));
       const before = await life.load(taskId);
       const later = anEvent("paid", { deadlineMs: Date.now() + 2 * HOUR_MS });
@@ -32,7 +32,7 @@ export function events({ store, life, begin, record, journalOf }: UnderTest): vo
       expect(await life.load(taskId)).toEqual(before);
     });
 
-    test("that is told of while the run works makes the task due as it parks, and is not open again", async () => {
+    test("that is reported during a run makes the task due when it parks, and is not opened again", async () => {
       const paid = anEvent("paid");
       const { taskId, token } = await opened(paid);
       expect(await life.answer(taskId, paid.key, "4")).toEqual({ receipt: "accepted" });
@@ -44,13 +44,13 @@ export function events({ store, life, begin, record, journalOf }: UnderTest): vo
       expect((await journalOf(taskId, 2)).get("ask:event:paid")).toMatchObject({ outcome: { type: "answer", answer: accept("4") } });
     });
 
-    test("is known to the worker that takes over from one that died behind the record", async () => {
+    test("is known to the worker that takes over from one that died after recording it", async () => {
       const paid = anEvent("paid");
       const { taskId } = await opened(paid);
       expect(await begin(taskId, 1, { nowMs: Date.now() + LEASE_MS })).toMatchObject({ type: "begun", task: { events: [paid] } });
     });
 
-    test("is closed with its task, and by its withdrawal; who tells of it then is late", async () => {
+    test("is closed when its task ends or it is withdrawn; a report after that is late", async () => {
       const paid = anEvent("paid");
       const { taskId } = await opened(paid);
       await life.cancel(taskId);
@@ -63,7 +63,7 @@ export function events({ store, life, begin, record, journalOf }: UnderTest): vo
       expect(await life.answer(other.taskId, paid.key, "4")).toEqual({ receipt: "late" });
     });
 
-    test("I5: a worker that was replaced opens none", async () => {
+    test("I5: a worker that was replaced opens no event", async () => {
       const taskId = await life.create();
       const old = await life.begin({ taskId, run: 1 });
       await life.takeOver({ taskId, run: 1 });

@@ -1,4 +1,4 @@
-/** Lists of tasks, and how much one caller may have. */
+/** Lists of tasks, and quotas of callers. */
 import { type Call, type Outcome, summaryOf, type TaskQuotas } from "@parley/core";
 import { describe, expect, test, vi } from "vitest";
 import { aCall, anAsk, GRACE_MS, newToken } from "../builders.ts";
@@ -29,7 +29,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await page(principal, 5)).nextCursor).toBeUndefined();
     });
 
-    test("of each task what a list shows, and nothing that is large", async () => {
+    test("contains of each task the fields that a list shows, and nothing large", async () => {
       const principal = `lin-${newToken()}`;
       const large = "x".repeat(200_000);
       const asks = [anAsk("size", { request: { type: "form", message: large, schema: {} } })];
@@ -63,7 +63,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect(JSON.stringify(tasks).length).toBeLessThan(4_000);
     });
 
-    test("a page ends where its tasks have said a megabyte, and the rest is on the next ones", async () => {
+    test("a page ends at a megabyte of JSON, and the rest is on the next pages", async () => {
       const principal = `max-${newToken()}`;
       const taskIds: string[] = [];
       for (let i = 0; i < 20; i += 1) {
@@ -80,7 +80,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect([...first.tasks, ...second.tasks].map(({ id }) => id)).toEqual(taskIds);
     });
 
-    test("a task that alone has said more is a page of its own", async () => {
+    test("a task that alone is larger has a page to itself", async () => {
       const principal = `moe-${newToken()}`;
       for (const length of [1, 1_100_000, 1]) {
         const taskId = await life.create({ principal });
@@ -97,7 +97,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect(lengths).toEqual([[1], [1_100_000], [1]]);
     });
 
-    test("tasks that are gone are left out, and do not make a page shorter", async () => {
+    test("expired tasks are left out and do not make a page shorter", async () => {
       const principal = `eve-${newToken()}`;
       const kept = [await life.create({ principal }), await life.create({ principal })];
       const gone = await life.create({ principal, retentionMs: 10 });
@@ -141,10 +141,10 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       const created = await store.create({ taskId, call: aCall(call), graceMs: GRACE_MS, ...(quotas && { quotas }) });
       return { taskId, created };
     };
-    /** Nobody of any other test. */
+    /** A caller that no other test uses. */
     const somebody = () => ({ principal: `ada-${newToken()}`, tenant: `acme-${newToken()}` });
 
-    test("bound the unfinished tasks of a principal, at the limit and one beyond; nothing is written of one beyond", async () => {
+    test("bound the unfinished tasks of a principal, at the limit and one beyond, of which nothing is written", async () => {
       const ada = somebody();
       const quotas = { principal: { ...roomy, tasks: 2 }, tenant: roomy };
       const tasks = [await create(ada, quotas), await create(ada, quotas), await create(ada, quotas)];
@@ -154,7 +154,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await create({ ...ada, principal: "somebody else" }, quotas)).created).toBe("created");
     });
 
-    test("count a call of any id that a client may give its request, and give it back as it is", async () => {
+    test("count a call with any request id that a client may choose, and the id is returned unchanged", async () => {
       const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
       for (const id of ["\ud800", "a\udfffb", "\u0000\u2028\n", '"]', "☃", 1e300, -0.5]) {
         const ada = somebody();
@@ -167,7 +167,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       }
     });
 
-    test("make room with the end of a task, by result, error or cancellation, begun or not, and once", async () => {
+    test("make room once when a task ends, by result or cancellation, whether or not it had begun", async () => {
       const ada = somebody();
       const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
       for (const end of ["finish", "cancel", "cancel before its run"]) {
@@ -183,7 +183,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await create(ada, quotas)).created).toEqual({ over: "tasks", of: "principal" });
     });
 
-    test("bound what callers put into unfinished tasks, wherever it is kept", async () => {
+    test("bound the content of unfinished tasks, wherever it is stored", async () => {
       const ada = somebody();
       for (const length of [100, 100_000]) {
         const given = { ...ada, arguments: { text: "x".repeat(length) } };
@@ -200,7 +200,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       }
     });
 
-    test("count what was given with a call until its task ends, also of one that began anew with something else", async () => {
+    test("count the content of a call until its task ends, also after a restart with other arguments", async () => {
       const ada = somebody();
       const given = { ...ada, arguments: { text: "x".repeat(100_000) } };
       const quotas = { principal: { ...roomy, bytes: 250_000 }, tenant: roomy };
@@ -225,7 +225,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await create({ ...ada, tenant: `other-${newToken()}` }, quotas)).created).toBe("created");
     });
 
-    test("count no task that was created without them, at its end neither", async () => {
+    test("do not count a task that was created without them, nor its end", async () => {
       const ada = somebody();
       const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
       const uncounted = await create(ada, undefined);

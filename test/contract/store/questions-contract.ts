@@ -1,11 +1,11 @@
-/** Questions: put, put again, withdrawn. */
+/** Questions: asked, asked again, withdrawn. */
 import { describe, expect, test, vi } from "vitest";
 import { accept, anAsk, aStep, aWithdrawal, GRACE_MS, HOUR_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
 export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, record, journalOf, countWakes }: UnderTest): void {
   describe("park", () => {
-    test("I3: the task is input_required with its asks in the order in which they were put, round after round", async () => {
+    test("I3: the task is input_required with its asks in the order in which they were asked, round after round", async () => {
       const [size, name, later] = [anAsk("size", { onTimeout: { default: { size: "2" } } }), anAsk("name"), anAsk("a-later-one")];
       const taskId = await life.create();
       await life.park(taskId, await life.begin({ taskId, run: 1 }), [size, name]);
@@ -16,7 +16,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect((await life.load(taskId)).asks).toMatchObject([size, name, later]);
     });
 
-    test("of an open ask is known since when it is as it is: a later one is behind, also one of the same park, and one that was refused", async () => {
+    test("an open ask has the revision of its last change and its position: after earlier ones, also within one park or after a refusal", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const moments = async () => Object.fromEntries((await life.load(taskId)).asks.map(({ key, since }) => [key, since]));
       expect(await moments()).toEqual({ size: { revision: 2, position: 0 }, name: { revision: 2, position: 1 } });
@@ -34,7 +34,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["size", "name", "colour"]);
     });
 
-    test("every kind of ask, and every policy, comes back as it was put", async () => {
+    test("every kind of ask and every policy is returned as it was asked", async () => {
       const form = { type: "object", properties: { a: { type: "string" } } };
       const asks = [
         anAsk("form", { request: { type: "form", message: "Wie viele?\n☃", schema: form }, onTimeout: { default: { a: "b" } } }),
@@ -50,7 +50,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect((await life.load(await life.parked(asks))).asks).toMatchObject(asks);
     });
 
-    test("I3: a task that waits for a time alone stays working", async () => {
+    test("I3: a task that only sleeps stays working", async () => {
       const taskId = await life.create();
       const dueAtMs = Date.now() + 5_000;
       expect(await life.park(taskId, await life.begin({ taskId, run: 1 }), [], dueAtMs)).toEqual({ type: "parked" });
@@ -60,7 +60,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect(await overdueAt(dueAtMs, taskId)).toBe(2);
     });
 
-    test("an ask that is open already stays as it was put, and a run that found nothing new wakes nobody", async () => {
+    test("an ask that is already open stays as it was asked, and a run without changes wakes no watcher", async () => {
       const first = anAsk("size", { deadlineMs: Date.now() + 1_000 });
       const taskId = await life.parked([first]);
       const { revision } = await life.load(taskId);
@@ -97,7 +97,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect(await begin(taskId, 2)).toMatchObject({ journal: new Map([["step:a", aStep("a", 1).entry]]) });
     });
 
-    test("an answer that came while the run was open makes the task due at once, and its ask is not put again", async () => {
+    test("an answer that arrived during the run makes the task due at once, and its ask is not asked again", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const token = await life.begin({ taskId, run: 2 });
       expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted" });
@@ -120,7 +120,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect(await overdueAt(nowMs + GRACE_MS, taskId)).toBe(3);
     });
 
-    test("an answer that came before a takeover is known to who took over, and does not make the task due again", async () => {
+    test("an answer that arrived before a takeover is known to the new holder and does not make the task due again", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       await life.begin({ taskId, run: 2 });
       await life.answer(taskId, "size", "4");
@@ -140,7 +140,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
     const refuse = (taskId: string, key: string) =>
       store.refuse({ taskId, key, digest: `digest-of-${key}`, violations: [], nowMs: Date.now() });
 
-    test("closes it with what is noted about it, and watchers are told (I3)", async () => {
+    test("closes it with everything that was noted about it, and wakes watchers (I3)", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       await refuse(taskId, "size");
       const token = await life.begin({ taskId, run: 2 });
@@ -158,7 +158,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect((await journalOf(taskId, 2)).get("ask:size")).toEqual(aWithdrawal("size", 2).entry);
     });
 
-    test("an answer that comes behind it is late, and makes nothing due", async () => {
+    test("an answer that arrives afterwards is late and makes nothing due", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const token = await life.begin({ taskId, run: 2 });
       await record(taskId, token, aWithdrawal("size", 1));
@@ -170,7 +170,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect(await life.park(taskId, token, [])).toEqual({ type: "parked" });
     });
 
-    test("an answer that came first is kept in the place of the withdrawal, so that its sender is told so again", async () => {
+    test("an answer that came first is kept at the place of the withdrawal, so that its sender can repeat it", async () => {
       for (const known of [undefined, true] as const) {
         const taskId = await life.parked([anAsk("size")]);
         const token = await life.begin({ taskId, run: 2 });
@@ -189,7 +189,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       }
     });
 
-    test("of an answer and a withdrawal that race, one comes first and the ask is closed by both", async () => {
+    test("if an answer and a withdrawal race, one comes first and both close the ask", async () => {
       for (let round = 0; round < 10; round += 1) {
         const taskId = await life.parked([anAsk("size")]);
         const token = await life.begin({ taskId, run: 2 });
@@ -206,7 +206,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       }
     });
 
-    test("is told with the park that writes it, whether another ask is open, or takes its place, and the ask is not put again", async () => {
+    test("is visible with the park that writes it, whether or not another ask is open, and the ask is not asked again", async () => {
       for (const open of [["size"], ["size", "name"]]) {
         const taskId = await life.parked(open.map((key) => anAsk(key)));
         const token = await life.begin({ taskId, run: 2 });
@@ -227,7 +227,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       }
     });
 
-    test("with the end of the task it stays withdrawn, and every other open ask is closed", async () => {
+    test("it stays withdrawn when the task ends, and every other open ask is closed", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const token = await life.begin({ taskId, run: 2 });
       await store.finish({
@@ -243,7 +243,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect(await life.answer(taskId, "name", "Ada")).toEqual({ receipt: "late" });
     });
 
-    test("an ask that was never put, or anything else, is withdrawn without anybody being told", async () => {
+    test("withdrawing an ask that was never asked, or any other entry, changes nothing that clients see", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const token = await life.begin({ taskId, run: 2 });
       const before = await life.load(taskId);
@@ -268,7 +268,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
     const refuse = (taskId: string, key: string, digest = `digest-of-${key}`) =>
       store.refuse({ taskId, key, digest, violations, nowMs: Date.now() });
 
-    test("an open ask tells how often it was refused and what was wrong with the last reply, and stays open", async () => {
+    test("an open ask stays open, and shows how often it was refused and what was wrong with the last reply", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       await store.refuse({ taskId, key: "size", digest: "digest-of-size", violations: [], nowMs: Date.now() });
 
@@ -293,13 +293,13 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       stop();
     });
 
-    test("of racing refusals each is counted once", async () => {
+    test("racing refusals are each counted once", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const counts = await Promise.all(Array.from({ length: 10 }, () => refuse(taskId, "size")));
       expect(counts.toSorted((a, b) => (a ?? 0) - (b ?? 0))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     });
 
-    test("what is not open is not refused: answered, never asked, another question of that name (I4), no task", async () => {
+    test("only open asks are refused: not one that was answered or never asked, nor another question of that name (I4), nor without a task", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       await life.answer(taskId, "size", "4");
       const before = await life.load(taskId);
@@ -320,14 +320,14 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect((await life.load(taskId)).asks).toMatchObject([{ key: "size", refused: { count: 1 } }]);
     });
 
-    test("an answer is accepted after refusals as before them, and nothing of them is left", async () => {
+    test("an answer is accepted after refusals as before, and removes them", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       await refuse(taskId, "size");
       expect(await life.answer(taskId, "size", "4")).toMatchObject({ receipt: "accepted" });
       expect((await life.load(taskId)).asks).toMatchObject([{ key: "name" }]);
     });
 
-    test("a refusal moves no expiry and makes nothing due", async () => {
+    test("a refusal changes no expiry and makes nothing due", async () => {
       const taskId = await life.parked([anAsk("size")]);
       await refuse(taskId, "size");
       expect(await life.load(taskId)).not.toHaveProperty("expiresAtMs");

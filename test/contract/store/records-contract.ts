@@ -1,4 +1,4 @@
-/** What is read of a task besides its state: its feed, its journal, and both as they are exported. */
+/** Reads of a task besides its state: its feed, its journal, and everything that an export contains. */
 import { inOrder, type KeyedEntry, readingKey } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, anAsk, aStep, aWithdrawal, GRACE_MS, LEASE_MS, newToken } from "../builders.ts";
@@ -6,7 +6,7 @@ import type { UnderTest } from "./under-test.ts";
 
 export function records({ store, newTaskId, life, record }: UnderTest): void {
   describe("report", () => {
-    test("message, text for the model and feed are there for clients, and the feed is read on from a cursor", async () => {
+    test("message, text for the model and feed are shown to clients, and the feed is read on from a cursor", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       const report = { taskId, token, nowMs: Date.now() };
@@ -39,7 +39,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });
     });
 
-    test("a feed is read in pieces of any size, and none of them is left out or read twice", async () => {
+    test("a feed is read in pieces of any size, and no item is left out or read twice", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       const items = Array.from({ length: 5 }, (_, progress) => ({ type: "progress", progress }) as const);
@@ -65,7 +65,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
   });
 
   describe("journal", () => {
-    test("says what is recorded, where it stands and since when it waits, and nothing of what was said", async () => {
+    test("lists each entry with its place and arrival, without its content", async () => {
       const taskId = await life.create({ arguments: { large: "x".repeat(5_000) } });
       const token = await life.begin({ taskId, run: 1 });
       await record(
@@ -98,7 +98,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
   });
 
   describe("what a schema made of an answer", () => {
-    test("comes back with the journal, counts in it and is shown as no effect of its own", async () => {
+    test("is returned with the journal and counts in its size, and is not listed as an effect", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       const outcome = { type: "value", value: { id: "drawn" } } as const;
@@ -108,7 +108,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       const recorded = await store.recorded(taskId);
       expect(recorded?.type === "recorded" && recorded.journal.get(reading.key)).toEqual(reading.entry);
       expect((await store.journal(taskId)).map(({ key }) => key)).toEqual(["step:a"]);
-      // Workers of a version that does not know it skip what has no colon.
+      // Workers of an older version skip keys without a colon.
       expect(reading.key).not.toContain(":");
       await life.park(taskId, token, []);
       const next = await store.begin({ taskId, run: 2, token: "next", nowMs: Date.now(), leaseMs: LEASE_MS });
@@ -117,7 +117,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
   });
 
   describe("recorded", () => {
-    test("gives what the next run would be given, and begins none: arguments, open asks, entries with their values", async () => {
+    test("returns what the next run would receive, without beginning it: arguments, open asks, entries with their values", async () => {
       const given = { text: "x".repeat(2_000) };
       const taskId = await life.create({ arguments: given });
       const first = await life.begin({ taskId, run: 1 });
@@ -138,7 +138,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       expect(recorded.task.asks.map(({ key }) => key)).toEqual(["name"]);
     });
 
-    test("a task is of the version that it was made with, until it moves, in its course or as it begins again; '' is none", async () => {
+    test("a task keeps the version that it was created with until a run or a restart moves it; '' means none", async () => {
       const taskId = await life.create({ version: "1" });
       const versions = async () => [(await life.load(taskId)).call.version, (await read(taskId)).call.version];
       expect(await versions()).toEqual(["1", "1"]);
@@ -162,7 +162,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       }
     });
 
-    test("knows no task that is not there", async () => {
+    test("returns nothing for a missing task", async () => {
       expect(await store.recorded(newTaskId())).toBeUndefined();
       expect(await store.recorded("no task id")).toBeUndefined();
     });

@@ -35,7 +35,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       });
     });
 
-    test("only the next run begins; what was begun before or is not due yet is stale", async () => {
+    test("only the next run begins; earlier and later ones are stale", async () => {
       const taskId = await life.parked([anAsk("size")]);
 
       expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "stale" });
@@ -43,7 +43,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await begin(taskId, 2)).toMatchObject({ type: "begun" });
     });
 
-    test("I5: taking over an open run draws a new token and shuts the old holder out of every write", async () => {
+    test("I5: taking over an open run issues a new token, and every write of the old holder is refused", async () => {
       const taskId = await life.create();
       const dead = await life.begin({ taskId, run: 1 });
       expect(await begin(taskId, 2)).toEqual({ type: "refused", reason: "stale" });
@@ -60,7 +60,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await life.finish(taskId, holder)).toBe("finished");
     });
 
-    test("of many racing workers with one run exactly one holds the task, at its start and when it is taken over", async () => {
+    test("exactly one of many workers that race for a run holds the task, at its start and at a takeover", async () => {
       const taskId = await life.create();
       const nowMs = Date.now();
       const race = (atMs: number) => Promise.all(Array.from({ length: 10 }, () => begin(taskId, 1, { nowMs: atMs })));
@@ -71,7 +71,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       }
     });
 
-    test("a holder is not displaced before its lease has run out, and each renewal and record moves that time", async () => {
+    test("a holder is not displaced before its lease expires, and each renewal and record extends it", async () => {
       const taskId = await life.create();
       const token = newToken();
       const nowMs = Date.now();
@@ -89,7 +89,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await store.renew({ taskId, token, nowMs: nowMs + LEASE_MS + 4_000, leaseMs: LEASE_MS })).toBe("refused");
     });
 
-    test("a begin that is sent twice is one: its holder is neither refused nor counted as a takeover", async () => {
+    test("a begin that is sent twice counts once: its holder is neither refused nor counted as a takeover", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const token = newToken();
       await begin(taskId, 2, { token });
@@ -99,7 +99,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await life.park(taskId, token, [anAsk("name")])).toEqual({ type: "parked" });
     });
 
-    test("takeovers are counted until something is recorded; that a holder renews, reports or is given an answer is no progress", async () => {
+    test("takeovers are counted until an entry is recorded; renewals, reports and answers are not progress", async () => {
       const taskId = await life.parked([anAsk("size")]);
       let nowMs = Date.now();
       await begin(taskId, 2, { nowMs });
@@ -143,7 +143,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect([...(await journalOf(taskId, 1))]).toEqual([["step:open", opening[0]?.entry]]);
     });
 
-    test("a run whose worker died before it could record anything was begun all the same: no opening is written after it", async () => {
+    test("after a run whose worker died before it recorded anything, no opening is written", async () => {
       const taskId = await life.create();
       await life.begin({ taskId, run: 1 });
       const nowMs = Date.now() + LEASE_MS;
@@ -152,7 +152,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect([...(await journalOf(taskId, 1))]).toEqual([]);
     });
 
-    test("the opening of a run that is given back is removed, and that of one that had begun before stays", async () => {
+    test("the opening of a released run is removed, unless an earlier run had begun", async () => {
       const opening = [aStep("open", "first")];
       const back = await life.create({ arguments: { long: "x".repeat(2_000) } });
       const first = { taskId: back, run: 1, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS };
@@ -169,7 +169,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect([...(await journalOf(lost, 2))]).toEqual([["step:open", opening[0]?.entry]]);
     });
 
-    test("a run that is given back is taken over from nobody: the next one begins, and the count stands still", async () => {
+    test("a released run is not taken over: the next one begins, and the count of takeovers does not change", async () => {
       const taskId = await life.create();
       await life.begin({ taskId, run: 1 });
       const token = await life.takeOver({ taskId, run: 1 });
@@ -181,13 +181,13 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       await store.release({ taskId, token, nowMs });
 
       expect(await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS })).toBe("refused");
-      // A store that does not answer is not asked again at once.
+      // A store that does not reply is not asked again at once.
       expect(await overdueAt(nowMs + LEASE_MS - 1, taskId)).toBeUndefined();
       expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBe(2);
       expect(await begin(taskId, 2)).toMatchObject({ type: "begun", takeovers: 1 });
     });
 
-    test("a run that is given back is followed at once if an answer came meanwhile", async () => {
+    test("after a released run the next one is due at once if an answer arrived in the meantime", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const token = await life.begin({ taskId, run: 2 });
       expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted" });
@@ -197,7 +197,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await overdueAt(nowMs, taskId)).toBe(3);
     });
 
-    test("parking ends the count of takeovers, to be tried again too", async () => {
+    test("parking resets the count of takeovers, also for a retry", async () => {
       for (const attempt of [0, 1]) {
         const taskId = await life.create();
         await life.begin({ taskId, run: 1 });
@@ -209,7 +209,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       }
     });
 
-    test("a run whose holder falls silent is overdue at the end of its lease, under its own number", async () => {
+    test("a run whose holder falls silent is overdue when its lease expires, under the same number", async () => {
       const taskId = await life.create();
       const nowMs = Date.now();
       await store.begin({ taskId, run: 1, token: newToken(), nowMs, leaseMs: LEASE_MS });
@@ -218,7 +218,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBe(1);
     });
 
-    test("the run that is tried again knows how often it failed", async () => {
+    test("a retried run knows how often it has failed", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       await store.park({ taskId, token, nowMs: Date.now(), entries: [], asks: [], dueAtMs: Date.now(), attempt: 2, graceMs: GRACE_MS });
@@ -235,7 +235,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
   });
 
   describe("record", () => {
-    test("an entry that is there stays as it is", async () => {
+    test("an entry that exists stays as it is", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
 
@@ -251,7 +251,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       );
     });
 
-    test("an entry that no run has settled takes its place and keeps what it holds; what has not come to anything gives way to what it came to", async () => {
+    test("an unsettled entry takes its place and keeps its outcome; one that has only begun is replaced by its outcome", async () => {
       const value = { type: "value", value: 1_767_225_600_000 } as const;
       const arrived = { atMs: 1_767_225_600_000, revision: 3 };
       const settleBy: ((entry: Entry) => Omit<KeyedEntry, "key">)[] = [
@@ -265,7 +265,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
         const asleep: KeyedEntry = { key: "sleep:night", entry: { digest: "", outcome: value, calledAt: "2o" } };
         const outlived: KeyedEntry = { key: "step:charge", entry: { digest: "d", outcome: value, calledAt: "0", arrived } };
         await record(taskId, token, asleep, outlived);
-        // Written again without a place, nothing changes.
+        // Writing it again without a place changes nothing.
         const { arrived: _, ...unsettled } = outlived.entry;
         await record(taskId, token, asleep, { ...outlived, known: true }, { ...outlived, entry: unsettled });
         await life.park(taskId, token, []);
@@ -286,13 +286,13 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       }
     });
 
-    test("the place of an entry that nobody holds, written as known, makes no entry", async () => {
+    test("a place that is written for a missing entry creates no entry", async () => {
       const taskId = await life.create();
       await record(taskId, await life.begin({ taskId, run: 1 }), { ...aStep("a", 1), known: true });
       expect(await journalOf(taskId, 1)).toEqual(new Map());
     });
 
-    test("every kind of outcome comes back as it went in", async () => {
+    test("every kind of outcome is returned as it was recorded", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       const entries: KeyedEntry[] = [
@@ -323,7 +323,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await journalOf(taskId, 1)).toEqual(new Map(entries.map(({ key, entry }) => [key, entry])));
     });
 
-    test("recording and renewing move the end of the lease", async () => {
+    test("recording and renewing extend the lease", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       const nowMs = Date.now() + 60_000;
@@ -335,7 +335,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await overdueAt(nowMs + LEASE_MS + 1, taskId)).toBe(1);
     });
 
-    test("clients see nothing of it: the revision stays", async () => {
+    test("recording is invisible to clients: the revision stays", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [aStep("a", 1)] });
@@ -344,14 +344,14 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
     });
   });
 
-  describe("beginning anew", () => {
+  describe("a restart", () => {
     const restart = (taskId: string, token: string, request: Partial<ParkRequest> = {}) => {
       const nowMs = Date.now();
       const parked = { taskId, token, nowMs, entries: [], asks: [], dueAtMs: nowMs + HOUR_MS, attempt: 0, graceMs: GRACE_MS };
       return store.park({ ...parked, restart: { arguments: { round: 2, party: [] } }, ...request });
     };
 
-    test("the task has an empty journal and the new arguments, nothing is asked, and the next run is due at once", async () => {
+    test("empties the journal, replaces the arguments, closes all asks, and makes the next run due at once", async () => {
       const call = aCall({
         replies: { size: { action: "decline" } },
         traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -402,7 +402,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       });
     });
 
-    test("again and again: the last arguments count, however large they and those before are, and the generation grows", async () => {
+    test("can be repeated: the last arguments count, whatever their size and that of earlier ones, and the generation grows", async () => {
       for (const first of [1, 2_000]) {
         const taskId = await life.create({ arguments: { text: "x".repeat(first) }, seed: "seed" });
         let token = await life.begin({ taskId, run: 1 });
@@ -423,7 +423,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       }
     });
 
-    test("an answer to what was asked before is late, in any generation; a key that no ask can have had yet is unknown", async () => {
+    test("makes answers to earlier asks late, in every generation; a key that no ask can have had yet is unknown", async () => {
       const taskId = await life.parked([anAsk("size")]);
       expect(await life.answer(taskId, "name#2", "Ada")).toEqual({ receipt: "unknown" });
       await restart(taskId, await life.begin({ taskId, run: 2 }));
@@ -444,7 +444,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await life.answer(taskId, "size@3#7", "4")).toEqual({ receipt: "unknown" });
     });
 
-    test("an answer that came while the run was open goes with what it answered", async () => {
+    test("drops an answer that arrived during the run, with its ask", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const token = await life.begin({ taskId, run: 2 });
       expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "accepted" });
@@ -454,7 +454,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "late" });
     });
 
-    test("watchers of the task are told", async () => {
+    test("wakes watchers of the task", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       const wakes = await countWakes(taskId);
@@ -463,7 +463,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       wakes.stop();
     });
 
-    test("I5: a worker that was replaced cannot do it", async () => {
+    test("I5: is refused to a worker that was replaced", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const dead = await life.begin({ taskId, run: 2 });
       await life.takeOver({ taskId, run: 2 });

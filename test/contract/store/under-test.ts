@@ -1,4 +1,4 @@
-/** A store as its contract sees it, and the handful of things that most of its tests do. */
+/** The store under test, and the few operations that most tests of the contract need. */
 import type { Entry, KeyedEntry, WakeUps, TaskStore } from "@parley/core";
 import { vi } from "vitest";
 import { aLife, LEASE_MS, newTaskId as newPlainTaskId, newToken, WEEK_MS } from "../builders.ts";
@@ -6,14 +6,14 @@ import { aLife, LEASE_MS, newTaskId as newPlainTaskId, newToken, WEEK_MS } from 
 export interface StoreUnderTest {
   readonly store: TaskStore;
   readonly wakeUps: WakeUps;
-  /** Ids of tasks that the store seals, if it seals any. */
+  /** Creates the id of a task whose content the store seals, if it seals content. */
   readonly newTaskId?: () => string;
   close(): Promise<void>;
 }
 
 export type UnderTest = ReturnType<typeof underTest>;
 
-/** `current` is asked when a test runs: tests are described before there is a store. */
+/** `current` is called when a test runs, because tests are defined before the store exists. */
 export function underTest(current: () => StoreUnderTest, partitions: number) {
   const store = late(() => current().store);
   const wakeUps = late(() => current().wakeUps);
@@ -32,7 +32,7 @@ export function underTest(current: () => StoreUnderTest, partitions: number) {
     },
     record: (taskId: string, token: string, ...entries: KeyedEntry[]) =>
       store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries }),
-    /** What is recorded, as who takes the open run over, or begins the next, is given it. */
+    /** The journal, as the worker that takes over the open run or begins the next one receives it. */
     async journalOf(taskId: string, run: number): Promise<ReadonlyMap<string, Entry>> {
       const begun = await begin(taskId, run, { nowMs: Date.now() + WEEK_MS });
       if (begun.type !== "begun") throw new Error(`run ${run} was refused: ${begun.reason}`);

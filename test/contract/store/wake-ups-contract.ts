@@ -1,4 +1,4 @@
-/** Hints that something has changed. */
+/** Wake-ups: hints that something has changed. */
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { aCall, anAsk, GRACE_MS } from "../builders.ts";
@@ -9,7 +9,7 @@ const FAILED = { type: "error", error: { code: -32603, message: "no" } } as cons
 
 export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
   describe("wake-ups", () => {
-    test("every change that clients can see wakes who watches the task, after it can be read", async () => {
+    test("every change that clients can see wakes watchers of the task once it can be read", async () => {
       const taskId = newTaskId();
       const seen: number[] = [];
       const changes: unknown[] = [];
@@ -35,7 +35,7 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
       expect(changes).toEqual([1, 2, 3, 4, 5].map((revision) => ({ revision, isEnd: revision === 5 })));
     });
 
-    test("each end of a task is told as one, and no other change", async () => {
+    test("every end of a task is reported as an end, and no other change is", async () => {
       const ends: boolean[] = [];
       for (const outcome of [DONE, FAILED, undefined]) {
         const taskId = await life.parked([anAsk("size"), anAsk("name")]);
@@ -49,7 +49,7 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
       expect(ends).toEqual([false, true, false, true, false, true]);
     });
 
-    test("who stopped watching, and who watches another task, is left alone", async () => {
+    test("watchers that stopped, and watchers of other tasks, are not woken", async () => {
       const [taskId, other] = [await life.create(), await life.create()];
       const calls: string[] = [];
       const stopped = await wakeUps.watch(taskId, () => calls.push("stopped"));

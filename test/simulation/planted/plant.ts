@@ -1,4 +1,4 @@
-/** Plants each fault in a copy of the tree and runs the simulation there: one that finds nothing then finds nothing anywhere. */
+/** Plants each fault in a copy of the tree and runs the simulation there. A simulation that misses planted faults would miss real ones. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { type Plant, PLANTS } from "./plants.ts";
 
 export interface PlantOutcome {
   readonly plant: Plant;
-  /** The case that found it, counted from 1; undefined: none did. */
+  /** The case that found it, counted from 1; undefined if none did. */
   readonly foundAfter: number | undefined;
   readonly rules: readonly string[];
 }
@@ -19,7 +19,7 @@ const CASES_MAX = 20_000;
 export async function plantAll(progress: (line: string) => void): Promise<PlantOutcome[]> {
   const copy = await copyTree();
   try {
-    // What is found without a plant would be no find.
+    // A finding without a planted fault would prove nothing.
     const rules = [...new Set(PLANTS.flatMap(({ breaks }) => breaks))];
     const sound = await simulateIn(copy, { rules, cases: 5_000 });
     progress(`nothing planted: ${sound.foundAfter === undefined ? "nothing found" : `${sound.rules.join(", ")} broken`}`);
@@ -40,9 +40,9 @@ export async function plantAll(progress: (line: string) => void): Promise<PlantO
 async function plantIn(copy: string, { name, file, find, replace, breaks }: Plant): Promise<Omit<PlantOutcome, "plant">> {
   const path = join(copy, file);
   const source = await readFile(path, "utf8");
-  if (source.split(find).length !== 2) throw new Error(`${name}: what it changes does not stand in ${file} once`);
+  if (source.split(find).length !== 2) throw new Error(`${name}: the code that it changes is not in ${file} exactly once`);
   try {
-    // A function: a text would have its dollar signs read as patterns.
+    // A function, because dollar signs in a string would be read as patterns.
     await writeFile(
       path,
       source.replace(find, () => replace),
@@ -53,7 +53,7 @@ async function plantIn(copy: string, { name, file, find, replace, breaks }: Plan
   }
 }
 
-/** Runs the copy's simulation up to its first failing case. */
+/** Runs the copy's simulation up to the first failing case. */
 async function simulateIn(
   copy: string,
   { rules, cases }: { readonly rules: readonly Rule[]; readonly cases: number },

@@ -1,56 +1,56 @@
-/** Ways to break core, each with the rules by which the simulation must find out. A change of the code that moves one of them changes it here. */
+/** Ways to break core, each with the rules that must detect it. Code that changes under one of them has to be changed here, too. */
 import type { Rule } from "../rules.ts";
 
 export interface Plant {
   readonly name: string;
-  /** Its number, where this is how Parley once behaved. */
+  /** The number of the finding, if Parley once behaved like this. */
   readonly finding?: number;
   readonly file: string;
-  /** Stands in the file exactly once. */
+  /** Occurs in the file exactly once. */
   readonly find: string;
   readonly replace: string;
-  /** At least one of these must be found broken. */
+  /** At least one of these rules must be violated. */
   readonly breaks: readonly Rule[];
 }
 
 export const PLANTS: readonly Plant[] = [
   {
-    name: "no sweep: what is overdue stays so",
+    name: "no sweep: overdue tasks stay overdue",
     file: "packages/core/use-cases/sweep.ts",
     find: "queue.add(",
     replace: "(async (_run: unknown) => undefined)(",
     breaks: ["end"],
   },
   {
-    name: "an answer without a claim: the ask stays open for the next",
+    name: "answer without claim: an answered ask can be answered again",
     file: "packages/core/memory/store.ts",
     find: 'applyEvent(task, { type: "answered", key }); // I2',
     replace: "// I2",
     breaks: ["answer"],
   },
   {
-    name: "of the people who must accept one counts twice",
+    name: "a person who must accept counts twice",
     file: "packages/core/quorum.ts",
     find: "[...before.filter((each) => each !== mine), acceptance]",
     replace: "[...before, acceptance]",
     breaks: ["answer"],
   },
   {
-    name: "an event is open once its run parks, and not before a step can tell of it",
+    name: "an event opens when its run parks, not before a step can pass on its address",
     file: "packages/core/replay/waits.ts",
     find: "const events = [...unwritten].flatMap((id) => asks.get(id) ?? []);",
     replace: "const events: Open[] = [];",
     breaks: ["shown"],
   },
   {
-    name: "what was in flight as the task was cancelled is forgotten, and not undone",
+    name: "a step in flight at a cancellation is not recorded, and so not undone",
     file: "packages/core/memory/store.ts",
     find: "        // I1: the finished work is recorded, and nothing that clients see changes.\n        write(task, entries, nowMs);\n",
     replace: "",
     breaks: ["undone"],
   },
   {
-    name: "a compensation begins beside the run that is still to let go",
+    name: "a compensation begins while the cancelled run is still at work",
     file: "packages/core/memory/store.ts",
     find: 'const isStopping = status === "cancelled" && task.openRun !== undefined;',
     replace: "const isStopping = false;",
@@ -64,35 +64,35 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["undone"],
   },
   {
-    name: "a child's end is the answer to another call of its parent's",
+    name: "a child's end answers another call of its parent",
     file: "packages/core/memory/store.ts",
     find: "({ key, digest }) => key === callKey(link.key) && digest === id);\n    if (!parent || !open) return undefined;",
     replace: '({ request }) => request.type === "call");\n    if (!parent || !open) return undefined;',
     breaks: ["mix-up", "answer"],
   },
   {
-    name: "a call that is made again after a crash makes another child",
+    name: "a call that is repeated after a crash creates another child",
     file: "packages/core/child-id.ts",
     find: "canonicalJson({ parent: id, key, tool: call.tool, arguments: call.arguments })",
     replace: "canonicalJson({ parent: id, key, tool: call.tool, arguments: call.arguments, at: Math.random() })",
     breaks: ["key", "answer", "failure"],
   },
   {
-    name: "of the questions that are asked together only the first is shown",
+    name: "of several questions that are asked together, only the first is shown",
     file: "packages/core/memory/store.ts",
     find: "of asks.entries()) {",
     replace: "of asks.slice(0, 1).entries()) {",
     breaks: ["shown"],
   },
   {
-    name: "an answer that came while its run parks is asked for again",
+    name: "a question that is answered while its run parks is asked again",
     file: "packages/core/memory/store.ts",
     find: 'if (task.journal.has(entryKey("ask", ask.key)) || ',
     replace: "if (",
     breaks: ["answer", "end"],
   },
   {
-    name: "a failure that nobody listens to yet ends the process",
+    name: "a failure that no code has awaited yet ends the process",
     finding: 1,
     file: "packages/core/replay/effect-promise.ts",
     find: "  void Promise.prototype.then.call(promise, undefined, () => undefined);\n",
@@ -100,7 +100,7 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["unhandled"],
   },
   {
-    name: "recorded effects settle in another order than they did (and 15)",
+    name: "recorded effects settle in another order than before (and 15)",
     finding: 2,
     file: "packages/core/replay/recollection.ts",
     find: "  arrived.sort(byArrival);\n",
@@ -118,7 +118,7 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["order", "equal", "mix-up", "failure"],
   },
   {
-    name: "an answer settles in the order of the calls, not in that in which it came",
+    name: "answers settle in the order of the calls instead of their arrival",
     finding: 4,
     file: "packages/core/replay/recollection.ts",
     find: "    if (entry.place !== undefined) settled[entry.place - 1] = { id, entry };\n    else if (entry.arrived) arrived.push({ id, entry });\n",
@@ -129,7 +129,7 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["order", "failure", "mix-up", "key"],
   },
   {
-    name: "the time is written with the step that saw it, and not before",
+    name: "a clock reading is written with the step that used it, not before",
     finding: 5,
     file: "packages/core/replay/effects.ts",
     find: '    records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value } } });\n    records.mustBeSaved();\n',
@@ -145,7 +145,7 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["leftover", "beside"],
   },
   {
-    name: "what was called behind an await of something outside ctx is not waited for",
+    name: "calls after an await of something outside ctx are not waited for",
     finding: 7,
     file: "packages/core/replay/rest.ts",
     find: "      if (!recollection.isAheadOutside() && clock.now() - stuckAtMs >= patienceMs) {\n",
@@ -161,14 +161,14 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["skipped"],
   },
   {
-    name: "a call is open before what it follows from is written",
+    name: "a call is opened before the settlements that led to it are written",
     file: "packages/core/replay/side-effects.ts",
     find: "    records.mustBeSavedIfNoted();\n",
     replace: "",
     breaks: ["failure"],
   },
   {
-    name: "a stopped run leaves results without what they followed from",
+    name: "a stopped run leaves results without the settlements that led to them",
     file: "packages/core/replay.ts",
     find: "entries: [...end.entries, ...records.take(), ...left]",
     replace: "entries: [...end.entries, ...left]",
@@ -183,7 +183,7 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["displaced", "beside"],
   },
   {
-    name: "the order of answers is written with the step that follows from it, and not before",
+    name: "the order of answers is written with the step that follows from it, not before",
     file: "packages/core/replay/settling.ts",
     find: "      if (waiting.size > 1) records.mustBeSaved(); // S4\n",
     replace: "",
