@@ -7,6 +7,7 @@ import {
 } from "@modelcontextprotocol/client";
 import * as oauth from "oauth4webapi";
 import { setTimeout as sleep } from "node:timers/promises";
+import { boundedFetch } from "./bounded-fetch.ts";
 import { CLIENT_NAME } from "./provider.ts";
 import type { Credentials } from "./store.ts";
 
@@ -25,13 +26,13 @@ export interface DeviceLogin {
 
 /** Throws an Error that says why there is no token. */
 export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId, show, signal }: DeviceLogin): Promise<Credentials> {
-  const resource = await discoverOAuthProtectedResourceMetadata(url, resourceMetadataUrl ? { resourceMetadataUrl } : {});
+  const resource = await discoverOAuthProtectedResourceMetadata(url, resourceMetadataUrl ? { resourceMetadataUrl } : {}, boundedFetch);
   // RFC 9728, 3.3: a server that names another server's resource would receive a token for that server, and could use it there.
   if (!checkResourceAllowed({ requestedResource: url, configuredResource: resource.resource }))
     throw new Error(`${url} says that its tokens are for ${resource.resource}: log in there, by its own address`);
   const issuer = resource.authorization_servers?.[0];
   if (issuer === undefined) throw new Error(`${url} names no provider to log in at`);
-  const metadata = await discoverAuthorizationServerMetadata(issuer);
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: boundedFetch });
   const server = metadata as unknown as oauth.AuthorizationServer | undefined;
   if (!server?.device_authorization_endpoint) throw new Error(`${issuer} does not support login by device code: omit --device`);
   const wanted = scope ?? resource.scopes_supported?.join(" ");
@@ -39,6 +40,7 @@ export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId,
     clientId === undefined
       ? await registerClient(issuer, {
           metadata: metadata as never,
+          fetchFn: boundedFetch,
           clientMetadata: {
             client_name: CLIENT_NAME,
             redirect_uris: [],
@@ -53,7 +55,7 @@ export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId,
   ) as oauth.Client & { readonly client_id: string };
   // A provider on this machine may be used without TLS.
   const insecure = new URL(issuer).protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(new URL(issuer).hostname);
-  const options = { [oauth.allowInsecureRequests]: insecure, signal };
+  const options = { [oauth.allowInsecureRequests]: insecure, [oauth.customFetch]: boundedFetch as typeof fetch, signal };
   const parameters = { resource: resource.resource, ...(wanted !== undefined && { scope: wanted }) };
   const none = oauth.None();
   const asked = await oauth.processDeviceAuthorizationResponse(

@@ -1,4 +1,5 @@
 import { auth } from "@modelcontextprotocol/client";
+import { boundedFetch } from "./bounded-fetch.ts";
 import { authorization } from "./provider.ts";
 import { readCredentials, withLock } from "./store.ts";
 
@@ -16,7 +17,7 @@ export async function renew(url: string, refused: string): Promise<string | unde
         redirectUrl: "http://127.0.0.1/none",
         visit: () => Promise.reject(new Error("a login is required")),
       });
-      await auth(client, { serverUrl: url });
+      await auth(client, { serverUrl: url, fetchFn: boundedFetch });
       return (await readCredentials(url))?.tokens?.access_token;
     } catch {
       return undefined;

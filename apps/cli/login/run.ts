@@ -4,6 +4,7 @@ import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import { showUrl } from "../show.ts";
 import { cleanLine, print, printJson, printToStderr } from "../terminal.ts";
 import { DEFAULT_URL } from "../url.ts";
+import { boundedFetch } from "./bounded-fetch.ts";
 import { logInByDevice } from "./device.ts";
 import { openLoopback } from "./loopback.ts";
 import { authorization } from "./provider.ts";
@@ -86,7 +87,12 @@ async function logInByBrowser({ url, resourceMetadataUrl, scope, clientId, brows
         if (browser && !(await openPage(page.href))) printToStderr("No browser could be started. Open that page yourself.");
       },
     });
-    const options = { serverUrl: url, ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) };
+    const options = {
+      serverUrl: url,
+      fetchFn: boundedFetch,
+      ...(resourceMetadataUrl && { resourceMetadataUrl }),
+      ...(scope !== undefined && { scope }),
+    };
     if ((await auth(client, options)) === "AUTHORIZED") return;
     const back = await Promise.race([loopback.back(PATIENCE_MS), aborted(signal)]);
     // Another page in the browser must not be able to log this program in as a different user.
