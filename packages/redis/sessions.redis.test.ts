@@ -15,17 +15,42 @@ describe("the session store on Redis", () => {
   });
   afterEach(() => opened.close());
 
-  test("a session is read and extended by one command", async () => {
+  /** A session store on a connection of its own, and the names of the commands that it sends. */
+  async function openCounted() {
     const redis = new Redis(opened.url);
-    const sessions = createRedisSessions({ redis, wakeUps: { listen: async () => () => undefined }, keys: createKeys(opened.prefix) });
+    await redis.ping();
+    const listen = vi.fn(async () => () => undefined);
+    const send = vi.spyOn(redis, "sendCommand");
+    const sent = () => send.mock.calls.splice(0).map(([{ name }]) => name);
+    return { redis, listen, sent, sessions: createRedisSessions({ redis, wakeUps: { listen }, keys: createKeys(opened.prefix) }) };
+  }
+
+  test("a session is read and extended by one command", async () => {
+    const { redis, sessions, sent } = await openCounted();
     const session = aSession();
     await sessions.open(session, TTL_MS);
     await sessions.touch(session.id, TTL_MS); // sends the script's text
 
-    const send = vi.spyOn(redis, "sendCommand");
+    sent();
     expect(await sessions.touch(session.id, TTL_MS)).toEqual(session);
 
-    expect(send.mock.calls.map(([{ name }]) => name)).toEqual(["evalsha"]);
+    expect(sent()).toEqual(["evalsha"]);
+    redis.disconnect();
+  });
+
+  test("a session that is closed wakes its watchers on every node, and what is not there to be removed costs nothing", async () => {
+    const { redis, sessions, sent } = await openCounted();
+    const session = aSession();
+    await sessions.open(session, TTL_MS);
+    sent();
+    await sessions.forgetCalls(session.id, []);
+    await sessions.forgetClaims(session.id, []);
+    await sessions.unfollow(session.id, []);
+    expect(sent()).toEqual([]);
+    await sessions.unsubscribe(session.id, "file:///never");
+    expect(sent()).toEqual(["hdel"]);
+    expect(await sessions.close(session.id)).toBe(true);
+    expect(sent()).toEqual(["del", "publish"]);
     redis.disconnect();
   });
 
@@ -48,8 +73,8 @@ describe("the session store on Redis", () => {
     expect(await opened.sessions.touch(session.id, TTL_MS)).toStrictEqual(session);
   });
 
-  test("an invalid session id is no session, for every method", async () => {
-    const { sessions } = opened;
+  test("an invalid session id is no session, for every method, and Redis is not asked", async () => {
+    const { redis, sessions, listen, sent } = await openCounted();
     const id = "no session";
     const hold = { sessionId: id, stream: "s", token: "t", nowMs: 1, leaseMs: 1, after: 0, most: 10 };
     await expect(sessions.open(aSession({ id }), TTL_MS)).rejects.toThrow(new TypeError("a new session needs a session id"));
@@ -87,7 +112,9 @@ describe("the session store on Redis", () => {
       "elsewhere",
       [],
     ]);
-    expect((await keysOf(opened.redis, opened.prefix)).filter((key) => key.includes(":session:"))).toEqual([]);
+    expect(sent()).toEqual([]);
+    expect(listen).not.toHaveBeenCalled();
+    redis.disconnect();
   });
 
   test("a session is one key, which always expires, after any write and any end", async () => {

@@ -389,6 +389,53 @@ describe("the task store on Redis", () => {
     expect(await usage()).toEqual([]);
   });
 
+  test("a task waits until its first run begins or its end, and is counted as waiting once", async () => {
+    const quotas = { principal: { tasks: 10, bytes: 1_000 }, tenant: { tasks: 10, bytes: 1_000 } };
+    const life = aLife(opened.store);
+    const [begun, cancelled, other] = [newTaskId(), newTaskId(), newTaskId()];
+    const waiting = () => opened.redis.hget(`${opened.prefix}:{p0}:usage:principal:ada`, "waiting");
+    for (const taskId of [begun, cancelled, other])
+      await opened.store.create({ taskId, call: aCall({ principal: "ada" }), graceMs: GRACE_MS, quotas });
+    expect(await waiting()).toBe("3");
+    await life.begin({ taskId: begun, run: 1 });
+    await life.takeOver({ taskId: begun, run: 1 });
+    expect(await waiting()).toBe("2");
+    await life.cancel(cancelled);
+    expect(await waiting()).toBe("1");
+    await life.cancel(begun);
+    expect(await waiting()).toBe("1");
+    await life.cancel(other);
+  });
+
+  test("children tell their parent as much as there is room for, to the character", async () => {
+    const life = aLife(opened.store);
+    async function told(childEndsMax: number) {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const id = `${newTaskId()}~`;
+      const parent = { taskId, key: "hotel", rootId: taskId, depth: 1, path: "hotel" };
+      const { askedAtMs, deadlineMs, onTimeout } = anAsk("hotel");
+      const request = { type: "call", tool: "child" } as const;
+      const open = { key: "call:hotel", digest: id, calledAt: "0", request, askedAtMs, deadlineMs, onTimeout };
+      const holder = { token, open, nowMs: Date.now(), leaseMs: LEASE_MS };
+      await opened.store.create({ taskId: id, call: aCall({ hidden: true, parent }), graceMs: GRACE_MS, parent: holder });
+      await opened.store.finish({
+        taskId: id,
+        token: await life.begin({ taskId: id, run: 1 }),
+        nowMs: Date.now(),
+        entries: [],
+        outcome: { type: "result", result: { content: [{ type: "text", text: "x".repeat(100) }] } },
+        parent: { link: parent, childEndsMax },
+      });
+      const [key = ""] = createKeys(opened.prefix).task(taskId) ?? [];
+      return Number(await opened.redis.hget(key, "told"));
+    }
+    const length = await told(10_000);
+    expect(length).toBeGreaterThan(100);
+    expect(await told(length)).toBe(length);
+    expect(await told(length - 1)).toBe(0);
+  });
+
   test("an owner's list keeps about the newest 100,000 tasks, for 90 days after the last", async () => {
     const owner = createKeys(opened.prefix).owner(0, "anonymous");
     await opened.redis.eval("for i = 1, 100000 do redis.call('XADD', KEYS[1], '*', 'id', '0-of-long-ago') end", 1, owner);
@@ -575,11 +622,12 @@ describe("the task store on Redis", () => {
       const [key] = createKeys(opened.prefix).task(taskId) ?? [""];
       const violations = [{ path: "", message: "must be an object" }];
       await store.refuse({ taskId, key: "size", digest: "digest-of-size", violations, nowMs: Date.now() });
-      expect(await redis.hkeys(key)).toContain("refused:size");
+      await store.agree({ taskId, key: "size", digest: "digest-of-size", nowMs: Date.now() });
+      expect(await redis.hkeys(key)).toEqual(expect.arrayContaining(["refused:size", "agreed:size"]));
 
       await close(taskId);
 
-      expect((await redis.hkeys(key)).filter((field) => /^(ask|refused):/.test(field))).toEqual([]);
+      expect((await redis.hkeys(key)).filter((field) => /^(ask|refused|agreed):/.test(field))).toEqual([]);
     }
   });
 

@@ -455,14 +455,16 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       test("a question that the client did not read is no longer on the stream when it returns, and an older claim does not restore it", async () => {
         const id = await opened();
         await hold(id, "standalone", { token: "one" });
+        await claim(id, "read first", "standalone", { token: "one", event: 9, refusals: 2 });
         await claim(id, "read", "standalone", { token: "one", event: 10 });
         await claim(id, "unread", "standalone", { token: "one", event: 11 });
         await hold(id, "result 1");
         await claim(id, "elsewhere", "result 1", { event: 12 });
 
-        expect(await hold(id, "standalone", { token: "two", after: 10 })).toEqual(held({ taskId: "task", key: "read", refusals: 0 }));
+        const read = held({ taskId: "task", key: "read first", refusals: 2 }, { taskId: "task", key: "read", refusals: 0 });
+        expect(await hold(id, "standalone", { token: "two", after: 10 })).toEqual(read);
         // The next holder comes before the second one has claimed the question, and further along the stream.
-        expect(await hold(id, "standalone", { token: "three", after: 20 })).toEqual(held({ taskId: "task", key: "read", refusals: 0 }));
+        expect(await hold(id, "standalone", { token: "three", after: 20 })).toEqual(read);
         expect(await claim(id, "unread", "standalone", { token: "three", event: 21 })).toBe("claimed");
         expect(await claim(id, "elsewhere", "standalone", { token: "three", event: 22 })).toBe("elsewhere");
         expect(await hold(id, "standalone", { token: "new" })).toEqual(held());

@@ -90,6 +90,18 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(await call({ taskId, token }, "hotel")).toMatchObject({ id, created: "exists" });
     });
 
+    test("renews the lease of the run that calls", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 }, Date.now() - LEASE_MS);
+      expect(await overdueAt(Date.now(), taskId)).toBe(1);
+
+      const beforeMs = Date.now();
+      await call({ taskId, token }, "hotel");
+
+      expect(await overdueAt(beforeMs + LEASE_MS - 1, taskId)).toBeUndefined();
+      expect(await overdueAt(Date.now() + LEASE_MS, taskId)).toBe(1);
+    });
+
     test("I5: creates no child if the run no longer holds its task", async () => {
       const taskId = await life.create();
       const old = await life.begin({ taskId, run: 1 });

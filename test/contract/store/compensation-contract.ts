@@ -47,6 +47,16 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       }
     });
 
+    test("begins its last run with a clean slate, however often its runs failed or were taken over", async () => {
+      const taskId = await life.create();
+      const first = { taskId, token: await life.begin({ taskId, run: 1 }), nowMs: Date.now(), dueAtMs: Date.now() };
+      await store.park({ ...first, entries: [], asks: [], attempt: 3, graceMs: GRACE_MS });
+      await life.begin({ taskId, run: 2 });
+      const token = await life.takeOver({ taskId, run: 2 });
+      await fail(taskId, token, "failed");
+      expect(await begin(taskId, 3)).toMatchObject({ type: "begun", attempt: 0, takeovers: 0 });
+    });
+
     test("that never ran is owed nothing", async () => {
       const taskId = await life.create();
       await cancelOwing(taskId);

@@ -316,9 +316,40 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       ]);
       // The last page may be short.
       const seen = new Set<number>();
-      for (let afterMs = 0; afterMs < 2; afterMs += 1) for (const age of await overdue(longAgo + GRACE_MS + afterMs, 8)) seen.add(age);
+      for (let afterMs = 0; afterMs < 2; afterMs += 1) {
+        const page = await overdue(longAgo + GRACE_MS + afterMs, 8);
+        expect(new Set(page).size).toBe(page.length);
+        for (const age of page) seen.add(age);
+      }
       expect(seen.size).toBe(11);
       for (const taskId of taskIds) await life.cancel(taskId);
+    });
+
+    test("a task that is due and cannot be run is postponed; one that is due later, is held or has ended is not", async () => {
+      const createdAtMs = Date.now();
+      const dueAtMs = createdAtMs + GRACE_MS;
+      const [taskId, held, ended] = [
+        await life.create({ createdAtMs }),
+        await life.create({ createdAtMs }),
+        await life.create({ createdAtMs }),
+      ];
+      const laterMs = dueAtMs + HOUR_MS;
+      const postpone = (id: string, nowMs: number) => store.postpone({ taskId: id, nowMs, dueAtMs: laterMs });
+
+      await postpone(taskId, dueAtMs - 1);
+      expect(await overdueAt(dueAtMs, taskId)).toBe(1);
+      await postpone(taskId, dueAtMs);
+      expect(await overdueAt(laterMs - 1, taskId)).toBeUndefined();
+      expect(await overdueAt(laterMs, taskId)).toBe(1);
+
+      const heldFromMs = Date.now();
+      await life.begin({ taskId: held, run: 1 }, heldFromMs);
+      await postpone(held, heldFromMs + LEASE_MS - 1);
+      expect(await overdueAt(heldFromMs + LEASE_MS, held)).toBe(1);
+      await life.cancel(ended);
+      for (const id of [ended, newTaskId(), "no task id"]) await postpone(id, dueAtMs);
+      expect(await overdueAt(laterMs, ended)).toBeUndefined();
+      for (const id of [taskId, held]) await life.cancel(id);
     });
 
     test("a partition returns its own tasks only", async () => {

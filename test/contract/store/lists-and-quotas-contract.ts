@@ -225,6 +225,14 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await create({ ...ada, tenant: `other-${newToken()}` }, quotas)).created).toBe("created");
     });
 
+    test("bound what all principals of a tenant put into unfinished tasks", async () => {
+      const ada = { ...somebody(), arguments: { text: "x".repeat(100) } };
+      const quotas = { principal: roomy, tenant: { ...roomy, bytes: Math.floor(2.5 * 113) } };
+      const bob = { ...ada, principal: "bob" };
+      expect([(await create(ada, quotas)).created, (await create(bob, quotas)).created]).toEqual(["created", "created"]);
+      expect((await create(ada, quotas)).created).toEqual({ over: "bytes", of: "tenant" });
+    });
+
     test("do not count a task that was created without them, nor its end", async () => {
       const ada = somebody();
       const quotas = { principal: { ...roomy, tasks: 1 }, tenant: roomy };
