@@ -57,6 +57,17 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await begin(taskId, 3)).toMatchObject({ type: "begun", attempt: 0, takeovers: 0 });
     });
 
+    test("counts the takeovers of its last run until that records something; renewing its lease is not enough", async () => {
+      const taskId = await life.create();
+      await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+      await life.begin({ taskId, run: 2 });
+      const first = await life.takeOver({ taskId, run: 2 });
+      await store.renew({ taskId, token: first, nowMs: Date.now(), leaseMs: LEASE_MS });
+      expect(await begin(taskId, 2, { token: "second", nowMs: Date.now() + LEASE_MS })).toMatchObject({ takeovers: 2 });
+      await record(taskId, "second", aStep("compensation:/undo", 1));
+      expect(await begin(taskId, 2, { nowMs: Date.now() + 2 * LEASE_MS })).toMatchObject({ takeovers: 1 });
+    });
+
     test("that never ran is owed nothing", async () => {
       const taskId = await life.create();
       await cancelOwing(taskId);
