@@ -1,6 +1,6 @@
 /** What is sent to a key management service and how each of its replies is handled; kms.e2e.test.ts uses a real one. */
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ParleyError } from "@parley/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -39,7 +39,10 @@ beforeEach(() => {
   asked.length = 0;
   logged.length = 0;
 });
-afterEach(() => void vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
 afterAll(() => {
   vi.unstubAllEnvs();
   service.closeAllConnections();
@@ -167,6 +170,46 @@ describe("a key ring of a key management service", () => {
     expect(await ring.wrap(bytes, "word tenant")).toMatchObject({ keyId: ARN });
     answers = [{ ...wrapped, more: "m".repeat(room + 1) }];
     await expect(ring.wrap(bytes, "word tenant")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  test.each([
+    ["does not reply", () => undefined],
+    ["does not finish its reply", (response: ServerResponse) => response.writeHead(200).write('{"KeyId":')],
+  ])("that %s is given up after five seconds, and tried three times", async (_what, hang) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    let requests = 0;
+    const slow = createServer((_request, response) => {
+      requests += 1;
+      hang(response);
+    }).listen(0, "127.0.0.1");
+    await once(slow, "listening");
+    const address = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+    const pass = async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 10) {
+        await vi.advanceTimersByTimeAsync(10);
+        await new Promise(setImmediate);
+      }
+    };
+    let outcome: unknown;
+    void aRing({ endpoint: address })
+      .wrap(bytes, "word tenant")
+      .catch((error: unknown) => (outcome = error));
+    for (const attempt of [1, 2, 3]) {
+      while (requests < attempt) await pass(10);
+      await pass(4_500);
+      expect([requests, outcome]).toEqual([attempt, undefined]);
+      await pass(600);
+    }
+    await vi.waitUntil(() => outcome !== undefined);
+    expect(outcome).toEqual(
+      new ParleyError(
+        "UNAVAILABLE",
+        "the key management service cannot be asked to wrap a data key: it did not answer in time (PARLEY_CONTENT_KMS)",
+      ),
+    );
+    expect(requests).toBe(3);
+    slow.closeAllConnections();
+    slow.close();
   });
 
   test("that is unreachable is tried three times, and may be back later", async () => {
