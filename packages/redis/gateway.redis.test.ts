@@ -61,13 +61,40 @@ describe("the holder of a task's call", () => {
     expect(await opened.keys()).toEqual([]);
   });
 
-  test("has keys that expire", async () => {
+  test("has keys that expire: a question's with it, a process's after 35 days, a list after 30, the right to read it after its lease", async () => {
     const holder = share();
+    const task = newTaskId();
     await holder.beat();
-    await holder.claim(newTaskId(), FACTS);
+    await holder.claim(task, { ...FACTS, ttlMs: 59_999.5 });
     await holder.writeList("crm", "{}");
     await holder.lease("crm", 5_000);
-    for (const key of await opened.keys()) expect(await opened.redis.pttl(key), key).toBeGreaterThan(0);
+    const dayMs = 86_400_000;
+    const lifetimes = {
+      [`{p0}:task:${task}:holder`]: 60_000,
+      "gateway:holders": 35 * dayMs,
+      [`gateway:calls:${holder.id}`]: 35 * dayMs,
+      "gateway:lists": 30 * dayMs,
+      "gateway:lister:crm": 5_000,
+    };
+    expect((await opened.keys()).toSorted()).toEqual(
+      Object.keys(lifetimes)
+        .map((key) => `${opened.prefix}:${key}`)
+        .toSorted(),
+    );
+    for (const [key, ms] of Object.entries(lifetimes)) {
+      const left = await opened.redis.pttl(`${opened.prefix}:${key}`);
+      expect(left, key).toBeLessThanOrEqual(ms);
+      expect(left, key).toBeGreaterThan(ms - 5_000);
+    }
+  });
+
+  test("does not exist for an invalid task id", async () => {
+    const [holder, other] = [share(), share()];
+    await holder.beat();
+    await holder.claim("no task", FACTS);
+    expect(await other.holderOf("no task")).toBe("here");
+    await holder.release("no task");
+    expect(await opened.keys()).toEqual([`${opened.prefix}:gateway:holders`]);
   });
 });
 
@@ -87,6 +114,18 @@ describe("a process that stopped beating", () => {
       { taskId: final, isFinal: true },
       { taskId: repeatable, isFinal: false },
     ]);
+  });
+
+  test("leaves nothing once it was found, and of many ten are found at a time", async () => {
+    const dead = Array.from({ length: 11 }, share);
+    for (const process of dead) {
+      await process.beat();
+      await process.claim(newTaskId(), FACTS);
+    }
+    nowMs += 7_001;
+    const looks = share();
+    expect([await looks.takeDead(), await looks.takeDead(), await looks.takeDead()].map((found) => found.length)).toEqual([10, 1, 0]);
+    expect((await opened.keys()).filter((key) => !key.endsWith(":holder"))).toEqual([]);
   });
 
   test("is never the one that looks, even if Redis' clock jumps between its beat and its look", async () => {
@@ -124,6 +163,17 @@ describe("lists of upstreams", () => {
     expect((await reader.readLists(known(revision))).get("crm")).toEqual({ revision });
     await writer.writeList("crm", "second");
     expect((await reader.readLists(known(revision))).get("crm")?.text).toBe("second");
+    expect(await reader.readLists(new Map())).toEqual(new Map());
+  });
+
+  test("are read by one process for longer each time it says so", async () => {
+    const one = share();
+    const lister = `${opened.prefix}:gateway:lister:crm`;
+    await one.lease("crm", 5_000);
+    await one.lease("crm", 60_000);
+    expect(await opened.redis.pttl(lister)).toBeGreaterThan(50_000);
+    expect(await share().lease("crm", 120_000)).toBe(false);
+    expect(await opened.redis.pttl(lister)).toBeLessThanOrEqual(60_000);
   });
 
   test("are read from the upstream by one process at a time, and by another one when that is gone", async () => {
@@ -156,6 +206,7 @@ describe("a front end's request to the workers", () => {
     expect(claimed.toSorted()).toEqual([false, true]);
     expect(replied).toEqual(["asker done"]);
     expect((await opened.keys()).map((key) => key.replace(opened.prefix, ""))).toEqual([":gateway:claim:1"]);
+    expect(await opened.redis.pttl(`${opened.prefix}:gateway:claim:1`)).toBeGreaterThan(50_000);
     for (const stop of stops) stop();
   });
 });
