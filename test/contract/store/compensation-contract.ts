@@ -57,6 +57,19 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await begin(taskId, 3)).toMatchObject({ type: "begun", attempt: 0, takeovers: 0 });
     });
 
+    test("is due when the lease of its last run ends, which recording and renewing move", async () => {
+      const taskId = await life.create();
+      await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
+      const token = await life.begin({ taskId, run: 2 });
+      const nowMs = Date.now() + 60_000;
+      expect(await store.renew({ taskId, token, nowMs, leaseMs: LEASE_MS })).toBe("renewed");
+      expect(await overdueAt(nowMs + LEASE_MS - 1, taskId)).toBeUndefined();
+      expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBe(2);
+      await store.record({ taskId, token, nowMs: nowMs + 1, leaseMs: LEASE_MS, entries: [aStep("compensation:/undo", 1)] });
+      expect(await overdueAt(nowMs + LEASE_MS, taskId)).toBeUndefined();
+      expect(await overdueAt(nowMs + LEASE_MS + 1, taskId)).toBe(2);
+    });
+
     test("counts the takeovers of its last run until that records something; renewing its lease is not enough", async () => {
       const taskId = await life.create();
       await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
