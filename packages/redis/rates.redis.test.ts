@@ -187,6 +187,22 @@ describe("rates", () => {
     front.close();
   });
 
+  test("remember portions of ten thousand callers, those that were used last", async () => {
+    const front = frontEnd();
+    const read = (name: string) => front.take(caller(name), { reads: 1 });
+    const asks = async (name: string) => {
+      const before = front.commands;
+      await read(name);
+      return front.commands > before;
+    };
+    const others = Array.from({ length: 9_999 }, (_, n) => `caller ${n}`);
+    await Promise.all(["ann", ...others].map(read));
+    expect(await asks("ann")).toBe(false);
+    await read("one more");
+    expect([await asks("ann"), await asks("caller 1"), await asks("caller 0")]).toEqual([false, false, true]);
+    front.close();
+  });
+
   test("are no more wrong with clocks that go back", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "answers", 5);
