@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { aLife, anAsk, HOUR_MS } from "../../test/contract/builders.ts";
+import { aCall, aLife, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
 import { createCensuses } from "./census.ts";
@@ -42,6 +42,28 @@ describe("the census", () => {
     const { asks } = await read();
     expect(asks?.open).toBe(2);
     expect(asks?.oldestAtMs).toBeGreaterThan(askedAtMs);
+  });
+
+  test("counts what a child asks once, though the root shows it too, and expires an hour after the last count", async () => {
+    const taskId = await life.create();
+    const token = await life.begin({ taskId, run: 1 });
+    const childId = `${newTaskId()}~`;
+    const parent = { taskId, key: "hotel", rootId: taskId, depth: 1, path: "hotel" };
+    const { askedAtMs, deadlineMs, onTimeout, calledAt } = anAsk("hotel");
+    const request = { type: "call", tool: "child" } as const;
+    const open = { key: "call:hotel", digest: childId, calledAt, request, askedAtMs, deadlineMs, onTimeout };
+    const holder = { token, open, nowMs: Date.now(), leaseMs: LEASE_MS };
+    await opened.store.create({ taskId: childId, call: aCall({ hidden: true, parent }), graceMs: GRACE_MS, parent: holder });
+    await life.park(childId, await life.begin({ taskId: childId, run: 1 }), [anAsk("nights")]);
+    expect((await life.load(taskId)).asks).toHaveLength(1);
+
+    await round();
+
+    expect((await read()).asks?.open).toBe(1);
+    const ttlMs = await opened.redis.pttl(createKeys(opened.prefix).census(0));
+    expect(ttlMs).toBeLessThanOrEqual(HOUR_MS);
+    expect(ttlMs).toBeGreaterThan(HOUR_MS - 60_000);
+    await life.cancel(taskId);
   });
 
   test("takes a large partition in slices", async () => {

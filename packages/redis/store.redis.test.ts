@@ -19,6 +19,7 @@ import { until } from "../../test/support/until.ts";
 import { plainContent } from "./content/codec.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisQueue } from "./queue.ts";
+import { defineScripts } from "./scripts.ts";
 import { createTurns } from "./turns.ts";
 import { createRedisStore } from "./store.ts";
 
@@ -607,6 +608,20 @@ describe("the task store on Redis", () => {
     const patient = await openRedis({ url: opened.url, commandTimeoutMs: 60 * 24 * HOUR_MS });
     expect(await patient.store.load(newTaskId())).toBeUndefined();
     await patient.close();
+  });
+
+  test("a deposit whose replacement is sent again, because its reply was lost, is replaced", async () => {
+    const [task, ...others] = createKeys(opened.prefix).task(newTaskId())!;
+    const deposits = `${task}:deposits`;
+    const { redeposit } = defineScripts(opened.redis, { encoding: "utf8", sharded: false });
+    await opened.redis.hset(deposits, "pay", "first");
+    const replace = (before: string, deposit: string) => redeposit([task, ...others], { key: "pay", before, deposit });
+
+    expect([await replace("first", "second"), await replace("first", "second")]).toEqual(["replaced", "replaced"]);
+    expect(await replace("first", "third")).toBe("refused");
+    expect(await opened.redis.hget(deposits, "pay")).toBe("second");
+    await opened.redis.del(deposits);
+    expect(await replace("second", "third")).toBe("refused");
   });
 
   test("notes about an open ask are removed with it, however it is closed", async () => {

@@ -508,6 +508,8 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "b", "result 1", { most: 2 })).toBe("claimed");
         await sessions.forgetClaims(id, [{ taskId: "task", key: "a" }]);
         expect(await claim(id, "c", "result 1", { most: 2 })).toBe("claimed");
+        for (let count = 3; count <= 20; count += 1) expect(await claim(id, String(count), "result 1", { most: 20 })).toBe("claimed");
+        expect(await claim(id, "one more", "result 1", { most: 20 })).toBe("full");
       });
     });
 
