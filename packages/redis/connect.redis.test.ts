@@ -5,13 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { waitForRedis } from "./connect.ts";
+import { openConnection, openForOnce, waitForRedis } from "./connect.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
 
 describe("waiting for a suitable Redis", () => {
   const messages: string[] = [];
-  const write = (_fields: object, message: string) => void messages.push(message);
-  const log = { debug: write, info: write, warn: write, error: write };
+  const lines: [level: string, fields: object, message: string][] = [];
+  const at = (level: string) => (fields: object, message: string) => {
+    messages.push(message);
+    lines.push([level, fields, message]);
+  };
+  const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   const wait = (url: string, options: { startTimeoutMs?: number; allowEviction?: boolean; replicas?: number } = {}) =>
     waitForRedis({ url, startTimeoutMs: 300, allowEviction: false, replicas: 0, log, ...options });
 
@@ -29,6 +33,7 @@ describe("waiting for a suitable Redis", () => {
     stub?.close();
     stub = undefined;
     messages.length = 0;
+    lines.length = 0;
   });
   afterAll(async () => {
     admin.disconnect();
@@ -56,6 +61,25 @@ describe("waiting for a suitable Redis", () => {
     expect(messages).toEqual(["redis is fit"]);
   });
 
+  test.each([
+    ["redis_version:6.2.0\r\n", "6.2.0"],
+    ["redis_version:7.0.15", "7.0.15"],
+    ["redis_version:10.1.0\r\nvalkey_version:11.0.1\r\nmaxmemory_policy:noeviction\r\n", "11.0.1"],
+  ])("a server is logged with its version and without its password: %j", async (info, version) => {
+    const url = new URL(await serve(info));
+    url.password = "secret";
+    await wait(url.href);
+    expect(lines).toStrictEqual([["info", { redis: `redis://${url.host}`, version }, "redis is fit"]]);
+  });
+
+  test.each(["6.1.99", "5.9.0", "0"])("a server of version %s is too old", async (version) => {
+    const url = await serve(version === "0" ? "nothing:1\r\n" : `redis_version:${version}\r\n`);
+    await expect(wait(url)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: `Redis at ${url}: it has version ${version}; Parley needs Redis 6.2 or newer, or Valkey`,
+    });
+  });
+
   test("a server that may evict keys is refused with advice, unless the operator accepts the risk", async () => {
     await admin.config("SET", "maxmemory-policy", "allkeys-lru");
     try {
@@ -63,7 +87,11 @@ describe("waiting for a suitable Redis", () => {
         /maxmemory-policy is allkeys-lru.*CONFIG SET maxmemory-policy noeviction.*PARLEY_ALLOW_EVICTION=true/,
       );
       await wait(embedded.url, { allowEviction: true });
-      expect(messages).toContain("redis may evict tasks");
+      expect(lines[0]).toStrictEqual([
+        "warn",
+        { redis: expect.stringMatching(/^redis:\/\/127\.0\.0\.1:\d+$/), policy: "allkeys-lru" },
+        "redis may evict tasks",
+      ]);
     } finally {
       await admin.config("SET", "maxmemory-policy", "noeviction");
     }
@@ -72,6 +100,15 @@ describe("waiting for a suitable Redis", () => {
   test("a server with fewer replicas than configured is accepted and logged; a cluster with replicas to wait for is refused", async () => {
     await wait(embedded.url, { replicas: 1 });
     expect(messages).toEqual(["redis has too few replicas", "redis is fit"]);
+    expect(lines[0]).toMatchObject(["warn", { replicas: 1, connected: 0 }, "redis has too few replicas"]);
+    const url = await serve("redis_version:7.2.4\r\nconnected_slaves:2\r\n");
+    await wait(url, { replicas: 2 });
+    await wait(url, { replicas: 3 });
+    expect(lines.slice(2)).toMatchObject([
+      ["info", {}, "redis is fit"],
+      ["warn", { redis: url, replicas: 3, connected: 2 }, "redis has too few replicas"],
+      ["info", {}, "redis is fit"],
+    ]);
     await expect(wait("redis-cluster://127.0.0.1:1", { replicas: 1 })).rejects.toThrow("PARLEY_REDIS_REPLICAS is not for a cluster");
   });
 
@@ -86,6 +123,7 @@ describe("waiting for a suitable Redis", () => {
     const port = Number(new URL(url).port);
     const fit = wait(url, { startTimeoutMs: 10_000 });
     await expect.poll(() => messages).toEqual(["waiting for redis"]);
+    expect(lines).toStrictEqual([["info", { redis: url, error: "it is still loading its data" }, "waiting for redis"]]);
     stub?.close();
     await serve("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nloading:0\r\n", port);
 
@@ -102,6 +140,24 @@ describe("waiting for a suitable Redis", () => {
     );
   });
 
+  test("an address that is none is refused", async () => {
+    await expect(wait("localhost:6379")).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "REDIS_URL is not a valid Redis address",
+    });
+  });
+
+  test("a missing password, and a user who may not read INFO, are reported at once", async () => {
+    const open = new URL(embedded.url);
+    open.password = "";
+    await expect(wait(open.href, { startTimeoutMs: 60_000 })).rejects.toThrow(/NOAUTH.*\. Check user and password in REDIS_URL$/);
+    await admin.call("ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all", "-info");
+    const limited = new URL(embedded.url);
+    [limited.username, limited.password] = ["limited", "secret"];
+    await expect(wait(limited.href, { startTimeoutMs: 60_000 })).rejects.toThrow(/NOPERM.*\. Check user and password in REDIS_URL$/);
+    expect(messages).toEqual([]);
+  });
+
   test("a wrong password is reported at once and not shown", async () => {
     const url = new URL(embedded.url);
     url.password = "not-the-password";
@@ -110,5 +166,60 @@ describe("waiting for a suitable Redis", () => {
 
     expect(refused).toMatch(/WRONGPASS.*Check user and password in REDIS_URL/);
     expect(refused).not.toContain("not-the-password");
+  });
+});
+
+describe("a connection", () => {
+  test("has a name on the server, and says when it is in trouble", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "parley-connection-"));
+    const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+    const warned: unknown[][] = [];
+    const log = { debug() {}, info() {}, warn: (...line: unknown[]) => void warned.push(line), error() {} };
+    const redis = openConnection(server.url, { log, name: "commands", options: { maxRetriesPerRequest: null } });
+    expect(await redis.client("GETNAME")).toBe("parley-commands");
+    expect(warned).toEqual([]);
+
+    await server.close();
+    await expect.poll(() => warned.length).toBeGreaterThan(0);
+    expect(warned[0]).toStrictEqual([
+      { connection: "commands", error: expect.stringMatching(/ECONNREFUSED/) },
+      "redis connection in trouble",
+    ]);
+    redis.disconnect();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  test("reconnects to a server that has become a replica, and sends its command again, until it is a master", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "parley-connection-"));
+    const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const redis = openConnection(server.url, { log, name: "commands", options: { maxRetriesPerRequest: null } });
+    const admin = new Redis(server.url);
+    await redis.set("k", "1");
+    const id = () => redis.client("ID");
+    const before = await id();
+    await admin.replicaof("127.0.0.1", "1");
+    const set = redis.set("k", "2");
+    await expect.poll(async () => Number((await admin.info("stats")).match(/total_connections_received:(\d+)/)?.[1])).toBeGreaterThan(2);
+    await admin.replicaof("NO", "ONE");
+    expect(await set).toBe("OK");
+    expect(await id()).not.toBe(before);
+    for (const each of [redis, admin]) each.disconnect();
+    await server.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  test("for one probe does not reconnect", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "parley-connection-"));
+    const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+    const [redis, ...others] = openForOnce(server.url, 1_000);
+    expect(others).toEqual([]);
+    redis!.on("error", () => undefined);
+    expect(redis!.status).toBe("wait");
+    await redis!.connect();
+    await server.close();
+    await expect.poll(() => redis!.status).toBe("end");
+    expect(openForOnce("redis-cluster://127.0.0.1:1,127.0.0.1:2", 1_000).map(({ options }) => options.port)).toEqual([1, 2]);
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 });
