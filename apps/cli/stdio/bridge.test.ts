@@ -193,18 +193,91 @@ describe("a request of 2026-07-28", () => {
     expect(got).toHaveLength(1);
   });
 
-  test("that carries a requestState, or only reads, is repeated", async () => {
+  /** Requests that may be repeated, each with its id. */
+  const ANSWER = { jsonrpc: "2.0", id: 3, method: "tasks/update", params: { taskId: "x", inputResponses: {}, _meta: META } };
+  const KEYED = call(4, { _meta: { ...META, "parley/idempotencyKey": "k" } });
+  const REPEATED = [
+    call(1, { requestState: "sealed" }),
+    { jsonrpc: "2.0", id: 2, method: "tasks/get", params: { taskId: "x", _meta: META } },
+    ANSWER,
+    KEYED,
+  ];
+
+  test("that carries a requestState or an idempotency key, answers or only reads, is repeated", async () => {
     let asked = 0;
     const { send, answerTo } = await run((each, response) => {
       asked += 1;
       if (asked <= 2) response.destroy();
       else json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
     });
-    send(call(1, { requestState: "sealed" }));
+    for (const request of REPEATED) {
+      asked = 0;
+      send(request);
+      expect(await answerTo(request.id)).toMatchObject({ result: {} });
+    }
+  });
+
+  test.each([502, 503, 504])("of these is repeated, too, when a proxy answers HTTP %i, and fails if that goes on", async (status) => {
+    let refusals = 2;
+    const proxied: Serve = (each, response) => {
+      refusals -= 1;
+      if (refusals >= 0) response.writeHead(status, { "content-type": "text/html" }).end("<html>Bad gateway</html>");
+      else json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
+    };
+    const { send, answerTo, got } = await run(proxied, { requestPatienceMs: 1_000 });
+    for (const request of REPEATED) {
+      refusals = 2;
+      send(request);
+      expect(await answerTo(request.id)).toMatchObject({ result: {} });
+    }
+    expect(got).toHaveLength(3 * REPEATED.length);
+    refusals = Infinity;
+    send({ ...ANSWER, id: 9 });
+    const { error } = await answerTo(9);
+    expect(error?.message).toMatch(
+      new RegExp(`HTTP ${status} without a JSON-RPC message: a proxy cannot reach the server. Try again later$`),
+    );
+  });
+
+  test.each([200, 429, 500, 502])("that is answered with JSON that is not JSON-RPC, and HTTP %i, has failed", async (status) => {
+    const { send, answerTo } = await run((_got, response) => json(response, { message: "no healthy upstream" }, status), {
+      requestPatienceMs: 100,
+    });
+    send(ANSWER);
+    expect((await answerTo(3)).error).toMatchObject({ message: expect.stringContaining(`HTTP ${status} without a JSON-RPC message`) });
+  });
+
+  test.each([502, 504])(
+    "that may have been carried out when a proxy answers HTTP %i is not repeated, and the error says so",
+    async (status) => {
+      const { send, answerTo, got } = await run((_got, response) => void response.writeHead(status).end());
+      send(call(1));
+      expect((await answerTo(1)).error).toMatchObject({ code: -32000, message: expect.stringContaining("It may have been carried out") });
+      expect(got).toHaveLength(1);
+    },
+  );
+
+  test("that the server refuses with HTTP 503 is repeated, unless it may still take effect", async () => {
+    let code = "OVERLOADED";
+    let refusals = 2;
+    const { send, answerTo, got } = await run((each, response) => {
+      refusals -= 1;
+      const body = { jsonrpc: "2.0", id: idOf(each) };
+      if (refusals < 0) json(response, { ...body, result: {} });
+      else json(response, { ...body, error: { code: -32603, message: code, data: { code } } }, 503);
+    });
+    send(call(1));
     expect(await answerTo(1)).toMatchObject({ result: {} });
-    asked = 0;
-    send({ jsonrpc: "2.0", id: 2, method: "tasks/get", params: { taskId: "x", _meta: META } });
-    expect(await answerTo(2)).toMatchObject({ result: {} });
+    code = "UNAVAILABLE";
+    for (const { request, sent } of [
+      { request: call(2), sent: 1 },
+      { request: { ...KEYED, id: 3 }, sent: 3 },
+    ]) {
+      [refusals, got.length] = [2, 0];
+      send(request);
+      expect(await answerTo(request.id)).toMatchObject(sent === 1 ? { error: { data: { code } } } : { result: {} });
+      expect(got).toHaveLength(sent);
+    }
   });
 
   test("waits for a server that is not running yet, and fails if that takes too long", async () => {
@@ -283,6 +356,22 @@ describe("a session", () => {
     send({ jsonrpc: "2.0", id: "ask-1", result: { action: "accept" } });
     expect(await answerTo(5)).toMatchObject({ result: { done: true } });
     expect(received.filter(({ id, method }) => id === "ask-1" && method !== undefined)).toHaveLength(1);
+  });
+
+  test.each([429, 502, 503, 504])("delivers an answer that is refused with HTTP %i, when that is over", async (status) => {
+    let refusals = 2;
+    const server = withSessions((each, response) => {
+      refusals -= 1;
+      if ((each.body as Message).method === undefined) response.writeHead(refusals < 0 ? 202 : status).end();
+      else json(response, { jsonrpc: "2.0", id: idOf(each), result: {} });
+    });
+    const { send, got, logged, answerTo } = await run(server.serve);
+    send(INITIALIZE, INITIALIZED, { jsonrpc: "2.0", id: 1, method: "tools/list" });
+    await answerTo(1);
+    refusals = 2;
+    send({ jsonrpc: "2.0", id: "ask-1", result: { action: "accept" } });
+    await until(() => got.filter(({ body }) => (body as Message | undefined)?.id === "ask-1").length === 3, { timeoutMs: 10_000 });
+    expect(logged).toEqual([]);
   });
 
   test("that the server has lost is replaced without the client's involvement, with its log level and subscriptions", async () => {

@@ -251,7 +251,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
         const response = await ask(remote, post(text, memory.headers(session), closing.signal));
         await response.body?.cancel();
         if (response.status === 404 && session && (await reopen(session)) && attempt === 0) continue;
-        if (response.status !== 503 || waited(startedAtMs) > limits.requestPatienceMs) {
+        if (!(isAway(response) || response.status === 429) || waited(startedAtMs) > limits.requestPatienceMs) {
           // The log must not contain answers, and the body of the refusal may repeat one.
           if (!response.ok) log(`the server refused ${what} with HTTP ${response.status}`);
           return;
@@ -305,11 +305,16 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
         await pause(backoff(attempt), exchange.over.signal);
         continue;
       }
-      if (response.status === 503 && waited(startedAtMs) <= patienceMs) {
-        // The server has not begun the request, so it can be repeated when the server is available again.
-        await response.body?.cancel();
-        await pause(backoff(attempt), exchange.over.signal);
-        continue;
+      if (isAway(response)) {
+        const refusal = await messageIn(response);
+        const isOver = response.status !== 503 && refusal !== undefined;
+        const isSafe = isRepeatable(exchange) || opens || (response.status === 503 && !mayHaveBegun(refusal));
+        if (isSafe && !isOver && waited(startedAtMs) <= patienceMs) {
+          await pause(backoff(attempt), exchange.over.signal);
+          continue;
+        }
+        await hand(exchange, response, refusal);
+        return session;
       }
       if (response.status === 404 && exchange.revision === undefined && session && !reopened) {
         await response.body?.cancel();
@@ -318,7 +323,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
         throw new Error("the session has ended at the server, and another could not be opened");
       }
       if (opens && response.ok) enter(exchange, response);
-      const body = isJson(response) ? parsed(await bodyOf(response)) : undefined;
+      const body = isStream(response) ? undefined : await messageIn(response);
       if (!learned && isHeaderMismatch(body) && (learned = await learnSchemas(exchange))) continue;
       await hand(exchange, response, body);
       return opens ? memory.current : session;
@@ -332,8 +337,8 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
       return await follow(exchange, response);
     }
     if (body === undefined) {
-      await response.body?.cancel();
-      throw new Error(describeStatus(response));
+      const error = new Error(describeStatus(response));
+      throw isAway(response) && response.status !== 503 && !isRepeatable(exchange) ? lost(exchange, error) : error;
     }
     await receive(body, exchange);
     if (exchange.pending.size > 0 && !response.ok) throw new Error(describeStatus(response));
@@ -373,8 +378,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
           continue;
         }
         await response?.body?.cancel();
-        if (response && response.status !== 503 && response.status !== 429 && response.status < 502)
-          throw lost(exchange, new Error(describeStatus(response)));
+        if (response && !isAway(response) && response.status !== 429) throw lost(exchange, new Error(describeStatus(response)));
       }
       if (waited(startedAtMs) > limits.streamPatienceMs) throw lost(exchange);
     }
@@ -638,6 +642,29 @@ async function bodyOf(response: Response): Promise<string> {
   }
 }
 
+/** Whether the server cannot serve requests at present, or a proxy cannot reach it. After 502 and 504 the server may have received the request. */
+function isAway({ status }: Response): boolean {
+  return status >= 502;
+}
+
+/** Whether a refusal with HTTP 503 leaves open if the request takes effect. All others say that nothing was started. */
+function mayHaveBegun(refusal: unknown): boolean {
+  const error = isObject(refusal) ? own(refusal, "error") : undefined;
+  const data = isObject(error) ? own(error, "data") : undefined;
+  return isObject(data) && own(data, "code") === "UNAVAILABLE";
+}
+
+/** The JSON-RPC message, or batch, in a response. Undefined if there is none: what a proxy answers may be JSON, too, and is not the server's word. */
+async function messageIn(response: Response): Promise<unknown> {
+  if (!isJson(response)) {
+    await response.body?.cancel();
+    return undefined;
+  }
+  const body = parsed(await bodyOf(response));
+  const isMessage = isObject(body) && ["result", "error", "method"].some((member) => own(body, member) !== undefined);
+  return Array.isArray(body) || isMessage ? body : undefined;
+}
+
 function isHeaderMismatch(body: unknown): boolean {
   const error = isObject(body) ? own(body, "error") : undefined;
   return isObject(error) && own(error, "code") === HEADER_MISMATCH;
@@ -661,10 +688,12 @@ function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function describeStatus({ status, url }: Response): string {
+function describeStatus(response: Response): string {
+  const { status, url } = response;
   if (status === 401) return `${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN to an access token`;
   if (status === 403) return `${url} denies access to this caller (HTTP 403)`;
-  return `${url} answered HTTP ${status} without a JSON-RPC message`;
+  const what = `${url} answered HTTP ${status} without a JSON-RPC message`;
+  return isAway(response) ? `${what}: a proxy cannot reach the server. Try again later` : what;
 }
 
 function waited(sinceMs: number): number {

@@ -1,6 +1,6 @@
 /** Unanswered requests of the client. One message holds several if it is a batch. */
 import { cut } from "@parley/core";
-import type { RequestId, RpcRequest } from "@parley/protocol";
+import { IDEMPOTENCY_KEY, isObject, own, type RequestId, type RpcRequest } from "@parley/protocol";
 
 export interface Exchange {
   /** The message as it is sent. */
@@ -70,9 +70,14 @@ const REPEATABLE: ReadonlySet<string> = new Set([
 
 /**
  * Whether the request may be repeated if the server may have received it. A call with a requestState may: the server acknowledges recorded answers again.
+ * So may one with an idempotency key: it creates one task, however often it arrives.
  */
 export function isRepeatable({ requests }: Exchange): boolean {
-  return requests.every(({ method, params }) => REPEATABLE.has(method) || typeof params["requestState"] === "string");
+  return requests.every(({ method, params }) => {
+    if (REPEATABLE.has(method) || typeof params["requestState"] === "string") return true;
+    const meta = params["_meta"];
+    return method === "tools/call" && isObject(meta) && typeof own(meta, IDEMPOTENCY_KEY) === "string";
+  });
 }
 
 export function isListen({ requests }: Exchange): boolean {
