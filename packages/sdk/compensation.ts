@@ -1,6 +1,7 @@
 /** The context of a tool's `compensate`, over core's `Effects`. */
 import type { Effects, EndedWithout } from "@parley/core";
-import { type Context, createContext } from "./context.ts";
+import type { Context } from "./context.ts";
+import { createContext } from "./create-context.ts";
 
 /**
  * The last run of a task that ended without a result. Steps run once and are recorded, as in `run`, under separate names: a compensation may have a step

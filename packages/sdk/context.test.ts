@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import type { Effects, JsonObject, Settled } from "@parley/core";
-import { createContext } from "./context.ts";
+import { createContext } from "./create-context.ts";
 import {
   type Context,
   type FormAsk,

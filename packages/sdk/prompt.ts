@@ -2,7 +2,8 @@
 import type { Effects, JsonObject, Prompt, PromptArgument, Violation } from "@parley/core";
 import { ParleyError, RpcFailure, VIOLATIONS_WANTED } from "@parley/core";
 import type { GetPromptResult, PromptMessage } from "./content.ts";
-import { type Context, createContext } from "./context.ts";
+import type { Context } from "./context.ts";
+import { createContext } from "./create-context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
 import { plainJson } from "./plain-data.ts";

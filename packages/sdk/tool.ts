@@ -3,7 +3,8 @@ import type { ArgumentsRead, ClientCapabilities, Effects, EndedWithout, JsonObje
 import { DEFAULT_TENANT, type Duration, ParleyError, ToolError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
 import { type CompensationContext, compensationContext } from "./compensation.ts";
 import type { TypedTool } from "./call.ts";
-import { type Context, createContext } from "./context.ts";
+import type { Context } from "./context.ts";
+import { createContext } from "./create-context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
 import { runGenerator } from "./generator/drive.ts";

@@ -1,5 +1,5 @@
 /** Limits of tools in memory: the rules of packages/redis/scripts/limit in readable form. */
-import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "../slots.ts";
+import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots } from "../slots.ts";
 
 interface Waiting {
   readonly taskId: string;
@@ -39,33 +39,32 @@ export function createMemorySlots(): Slots {
     return Number(a.isNew) - Number(b.isNew) || a.createdAtMs - b.createdAtMs || (a.taskId < b.taskId ? -1 : 1);
   }
 
-  function stand(state: State, { taskId, nextRun: run, createdAtMs, isNew, nowMs }: TakeSlot): Waiting | undefined {
-    const known = state.line.find((each) => each.taskId === taskId);
-    state.line = state.line.filter((each) => each !== known && each.untilMs >= nowMs);
-    if (!known && state.line.length >= IN_LINE_MAX) return undefined;
-    const mine = { taskId, run, createdAtMs, isNew, untilMs: nowMs };
-    const behind = state.line.findLastIndex((each) => inOrder(each, mine) < 0) + 1;
-    state.line.splice(behind, 0, mine);
-    return mine;
+  /** Puts the task in line, and returns how many are ahead of it; undefined if the line is full. */
+  function putInLine(state: State, mine: Waiting, nowMs: number): number | undefined {
+    const isKnown = state.line.some(({ taskId }) => taskId === mine.taskId);
+    state.line = state.line.filter(({ taskId, untilMs }) => taskId !== mine.taskId && untilMs >= nowMs);
+    if (!isKnown && state.line.length >= IN_LINE_MAX) return undefined;
+    const ahead = state.line.findLastIndex((each) => inOrder(each, mine) < 0) + 1;
+    state.line.splice(ahead, 0, mine);
+    return ahead;
   }
 
   return {
     async take(request) {
-      const { limit, taskId, nowMs, leaseMs } = request;
+      const { limit, taskId, nextRun, createdAtMs, isNew, nowMs, leaseMs } = request;
       const { concurrency, rate } = limit;
       const state = stateOf(limit, nowMs);
       if (state.held.has(taskId)) {
         state.held.set(taskId, nowMs + leaseMs);
         return { type: "taken" };
       }
-      const mine = stand(state, request);
-      if (!mine) return { type: "wait", by: concurrency === undefined ? "rate" : "concurrency", retryMs: SLOT_RETRY_MAX_MS };
-      const ahead = state.line.indexOf(mine);
+      const mine = { taskId, run: nextRun, createdAtMs, isNew, untilMs: nowMs };
+      const ahead = putInLine(state, mine, nowMs);
+      if (ahead === undefined) return { type: "wait", by: concurrency === undefined ? "rate" : "concurrency", retryMs: SLOT_RETRY_MAX_MS };
       const free = freeOf(state, limit);
       const tokens = tokensOf(state, limit, nowMs);
-      const isCharged = rate !== undefined && request.isNew;
-      const newAhead = state.line.slice(0, ahead).filter(({ isNew }) => isNew).length;
-      const lacks = isCharged ? newAhead + 1 - tokens : 0;
+      const isCharged = rate !== undefined && isNew;
+      const lacks = isCharged ? state.line.slice(0, ahead + 1).filter((each) => each.isNew).length - tokens : 0;
       if (free > ahead && lacks <= 0) {
         state.line.splice(ahead, 1);
         state.held.set(taskId, nowMs + leaseMs);

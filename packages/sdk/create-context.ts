@@ -1,0 +1,315 @@
+/** Implements `ctx` over core's `Effects`: a question becomes an ask, and the author's schema reads its answer. */
+import {
+  ParleyError,
+  describeViolations,
+  fieldAt,
+  parseDuration,
+  type Announcement,
+  type AskOptions,
+  type AskRequest,
+  type Audience,
+  type Duration,
+  type Effects,
+  type EmitKind,
+  type JsonObject,
+  type LogLevel,
+  type Reading,
+  type Settled,
+  type StepAttempt,
+  type StepOptions as CoreStepOptions,
+  type TimeoutPolicy,
+  type Violation,
+} from "@parley/core";
+import { createShorthands } from "./asks/shorthands.ts";
+import { formSchema } from "./ask-schema.ts";
+import { createCall } from "./call.ts";
+import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
+import { createEvent } from "./event.ts";
+import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
+import { createPages, type FilesAsk, type Pages } from "./pages.ts";
+import { assertPlain, plainJson } from "./plain-data.ts";
+import { present } from "./present.ts";
+import { readAnswer, readAnswers } from "./read-answer.ts";
+import type { Recorded } from "./recorded.ts";
+import { check, type Checked, jsonOf, jsonSchema, type Schema } from "./schema.ts";
+import type {
+  AnsweredBy,
+  AskResult,
+  Context,
+  FormAsk,
+  Person,
+  QuorumAsk,
+  SleepOptions,
+  StepOptions,
+  UrlAsk,
+  WaitOptions,
+} from "./context.ts";
+
+/** The outcome of a question that the client can be asked. */
+type PutAnswer = Exclude<Settled, { action: "unavailable" }>;
+
+type AnyFormAsk = FormAsk<Schema | JsonObject> | QuorumAsk<Schema | JsonObject>;
+
+/** How often a form is asked before INVALID_ANSWER: a client that answers automatically would repeat an invalid answer forever. */
+const ROUNDS_MAX = 10;
+
+export function createContext(effects: Effects): Context {
+  async function put(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
+    return "url" in ask ? putUrl(name, ask) : putForm(name, ask);
+  }
+
+  async function putForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
+    const { schema, form } = formOf(name, ask.schema);
+    // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
+    const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
+    const options = askOptions({ ...ask, onTimeout: policy });
+    for (let message = ask.message, round = 1; ; round += 1) {
+      const answer = await putRequest(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
+      if (answer.action !== "accept") return refusal(answer, ask.quorum);
+      const content = await checked(schema, answer, effects.readingOf(name));
+      if (content.ok) return { action: "accept", content: content.value };
+      if (round === ROUNDS_MAX) {
+        throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, but never as its schema requires`, {
+          violations: content.violations,
+        });
+      }
+      // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
+      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(labelled(form, content.violations))}`;
+    }
+  }
+
+  /** The one person's content, or that of each person who had to accept. */
+  async function checked(
+    schema: Schema,
+    { content = {}, accepted }: Extract<Settled, { action: "accept" }>,
+    reading: Reading,
+  ): Promise<Checked<unknown>> {
+    if (!accepted) return await readAnswer(schema, content, reading);
+    const each = await readAnswers(schema, accepted, reading);
+    const violations = each.flatMap((one) => (one.ok ? [] : one.violations));
+    if (violations.length > 0) return { ok: false, violations };
+    return {
+      ok: true,
+      value: accepted.map(({ by, atMs }, index) => ({ ...person(by), content: valueOf(each[index]), at: new Date(atMs) })),
+    };
+  }
+
+  function person(by: string | undefined): Person {
+    const principal = by ?? effects.call.principal;
+    return { principal, isCaller: principal === effects.call.principal };
+  }
+
+  async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
+    // Normalised, because the ask's digest is taken from it.
+    const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
+    const { returnTo } = ask;
+    if (returnTo !== undefined) {
+      const page = { kind: "visit" as const, url, returnTo };
+      const request = { type: "url" as const, message: ask.message, url: "", page, ...present({ hints: ask.hints }) };
+      const answer = await putRequest(name, request, askOptions(ask));
+      return answer.action === "accept" ? { action: "accept", content: answer.content?.["query"] ?? {} } : refusal(answer);
+    }
+    const request = { type: "url" as const, message: ask.message, url, ...present({ hints: ask.hints, completedBy: ask.completedBy }) };
+    const answer = await putRequest(name, request, askOptions(ask));
+    return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
+  }
+
+  const pages = createPages(effects, async (name, ask, page) => {
+    const answer = await putRequest(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
+    if (answer.action === "accept") return answer.content ?? {};
+    return throwUnanswered(name, refusal(answer).action);
+  });
+
+  async function elicit(name: string, ask: AnyFormAsk | UrlAsk): Promise<unknown> {
+    const result = await put(name, ask);
+    return result.action === "accept" ? result.content : throwUnanswered(name, result.action, result.action === "timeout" ? result : {});
+  }
+
+  async function putRequest(name: string, request: AskRequest, options: AskOptions): Promise<PutAnswer> {
+    const answer = await effects.ask(name, request, options);
+    if (answer.action === "unavailable") throw cannotAsk(name, request);
+    return answer;
+  }
+
+  async function replyTo(name: string, request: AskRequest, options: WaitOptions): Promise<JsonObject> {
+    const answer = await putRequest(name, request, askOptions(options));
+    if (answer.action === "reply") return answer.result;
+    return throwUnanswered(name, refusal(answer).action);
+  }
+
+  const context = {
+    taskId: effects.taskId,
+    principal: effects.call.principal,
+    capabilities: effects.call.capabilities,
+    signal: effects.signal,
+    idempotencyKey: effects.taskId,
+    elicit,
+    ask: put,
+    ...createShorthands(put),
+    secret: pages.secret,
+    oauth: pages.oauth,
+    openFile: pages.openFile,
+    async file(name: string, { count, ...ask }: FilesAsk & { readonly count?: number | undefined }) {
+      const files = await pages.files(name, ask, count ?? 1);
+      return count === undefined ? files[0] : files;
+    },
+    // The engine's own promise, because it knows whether anyone handles its rejection; a derived promise would hide
+    // that.
+    step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
+      effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
+    answeredBy(name: string): AnsweredBy | undefined {
+      const { principal, accepted } = effects.answeredBy(name) ?? {};
+      return principal === undefined ? undefined : { ...person(principal), ...present({ accepted: accepted?.map(person) }) };
+    },
+    call: createCall(effects) as Context["call"],
+    event: createEvent(effects),
+    sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
+    async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
+      const atMs = new Date(time).getTime();
+      if (Number.isNaN(atMs))
+        throw new RangeError(
+          `the sleep "${name}" ends at ${JSON.stringify(time)}, which is not a time: give a Date, or a string such as "2026-12-24T18:00:00Z"`,
+        );
+      return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
+    },
+    patched: (name: string) => effects.patched(name),
+    deprecatePatch: (name: string) => effects.deprecatePatch(name),
+    branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
+    restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
+    now: (name?: string) => new Date(effects.now(name)),
+    random: (name?: string) => effects.random(name),
+    uuid: (name?: string) => effects.uuid(name),
+    progress(progress: number, total?: number, message?: string) {
+      effects.report({ type: "progress", progress, ...present({ total, message }) });
+    },
+    status: (message: string) => effects.status(message),
+    log(...line: [message: string] | [level: LogLevel, data: unknown, logger?: string]) {
+      const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
+      effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
+    },
+    emit: (kind: EmitKind, data: object) =>
+      effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),
+    releaseCall: () => effects.report({ type: "release" }),
+    immediateResponse: (text: string) => effects.immediateResponse(text),
+    announce: (announcement: Announcement) => effects.announce(announcement),
+    async sample(name: string, request: SamplingRequest, options: WaitOptions = {}) {
+      const params = plainJson(`the sampling request "${name}"`, request) as JsonObject;
+      return (await replyTo(name, { type: "sampling", params }, options)) as unknown as SamplingReply;
+    },
+    async roots(name = "roots", options: WaitOptions = {}) {
+      const reply = await replyTo(name, { type: "roots" }, options);
+      return (reply as { roots?: readonly Root[] }).roots ?? [];
+    },
+  };
+  // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
+  return context as Context;
+}
+
+function valueOf(checked: Checked<unknown> | undefined): unknown {
+  return checked?.ok ? checked.value : undefined;
+}
+
+/** Named by the form's titles, if it has any. */
+function labelled(form: JsonObject, violations: readonly Violation[]): readonly Violation[] {
+  return violations.map(({ path, message }) => {
+    const title = fieldAt(form, `/content${path}`)?.schema["title"];
+    return { path: typeof title === "string" ? title : path, message };
+  });
+}
+
+interface Form {
+  readonly schema: Schema;
+  readonly form: JsonObject;
+}
+
+/**
+ * Schemas that are constants are converted once instead of in every run. Plain JSON Schema is left out: its author
+ * may change it.
+ */
+const forms = new WeakMap<object, Form>();
+
+function formOf(name: string, given: Schema | JsonObject): Form {
+  const known = forms.get(given);
+  if (known) return known;
+  try {
+    const schema = isSchema(given) ? given : jsonSchema(given);
+    const made = { schema, form: formSchema(name, jsonOf(`the ask "${name}"`, schema, "input")) };
+    forms.set(schema, made);
+    return made;
+  } catch (error) {
+    if (!(error instanceof DefinitionError)) throw error;
+    const violations = error.violations ?? [{ path: "", message: error.message }];
+    throw new ParleyError("INVALID_ASK", error.message, { violations, cause: error });
+  }
+}
+
+function isSchema(given: Schema | JsonObject): given is Schema {
+  return "~standard" in given;
+}
+
+/** An invalid default would be accepted in a person's name, or asked again forever. */
+async function checkedDefault(name: string, content: unknown, schema: Schema): Promise<TimeoutPolicy> {
+  const fits = await check(schema, content);
+  if (fits.ok) return { default: content as JsonObject };
+  const violations = fits.violations.map(({ path, message }) => ({ path: `/onTimeout/default${path}`, message }));
+  throw new ParleyError("INVALID_ASK", `the ask "${name}" has a default that its own schema refuses: ${describeViolations(violations)}`, {
+    violations,
+  });
+}
+
+interface GivenOptions {
+  readonly timeout?: Duration | undefined;
+  readonly onTimeout?: TimeoutPolicy | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly to?: "caller" | Audience["to"] | undefined;
+  readonly not?: Audience["not"] | undefined;
+  readonly quorum?: number | undefined;
+}
+
+function askOptions({ timeout, onTimeout, signal, to, not, quorum }: GivenOptions): AskOptions {
+  return present({
+    timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
+    onTimeout,
+    signal,
+    audience: audienceOf({ to, not, quorum }),
+  });
+}
+
+function audienceOf({ to = "caller", not, quorum }: Pick<GivenOptions, "to" | "not" | "quorum">): Audience | undefined {
+  // A quorum of one is a question that one answer settles.
+  const several = quorum === 1 ? undefined : quorum;
+  if (to !== "caller") return { to, ...present({ not, quorum: several }) };
+  if (several !== undefined) {
+    const message = "needs several people, but only the caller is asked: say in `to` who may accept";
+    throw new ParleyError("INVALID_ASK", `the ask is invalid: /quorum ${message}`, { violations: [{ path: "/quorum", message }] });
+  }
+  if (not === undefined) return undefined;
+  throw new ParleyError("INVALID_ASK", "no one could answer: `not` excludes the caller, and `to` names no one else");
+}
+
+function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptions {
+  return present({
+    attempts,
+    backoffMs: backoff === undefined ? undefined : parseDuration(backoff),
+    timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
+  });
+}
+
+function plainWork<T>(
+  name: string,
+  work: (attempt: StepAttempt) => T | Promise<T>,
+  assertNoSecret: Pages["assertNoSecret"],
+): (attempt: StepAttempt) => Promise<T> {
+  return async (attempt) => {
+    const value = await work(attempt);
+    assertPlain(`the result of step "${name}"`, value);
+    assertNoSecret(`the result of step "${name}"`, value);
+    return value;
+  };
+}
+
+function refusal(answer: PutAnswer, quorum?: number): Exclude<AskResult<never>, { action: "accept" }> {
+  if (answer.action === "accept" || answer.action === "reply") throw new Error(`an ask was answered by ${answer.action}`);
+  if (answer.action !== "timeout" || !answer.accepted || quorum === undefined) return { action: answer.action };
+  return { action: answer.action, accepted: answer.accepted.length, quorum };
+}
