@@ -32,7 +32,7 @@ describe("valid forms of REDIS_URL", () => {
   });
 
   test("one server, in every form", () => {
-    for (const url of ["redis://h", "redis://127.0.0.1:6379/0", "rediss://[::1]:1"])
+    for (const url of ["redis://h", "redis://127.0.0.1:6379/0", "rediss://[::1]:1", "redis://%75ser:100%25@h"])
       expect(parseAddress(url)).toEqual({ type: "single", url });
   });
 
@@ -87,6 +87,10 @@ describe("valid forms of REDIS_URL", () => {
     ["a port that is invalid", "redis-cluster://a:70000"],
     ["an empty host", "redis-cluster://a:1,,b:2"],
     ["a host that is invalid", "redis-sentinel://a:b:c/mymaster"],
+    ["a password with a % that is not encoded", "redis://user:100%@h"],
+    ["a user with a % that is not encoded", "rediss://%zz:secret@h"],
+    ["a cluster's password with a % that is not encoded", "redis-cluster://user:100%@a:1"],
+    ["a sentinel's user with a % that is not encoded", "redis-sentinel://%zz@a:1/mymaster"],
   ])("not %s", (_name, url) => {
     expect(parseAddress(url)).toBeUndefined();
   });

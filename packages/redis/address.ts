@@ -41,9 +41,9 @@ const DEFAULT_PORTS = { sentinel: 26_379, cluster: 6_379 } as const;
 
 /** Undefined if the text is not an address of a Redis. */
 export function parseAddress(url: string): RedisAddress | undefined {
-  if (SINGLE.test(url)) return URL.canParse(url) ? { type: "single", url } : undefined;
+  if (SINGLE.test(url)) return isSingle(url) ? { type: "single", url } : undefined;
   const parts = SEVERAL.exec(url)?.groups;
-  if (!parts) return undefined;
+  if (!parts || !isEncoded(parts["user"]) || !isEncoded(parts["password"])) return undefined;
   const type = parts["type"] === "sentinel" ? "sentinel" : "cluster";
   const endpoints = (parts["hosts"] ?? "").split(",").map((text) => parseEndpoint(text, DEFAULT_PORTS[type]));
   if (!endpoints.every((endpoint) => endpoint !== undefined)) return undefined;
@@ -62,6 +62,22 @@ export function parseAddress(url: string): RedisAddress | undefined {
   const [sentinelUsername, sentinelPassword] = [own.get("sentinelUsername"), own.get("sentinelPassword")];
   const sentinelLogin = { ...(sentinelUsername && { sentinelUsername }), ...(sentinelPassword && { sentinelPassword }) };
   return { type, sentinels: endpoints, name, login, sentinelLogin };
+}
+
+function isSingle(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { username, password } = new URL(url);
+  return isEncoded(username) && isEncoded(password);
+}
+
+/** Whether every % begins an encoded character. Decoding would throw otherwise, here or in ioredis. */
+function isEncoded(text = ""): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function parseEndpoint(text: string, defaultPort: number): Endpoint | undefined {
