@@ -213,6 +213,17 @@ describe("rates", () => {
     other.close();
   });
 
+  test("neither lose nor gain by a clock that is behind", async () => {
+    const [front, behind] = [frontEnd(), frontEnd()];
+    expect(await letIn(front, caller("ann"), "answers", 2)).toBe(2);
+    nowMs -= 60_000;
+    expect(await letIn(behind, caller("ann"), "answers", 5)).toBe(3);
+    nowMs += 60_000;
+    expect(await letIn(front, caller("ann"), "answers", 5)).toBe(0);
+    front.close();
+    behind.close();
+  });
+
   test("leave no permanent keys", async () => {
     const front = frontEnd();
     await front.take(caller("x".repeat(10_000)), { calls: 1 });

@@ -102,6 +102,33 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await took(two, "4")).toBe(true);
     });
 
+    test("get a new lease when their task takes them again", async () => {
+      await take(two, "1");
+      await take(two, "2");
+      nowMs += LEASE_MS - 1;
+      expect(await took(two, "1")).toBe(true);
+      nowMs += LEASE_MS - 1;
+      expect(await took(two, "3")).toBe(true);
+      expect(await took(two, "4")).toBe(false);
+    });
+
+    test("are kept for a waiting task for ten seconds after it should have retried, and no longer", async () => {
+      const one: KeptLimit = { id: "one", concurrency: 1 };
+      await take(one, "1");
+      expect(await take(one, "2")).toMatchObject({ retryMs: LEASE_MS });
+      nowMs += LEASE_MS + SLOT_PATIENCE_MS;
+      expect(await took(one, "3")).toBe(false);
+      nowMs += 1;
+      expect(await took(one, "3")).toBe(true);
+    });
+
+    test("pass over all absent tasks at once", async () => {
+      const one: KeptLimit = { id: "one", concurrency: 1 };
+      for (let task = 1; task <= 60; task += 1) await take(one, String(task));
+      nowMs += SLOT_RETRY_MAX_MS + SLOT_PATIENCE_MS + 1;
+      expect(await took(one, "61")).toBe(true);
+    });
+
     test("are asked for less often the further back a task waits, but at least every five minutes", async () => {
       const one: KeptLimit = { id: "one", concurrency: 1 };
       await take(one, "1");
@@ -147,6 +174,20 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
         expect(await give(both, "2")).toEqual([]);
         expect(await take(both, "3")).toEqual({ type: "wait", by: "rate", retryMs: 30_000 });
         expect(await took(both, "1", { isNew: false })).toBe(true);
+      });
+
+      test("are never more than the bucket holds, however long no task came", async () => {
+        for (const task of ["1", "2", "3"]) await take(rated, task);
+        nowMs += 3_600_000;
+        for (const task of ["4", "5", "6"]) expect(await took(rated, task)).toBe(true);
+        expect(await took(rated, "7")).toBe(false);
+      });
+
+      test("are offered to no more waiting tasks than there are tokens", async () => {
+        const both: KeptLimit = { id: "both", concurrency: 3, rate: { count: 3, windowMs: 60_000 } };
+        for (const task of ["1", "2", "3", "4", "5"]) await take(both, task);
+        nowMs += 20_000;
+        expect(await give(both, "1")).toEqual(["4.2"]);
       });
 
       test("do not increase after a clock went back", async () => {
