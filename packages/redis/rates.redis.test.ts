@@ -224,6 +224,18 @@ describe("rates", () => {
     behind.close();
   });
 
+  test("are counted for as long as the slowest bucket of a caller takes to fill", async () => {
+    const redis = new Redis(opened.url);
+    const perSecond = { ...PER_SECOND, answers: 0.01 };
+    const rates = createRates({ redis, keys: createKeys(opened.prefix), limits: { perSecond, tenantFactor: 1 }, now: () => nowMs });
+    await rates.take(caller("ann"), { answers: 1 });
+    await rates.take(caller("ann"), { calls: 1 });
+    const keys = await opened.redis.keys(`${opened.prefix}:rate:*`);
+    expect(keys).toHaveLength(2);
+    for (const key of keys) expect(await opened.redis.pttl(key)).toBeGreaterThan(90_000);
+    redis.disconnect();
+  });
+
   test("leave no permanent keys", async () => {
     const front = frontEnd();
     await front.take(caller("x".repeat(10_000)), { calls: 1 });
