@@ -11,13 +11,27 @@ export function awaitedBy(): string {
   const { prepareStackTrace, stackTraceLimit } = Error;
   try {
     Error.stackTraceLimit = FRAMES_MAX;
-    Error.prepareStackTrace = (_error, frames) => frames;
-    const at: { stack?: NodeJS.CallSite[] } = {};
+    Error.prepareStackTrace = itemsOf;
+    const at: { stack?: string } = {};
     Error.captureStackTrace(at, awaitedBy);
-    const items = (at.stack ?? []).map((frame) => (frame.isAsync() ? frame.getPromiseIndex() : null));
-    return items.filter((item) => item !== null).join(".");
+    return at.stack ?? "";
   } finally {
     Error.prepareStackTrace = prepareStackTrace;
     Error.stackTraceLimit = stackTraceLimit;
   }
+}
+
+/**
+ * Innermost first. Read from the end: the functions that await come behind those that run, which are far more, and
+ * each question to a frame is a call into V8.
+ */
+function itemsOf(_error: Error, frames: readonly NodeJS.CallSite[]): string {
+  let items = "";
+  for (let index = frames.length - 1; index >= 0; index -= 1) {
+    const frame = frames[index];
+    if (!frame?.isAsync()) break;
+    const item = frame.getPromiseIndex();
+    if (item !== null) items = items === "" ? String(item) : `${item}.${items}`;
+  }
+  return items;
 }

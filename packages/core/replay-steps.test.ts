@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
 import { type ErrorCode, ParleyError, StepFailed, ToolError } from "./errors.ts";
 import { createHandClock } from "./hand-clock.fixture.ts";
+import { readingKey } from "./journal.ts";
 import { accept, askKeys, form, subject } from "./replay.fixture.ts";
 import type { JsonObject } from "./task.ts";
 
@@ -258,6 +259,27 @@ describe("a side effect waits", () => {
       "step:two",
       "held?",
     ]);
+  });
+
+  test.each([
+    { drew: "until what a schema drew from an answer is written", isDrawn: true },
+    { drew: "for nothing that a schema would make of an answer again: that goes with its result", isDrawn: false },
+  ])("$drew", async ({ isDrawn }) => {
+    const key = readingKey("q");
+    const written: boolean[] = [];
+    const task = subject(async (effects) => {
+      await effects.ask("q", form("how many"));
+      const reading = effects.readingOf("q");
+      if (reading.kept === undefined) reading.keep(7, isDrawn);
+      await effects.step("use", () => void written.push(task.journal.has(key)));
+      return { kept: effects.readingOf("q").kept ?? null };
+    });
+    task.slowStore(20);
+    await task.run();
+    task.answer("q", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { kept: 7 } });
+    expect(written).toEqual([isDrawn]);
+    expect(task.recordings).toEqual(isDrawn ? [["ask:q", key], ["step:use"]] : [["ask:q", key, "step:use"]]);
   });
 
   test("until the task is held: a run that has lost it does nothing, and records nothing of a step from outside", async () => {

@@ -82,6 +82,7 @@ function describeEffect(node: Effect): string {
     case "event":
     case "child": {
       const options = [
+        ...(node.op !== "child" && node.draws ? ["schema: drawing"] : []),
         ...(node.op === "ask" && node.quorum ? ["quorum: 2"] : []),
         ...(node.timeoutMs === undefined ? [] : [`timeoutMs: ${node.timeoutMs}`]),
       ];

@@ -19,10 +19,12 @@ export function generate(seed: string): Program {
   const isPatched = kind === "changed" && createRandom(`patched ${seed}`).chance(0.5);
   const program = createGenerator(random, isPatched ? "patched" : kind).program();
   const others = createRandom(`others ${seed}`);
+  const drawing = createRandom(`drawing ${seed}`);
   const undone = kind !== "changed" && createRandom(`undone ${seed}`).chance(0.2);
+  const body = others.chance(0.3) ? answeredByOthers(program.body, others) : program.body;
   return {
     ...program,
-    ...(others.chance(0.3) && { body: answeredByOthers(program.body, others) }),
+    body: drawing.chance(0.2) ? readByDrawing(body, drawing) : body,
     ...(undone && { compensates: true }),
     ...(createRandom(`hurried ${seed}`).chance(0.05) && { hurried: true }),
   };
@@ -36,6 +38,15 @@ function answeredByOthers(body: readonly Node[], random: Random): readonly Node[
     if (node?.op !== "ask") return value;
     const way = random.weighted({ alone: 3, quorum: 3, event: 4 });
     return way === "alone" ? node : way === "quorum" ? { ...node, quorum: true } : { ...node, op: "event" };
+  };
+  return JSON.parse(JSON.stringify(body), drawn) as readonly Node[];
+}
+
+/** The same, but that the schemas of some questions and events draw a number. */
+function readByDrawing(body: readonly Node[], random: Random): readonly Node[] {
+  const drawn = (_key: string, value: unknown): unknown => {
+    const node = value as Node;
+    return (node?.op === "ask" || node?.op === "event") && random.chance(0.6) ? { ...node, draws: true } : value;
   };
   return JSON.parse(JSON.stringify(body), drawn) as readonly Node[];
 }

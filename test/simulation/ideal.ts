@@ -23,6 +23,7 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
   const stage: Stage = {
     isChanged: trace.isChanged,
     decided: () => undefined,
+    draw: () => 0,
     call(path, what) {
       calling = path;
       events.push(`${path} calls ${what}`);
@@ -54,7 +55,8 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
   const fact = () => facts.get(calling)?.shift();
   const effects = {
     ask: effect,
-    event: () => ({ answer: effect() }),
+    event: () => ({ answer: effect(), reading: () => KEPT }),
+    readingOf: () => KEPT,
     callTool: effect,
     step: effect,
     sleep: effect,
@@ -81,6 +83,9 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
   }
   return { end, events };
 }
+
+/** What a schema drew is in the text of what was seen. */
+const KEPT = { kept: 0, keep: () => undefined };
 
 function factsOf({ events }: Trace): Map<string, unknown[]> {
   const facts = new Map<string, unknown[]>();

@@ -4,7 +4,7 @@
  * Each branch carries a number made of everything it has seen. It goes into steps and questions, so that code that is given another branch's
  * result, or decides otherwise than before, asks for something else from then on.
  */
-import type { Audience, Effects, Json, JsonObject, StepAttempt } from "@parley/core";
+import type { Audience, Effects, Json, JsonObject, Reading, StepAttempt } from "@parley/core";
 import { type Effect, isEffect, type Node, type Program } from "./program.ts";
 
 /** What a handler meets besides ctx, and whom it tells. */
@@ -16,6 +16,8 @@ export interface Stage {
   sawError(path: string, error: unknown): void;
   /** What `patched` said; within a `ctx.branch` by its path. */
   decided(name: string, isNew: boolean): void;
+  /** What a schema draws: another number each time. */
+  draw(): number;
   work(step: StepCall, attempt: StepAttempt): Promise<Json>;
   outside(path: string, cached: boolean): Promise<void>;
   /** Whether an error of the first tries is thrown this time. */
@@ -35,7 +37,11 @@ export interface StepCall {
 export interface OrderedEffects extends Omit<Effects, "sleep" | "ask" | "event" | "callTool"> {
   callTool(name: string, call: Parameters<Effects["callTool"]>[1], options?: Waiting): Promise<unknown>;
   ask(name: string, request: Parameters<Effects["ask"]>[1], options?: Waiting & { audience?: Audience }): Promise<unknown>;
-  event(name: string, request: Parameters<Effects["event"]>[1], options?: Waiting): { readonly answer: Promise<unknown> };
+  event(
+    name: string,
+    request: Parameters<Effects["event"]>[1],
+    options?: Waiting,
+  ): { readonly answer: Promise<unknown>; reading(): Reading };
   sleep(name: string, ms: number, options?: { signal?: AbortSignal }): Promise<void>;
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
   restart(args: JsonObject): Promise<never>;
@@ -107,15 +113,30 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       case "event": {
         const options: Waiting = { ...(node.timeoutMs !== undefined && { timeoutMs: node.timeoutMs }), ...(signal && { signal }) };
         if (node.op === "event") {
-          return effects.event(name, { type: "event", schema: { ...FORM, title: `${path} ${data}` } }, options).answer;
+          const event = effects.event(name, { type: "event", schema: { ...FORM, title: `${path} ${data}` } }, options);
+          return node.draws ? read(event.answer, event.reading) : event.answer;
         }
         if (node.op === "child") return effects.callTool(name, { tool: CHILD, arguments: { path, data } }, options);
         const request = { type: "form", message: `${path} ${data}`, schema: FORM } as const;
-        return effects.ask(name, request, { ...options, ...(node.quorum && { audience: TWO_PEOPLE }) });
+        const answer = effects.ask(name, request, { ...options, ...(node.quorum && { audience: TWO_PEOPLE }) });
+        return node.draws ? read(answer, () => effects.readingOf(name)) : answer;
       }
       case "sleep":
         return effects.sleep(name, node.ms, signal && { signal });
     }
+  }
+
+  /** As packages/sdk reads an answer by a schema that draws. */
+  async function read(answered: Promise<unknown>, readingOf: () => Reading): Promise<unknown> {
+    const answer = (await answered) as { readonly action: string };
+    if (answer.action !== "accept") return answer;
+    const reading = readingOf();
+    if (reading.kept !== undefined) return { ...answer, read: reading.kept };
+    const drawn = stage.draw();
+    // A schema is asked more than once before what it drew is kept.
+    await Promise.resolve();
+    reading.keep(drawn, true);
+    return { ...answer, read: drawn };
   }
 
   async function hear(node: Effect, { path }: Frame, promise: unknown): Promise<number> {

@@ -6,7 +6,9 @@
  *   npm run test:simulation -- --known
  *   npm run test:simulation -- --planted
  *
- * The seeds of a run count from --seed. --only runs the one case of --seed again, makes it small if it fails, and tells all of the small one.
+ * The seeds of a run count from --seed. A line after every 5,000 cases of a thread says which seeds are done. SIGINT and SIGTERM end the run
+ * after the case that it is at, with the totals of the cases before it: another run can continue with the next seed.
+ * --only runs the one case of --seed again, makes it small if it fails, and tells all of the small one.
  * --rules looks at these rules alone; --stop ends at the first failing case.
  * --known runs the handlers that replay once got wrong; --planted breaks copies of the code and expects to find out.
  */
@@ -53,7 +55,10 @@ function rulesOf(names: readonly string[] | undefined): readonly Rule[] {
 
 async function many(): Promise<boolean> {
   const request = { cases: Number(values.cases), seed, threads: Number(values.threads), rules, stop: values.stop };
-  const { found, ...facts } = await runCases(request, (line) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`));
+  const stopped = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
+  const progress = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${line}`);
+  const { found, ...facts } = await runCases(request, { progress, signal: stopped.signal });
   for (const [name, value] of Object.entries(facts))
     console.log(`${name.padEnd(18)} ${typeof value === "object" ? JSON.stringify(value) : value}`);
   for (const [rule, { cases, seeds }] of Object.entries(found))

@@ -94,15 +94,15 @@ export function createClock(time: Time, process: Process): Clock & { afterMicrot
 
 /** A port of a store through the connection of a process. */
 export function connect<Port extends object>(port: Port, process: Process): Port {
-  const methods = Object.entries(port).map(([name, method]) => {
-    const call = (request: unknown, ...rest: unknown[]) => {
+  const connected: Record<string, unknown> = {};
+  for (const [name, method] of Object.entries(port)) {
+    connected[name] = (request: unknown, ...rest: unknown[]) => {
       if (!process.isAlive) return forever();
       const { promise, resolve, reject } = Promise.withResolvers<unknown>();
       const apply = () => (method as (...args: unknown[]) => Promise<unknown>)(request, ...rest);
       process.operations.push({ name, request, apply, resolve, reject });
       return promise;
     };
-    return [name, call] as const;
-  });
-  return Object.fromEntries(methods) as Port;
+  }
+  return connected as Port;
 }

@@ -36,6 +36,12 @@ interface Named {
   readonly each?: true;
 }
 
+interface Answered extends Named {
+  readonly timeoutMs?: number;
+  /** Its schema draws a number, another one each time it reads the answer. */
+  readonly draws?: true;
+}
+
 export type Node = Effect | Wait | Group | Statement;
 
 export type Effect =
@@ -49,8 +55,8 @@ export type Effect =
       readonly deaf?: true;
     })
   /** With `quorum` two people must accept. */
-  | (Named & { readonly op: "ask"; readonly timeoutMs?: number; readonly quorum?: true })
-  | (Named & { readonly op: "event"; readonly timeoutMs?: number })
+  | (Answered & { readonly op: "ask"; readonly quorum?: true })
+  | (Answered & { readonly op: "event" })
   /** `ctx.call`: another tool, which does a step. */
   | (Named & { readonly op: "child"; readonly timeoutMs?: number })
   | (Named & { readonly op: "sleep"; readonly ms: number })

@@ -13,8 +13,17 @@ export interface RunRequest {
   readonly stop: boolean;
 }
 
+interface Watch {
+  /** Receives a line with the seeds that are done, now and then. */
+  readonly progress?: (line: string) => void;
+  /** Ends the run after the case that it is at. The cases that are done count. */
+  readonly signal?: AbortSignal;
+}
+
 interface Totals {
   cases: number;
+  /** Their seeds, the first and the last of each thread. */
+  seeds: string[];
   runs: number;
   deaths: number;
   choices: number;
@@ -29,18 +38,18 @@ export interface Summary extends Totals {
 }
 
 const SEEDS_KEPT = 5;
-const PROGRESS_EVERY = 20_000;
+const PROGRESS_EVERY = 5_000;
 
-export async function runCases(request: RunRequest, progress: (line: string) => void = () => undefined): Promise<Summary> {
+export async function runCases(request: RunRequest, watch: Watch = {}): Promise<Summary> {
   const startMs = performance.now();
-  const totals = request.threads > 1 ? await inThreads(request, progress) : await inThisThread(request, progress);
+  const totals = request.threads > 1 ? await inThreads(request, watch) : await inThisThread(request, watch);
   const seconds = (performance.now() - startMs) / 1_000;
   return { ...totals, seconds: Math.round(seconds * 10) / 10, casesPerSecond: Math.round(totals.cases / seconds) };
 }
 
-async function inThisThread({ cases, seed, rules, stop }: RunRequest, progress: (line: string) => void): Promise<Totals> {
+async function inThisThread({ cases, seed, rules, stop }: RunRequest, { progress, signal }: Watch): Promise<Totals> {
   const totals = none();
-  for (let number = 0; number < cases; number += 1) {
+  for (let number = 0; number < cases && !signal?.aborted; number += 1) {
     const { program, violations, choices, facts } = await simulateSeed(seed + number);
     totals.cases += 1;
     totals.runs += facts.runs;
@@ -56,31 +65,33 @@ async function inThisThread({ cases, seed, rules, stop }: RunRequest, progress: 
     }
     if (stop && broken.size > 0) break;
     if (totals.cases % PROGRESS_EVERY === 0)
-      progress(`${totals.cases} cases, broken: ${Object.keys(totals.found).join(", ") || "nothing"}`);
+      progress?.(`seeds ${seed} to ${seed + number}, broken: ${Object.keys(totals.found).join(", ") || "nothing"}`);
   }
+  if (totals.cases > 0) totals.seeds.push(`${seed} to ${seed + totals.cases - 1}`);
   return totals;
 }
 
-async function inThreads(request: RunRequest, progress: (line: string) => void): Promise<Totals> {
+async function inThreads(request: RunRequest, watch: Watch): Promise<Totals> {
   const each = Math.ceil(request.cases / request.threads);
   const parts = Array.from({ length: request.threads }, (_, index) => {
     const cases = Math.min(each, request.cases - index * each);
     const part: RunRequest = { ...request, threads: 1, cases, seed: request.seed + index * each };
-    return inThread(part, (line) => progress(`thread ${index + 1}: ${line}`));
+    return inThread(part, watch);
   });
   return (await Promise.all(parts)).reduce(add);
 }
 
-function inThread(part: RunRequest, progress: (line: string) => void): Promise<Totals> {
+function inThread(part: RunRequest, { progress, signal }: Watch): Promise<Totals> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(import.meta.url), { workerData: part });
-    worker.on("message", (message: string | Totals) => (typeof message === "string" ? progress(message) : resolve(message)));
+    worker.on("message", (message: string | Totals) => (typeof message === "string" ? progress?.(message) : resolve(message)));
     worker.once("error", reject);
+    signal?.addEventListener("abort", () => worker.postMessage("stop"), { once: true });
   });
 }
 
 function none(): Totals {
-  return { cases: 0, runs: 0, deaths: 0, choices: 0, ends: {}, found: {} };
+  return { cases: 0, seeds: [], runs: 0, deaths: 0, choices: 0, ends: {}, found: {} };
 }
 
 function add(one: Totals, other: Totals): Totals {
@@ -93,6 +104,7 @@ function add(one: Totals, other: Totals): Totals {
   }
   return {
     cases: one.cases + other.cases,
+    seeds: [...one.seeds, ...other.seeds],
     runs: one.runs + other.runs,
     deaths: one.deaths + other.deaths,
     choices: one.choices + other.choices,
@@ -103,5 +115,11 @@ function add(one: Totals, other: Totals): Totals {
 
 if (!isMainThread && parentPort && workerData) {
   const port = parentPort;
-  void inThisThread(workerData as RunRequest, (line) => port.postMessage(line)).then((totals) => port.postMessage(totals));
+  const stopped = new AbortController();
+  port.once("message", () => stopped.abort());
+  const watch: Watch = { progress: (line) => port.postMessage(line), signal: stopped.signal };
+  void inThisThread(workerData as RunRequest, watch).then((totals) => {
+    port.postMessage(totals);
+    port.close();
+  });
 }

@@ -148,10 +148,10 @@ function* smallerNodes(node: Node): Generator<Node> {
       return;
     case "event":
       yield { ...node, op: "ask" };
-      for (const member of ["timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
+      for (const member of ["draws", "timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
       return;
     case "ask":
-      for (const member of ["quorum", "timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
+      for (const member of ["draws", "quorum", "timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
       return;
     case "sleep":
       if (node.ms > 10) yield { ...node, ms: 10 };

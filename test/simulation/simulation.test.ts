@@ -17,6 +17,16 @@ test(`nothing is broken in ${CASES} cases`, { timeout: 60_000 }, async () => {
   expect(found).toEqual({});
 });
 
+test("a run that is stopped counts the cases that it has done, and says which", async () => {
+  const request = { cases: 1_000_000, seed: 7, threads: 1, rules: ALL, stop: false };
+  const { cases, seeds, runs } = await runCases(request, { signal: AbortSignal.timeout(300) });
+  expect(cases).toBeGreaterThan(0);
+  expect(runs).toBeGreaterThan(cases);
+  expect(seeds).toEqual([`7 to ${6 + cases}`]);
+  const none = await runCases(request, { signal: AbortSignal.abort() });
+  expect(none).toMatchObject({ cases: 0, seeds: [] });
+});
+
 describe("handlers that replay once got wrong", () => {
   test.each(KNOWN_HANDLERS)("finding $finding, $name: holds under 150 schedules", async ({ program }) => {
     expect(await schedulesUntilBroken(program, { rules: ALL, schedules: 150 })).toBeUndefined();

@@ -71,6 +71,14 @@ interface Try {
 /** For so long a run that was stopped waits for what is in flight (core's HEED_SIGNAL_MS), ms. */
 const HEED_MS = 5_000;
 
+interface SeenAnswer {
+  readonly action: string;
+  readonly content?: { readonly for?: string; readonly body?: { readonly for?: string } };
+  readonly accepted?: readonly Acceptance[];
+  /** What the handler's own schema drew from it. */
+  readonly read?: Json;
+}
+
 /** Work of a handler that is on its way somewhere outside. */
 export interface Work {
   readonly process: Process;
@@ -100,12 +108,15 @@ export function createWitness({
   program,
   nowMs,
   wait,
+  draw,
   tell,
 }: {
   readonly program: Program;
   readonly nowMs: () => number;
   /** Something outside that takes its time. */
   readonly wait: (process: Process) => Promise<void>;
+  /** Another number each time. */
+  readonly draw: () => number;
   readonly tell: ((line: string) => void) | undefined;
 }) {
   const isPure = program.kind === "pure" || program.kind === "changed" || program.kind === "patched";
@@ -235,6 +246,7 @@ export function createWitness({
         if (text.startsWith("failed at ") && text !== `failed at ${path}`) broke("mix-up", `${path} was given the failure "${text}"`);
       },
       decided: (name, isNew) => void trace.decisions.set(`${generation} ${name}`, isNew),
+      draw,
       work,
       async outside(path, cached) {
         if (cached && job.process.seen.has(path)) return;
@@ -280,13 +292,11 @@ export function createWitness({
 
   /** A step may tell another system of an event that was put before it: it must be open by then. */
   function judgeTelling({ events, waiting }: Trace, path: string): void {
-    const before = events.slice(
-      0,
-      events.findIndex((event) => event.startsWith(`${path} calls step `)),
-    );
-    for (const event of before) {
-      const [of = "", verb, what] = event.split(" ");
-      if (verb === "calls" && what === "event" && waiting.has(of) && !keyOfAsk.has(of))
+    const call = `${path} calls step `;
+    for (const event of events) {
+      if (event.startsWith(call)) return;
+      const [of = ""] = event.split(" calls event ", 1);
+      if (of !== event && waiting.has(of) && !keyOfAsk.has(of))
         broke("shown", `${path} is tried, and nobody can tell of the event ${of}, which was put before it`);
     }
   }
@@ -307,13 +317,13 @@ export function createWitness({
     }
     if (effect.op === "child") judgeChild(path, value as ChildEnd);
     if (effect.op === "ask" || effect.op === "event") {
-      const answer = value as { action: string; content?: { for?: string; body?: { for?: string } }; accepted?: readonly Acceptance[] };
+      const { read: _, ...answer } = value as SeenAnswer;
       const content = effect.op === "event" ? answer.content?.body : answer.content;
       if (answer.action === "accept" && content?.for !== path) broke("mix-up", `${path} was given the answer to ${content?.for}`);
       if (answer.action === "withdrawn") return;
       const key = keyOfAsk.get(path);
       const was = key === undefined ? undefined : accepted.get(key);
-      if (was !== canonicalJson(value as Json)) broke("answer", `${path} was given ${JSON.stringify(value)}, accepted was ${was}`);
+      if (was !== canonicalJson(answer)) broke("answer", `${path} was given ${JSON.stringify(answer)}, accepted was ${was}`);
       if (effect.op === "ask" && effect.quorum && answer.action === "accept") judgeQuorum(path, answer);
     }
   }

@@ -93,7 +93,7 @@ export function createWorld({
     store: createMemoryStore({ clock: { now: () => time.nowMs }, wakeUps }),
     slots: createMemorySlots(),
     queue: createWorkQueue(),
-    witness: createWitness({ program, nowMs: () => time.nowMs, wait, tell }),
+    witness: createWitness({ program, nowMs: () => time.nowMs, wait, draw: () => (world.drawn += 1), tell }),
     workers: [],
     frontEnd: createProcess("front end 1"),
     jobs: [],

@@ -39,7 +39,7 @@ interface BeganRun {
 
 export function readEvidence({ program, lines, deaths, last, tell }: Evidence): Read {
   let now = 0;
-  const witness = createWitness({ program, nowMs: () => now, wait: () => Promise.resolve(), tell });
+  const witness = createWitness({ program, nowMs: () => now, wait: () => Promise.resolve(), draw: () => 0, tell });
   const processes = new Map<number, Process>();
   const jobs = new Map<string, Job>();
   const stages = new Map<string, Stage>();

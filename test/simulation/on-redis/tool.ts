@@ -87,6 +87,7 @@ function createStage(directory: string, taskId: string, generation: number): Sta
   return {
     isChanged: false,
     decided: () => undefined,
+    draw: () => randomInt(2 ** 40),
     call: (path, what) => tell({ type: "called", token, path, what }),
     saw(path, effect, value) {
       tell({ type: "saw", token, path, op: effect.op, ...(value !== undefined && { value: value as Json }) });

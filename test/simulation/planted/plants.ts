@@ -137,6 +137,20 @@ export const PLANTS: readonly Plant[] = [
     breaks: ["input"],
   },
   {
+    name: "what a schema drew is written with the step that was given it, and not before",
+    file: "packages/core/replay/effects.ts",
+    find: "        if (isDrawn) records.mustBeSaved();\n",
+    replace: "",
+    breaks: ["input", "order"],
+  },
+  {
+    name: "what a schema drew is not kept",
+    file: "packages/core/replay/effects.ts",
+    find: '        records.note({ key, entry: { digest: "", calledAt: "0", outcome: { type: "value", value } } });\n',
+    replace: "",
+    breaks: ["order", "failure"],
+  },
+  {
     name: "a run ends while its steps are at work",
     finding: 6,
     file: "packages/core/replay.ts",
