@@ -5,7 +5,7 @@ import type { Entry, KeyedEntry } from "./journal.ts";
 import type { Report } from "./ports.ts";
 import { type FailedStep, replay, type ReplayRequest, type RunEnd } from "./replay.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./settings.ts";
-import { type Answer, type AskRequest, type JsonObject, type Open, split, type TaskAtWork } from "./task.ts";
+import { type Answer, type AskRequest, type Call, type JsonObject, type Open, split, type TaskAtWork } from "./task.ts";
 
 export const form = (message: string): AskRequest => ({
   type: "form",
@@ -25,6 +25,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   let storeAway: Error | undefined;
   let recordMs = 0;
   let wired: Partial<ReplayRequest["ports"]> = {};
+  let facts: Partial<Call> = {};
   let compensation: ReplayRequest["compensation"];
   let revision = 0;
   let generation = 0;
@@ -49,13 +50,18 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     failures,
     open,
     /** Lets time pass between two runs. */
-    skip: (ms: number) => (skippedMs += ms),
+    skip(ms: number) {
+      skippedMs += ms;
+      if (stoppedAtMs !== undefined) stoppedAtMs += ms;
+    },
     /** Stops the clock while timers run, for limits that are tested to the millisecond. */
     stopClock: () => (stoppedAtMs = clock.now()),
     /** Deploys a new handler. */
     deploy: (changed: typeof handler) => (current = changed),
     /** Changes settings. */
     reset: (others: Partial<Settings>) => (changed = others),
+    /** Changes facts of the call. */
+    called: (others: Partial<Call>) => (facts = others),
     /** Replaces ports. */
     wire: (ports: typeof wired) => void (wired = ports),
     /** Makes its runs compensations. */
@@ -85,6 +91,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
           seed: "seed",
           hidden: false,
           ...(replies && { replies }),
+          ...facts,
         },
         status: "working",
         revision: 1,

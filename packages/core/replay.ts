@@ -108,7 +108,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const divergence = createDivergence({ task, recollection, settling });
   const values = createValues(task, settings);
   const sideEffects = createSideEffects(run, { flow, settling, records, values, ended });
-  const isAtWork = () => sideEffects.isAtWork() || waits.napping() > 0;
+  const isAtWork = () => sideEffects.isAtWork() || waits.isNapping();
   const rest = createRest(run, { settling, recollection, divergence, isAtWork, park });
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
   const effects = createEffects(run, { recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled });

@@ -76,9 +76,16 @@ describe("a call", () => {
   test("finds its entry and where it was called then; a new one says where it is called now", () => {
     const subject = run({ recorded: { "step:a": "0o" } });
     const call = () => subject.scope.run(subject.start, () => subject.call("step", "a"));
-    expect(call()).toStrictEqual({ key: "a", id: "step:a", calledAt: "0o", entry: subject.journal.get("step:a"), effectKey: "a" });
+    expect(call()).toStrictEqual({
+      key: "a",
+      scoped: "a",
+      id: "step:a",
+      calledAt: "0o",
+      entry: subject.journal.get("step:a"),
+      effectKey: "a",
+    });
     subject.goTo(3, "drain");
-    expect(call()).toStrictEqual({ key: "a#2", id: "step:a#2", calledAt: "3", entry: undefined, effectKey: "a#2" });
+    expect(call()).toStrictEqual({ key: "a#2", scoped: "a", id: "step:a#2", calledAt: "3", entry: undefined, effectKey: "a#2" });
   });
 
   test("with an invalid name is refused, and so is an invalid branch", () => {

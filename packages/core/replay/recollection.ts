@@ -28,6 +28,8 @@ export type CalledKind = EntryKind | "event" | "call" | "random" | "uuid";
 export interface Call {
   /** Branch, name and occurrence: `alice/charge#2`. For an ask, its key on the wire. */
   readonly key: string;
+  /** Branch and name alone: `alice/charge`. */
+  readonly scoped: string;
   /** The kind and the key: the key of the entry, `step:alice/charge#2`. */
   readonly id: string;
   readonly calledAt: string;
@@ -269,7 +271,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const entry = journal.get(id);
       // A new call in a drain records its item too: in another run it may have to await something outside ctx.
       const calledAt = calledAts.get(id) ?? (isRecordable && item() !== "" ? `${course.at()}:${item()}` : course.at());
-      return { key, id, calledAt, entry, effectKey: effectKeyOf(calls, { scoped, key, item: awaitedBy(calledAt) }) };
+      return { key, scoped, id, calledAt, entry, effectKey: effectKeyOf(calls, { scoped, key, item: awaitedBy(calledAt) }) };
     },
     branch(key) {
       checkName("branch", key);

@@ -2,8 +2,11 @@
 import { getEventListeners } from "node:events";
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import type { Effects } from "../effects.ts";
+import type { Answerers, Effects } from "../effects.ts";
+import type { ParleyError } from "../errors.ts";
+import { readingKey } from "../journal.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
+import type { Acceptance, Answer, AskRequest, EventRequest, JsonObject } from "../task.ts";
 
 const HOUR = 3_600_000;
 /** The recorded end of a sleep. */
@@ -63,6 +66,7 @@ describe("an ask", () => {
       type: "threw",
       error: {
         code: "INVALID_ASK",
+        message: 'the ask "long" is invalid: /timeout is 36000001 ms; the maximum is 36000000 (PARLEY_ASK_TIMEOUT_MAX)',
         violations: [{ path: "/timeout", message: "is 36000001 ms; the maximum is 36000000 (PARLEY_ASK_TIMEOUT_MAX)" }],
       },
     });
@@ -82,6 +86,84 @@ describe("an ask", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { action: "accept", content: { n: 7 } } });
   });
 
+  test("that times out is cancelled, unless its options say otherwise", async () => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("size", form("?"))) }));
+    await task.run();
+    task.answer("size", { action: "timeout" });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { action: "timeout" } });
+  });
+
+  test.each<[string, Answer, AskRequest, boolean]>([
+    ["is answered by an early reply", { action: "decline" }, form("?"), true],
+    ["with a link is answered by an early consent", { action: "accept" }, { type: "url", message: "?", url: "https://a.test/" }, true],
+    ["with a page is declined early", { action: "decline" }, { type: "url", message: "?", url: "", page: { kind: "secret" } }, true],
+    ["with a page is not completed early", { action: "accept" }, { type: "url", message: "?", url: "", page: { kind: "secret" } }, false],
+  ])("%s (%j)", async (_, reply, request, isTaken) => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("size", request)) }), {}, { size: { ...reply } });
+    const end = await task.run();
+    if (isTaken) expect(end).toMatchObject({ type: "returned", result: reply });
+    else expect(askKeys(end)).toStrictEqual(["size"]);
+    // The next run finds the reply in the journal, and takes it once.
+    if (isTaken) expect(await task.run()).toMatchObject({ type: "returned", result: reply, entries: [] });
+    expect([...task.journal].map(([id, { place }]) => [id, place])).toStrictEqual(isTaken ? [["ask:size", 1]] : []);
+  });
+
+  test("for an event is not answered by an early reply", async () => {
+    const request: EventRequest = { type: "event", schema: {} };
+    const task = subject(async ({ event }) => ({ ...(await event("paid", request).answer) }), {}, { "event:paid": { action: "decline" } });
+    expect(askKeys(await task.run())).toStrictEqual(["event:paid"]);
+  });
+
+  test("counts as the entry that it will be, and so does a call, whose child is not even made beyond the limit", async () => {
+    const fullAt = (entries: number) => `the journal is full: ${entries} entries (PARLEY_JOURNAL_ENTRIES_MAX)`;
+    const two = async ({ ask }: Effects) => {
+      await Promise.all([ask("a", form("?")), ask("b", form("?"))]);
+      return {};
+    };
+    expect(askKeys(await subject(two, { journalEntriesMax: 2 }).run())).toStrictEqual(["a", "b"]);
+    expect(await subject(two, { journalEntriesMax: 1 }).run()).toMatchObject({
+      type: "threw",
+      error: { code: "JOURNAL_FULL", message: fullAt(1) },
+    });
+
+    const calling = async ({ callTool, step }: Effects) => {
+      await step("one", () => 1);
+      await Promise.all(["a", "b"].map((name) => callTool(name, { tool: "child", arguments: {} })));
+      return {};
+    };
+    const started: string[] = [];
+    for (const [journalEntriesMax, keys] of [
+      [3, ["call:a", "call:b"]],
+      [2, undefined],
+    ] as const) {
+      const task = subject(calling, { journalEntriesMax });
+      task.wire({ startChild: async ({ key }) => void started.push(key) });
+      const end = await task.run();
+      if (keys) expect(askKeys(end)).toStrictEqual(keys);
+      else expect(end).toMatchObject({ type: "threw", error: { message: fullAt(2) } });
+      expect(started.splice(0)).toStrictEqual(keys ?? []);
+    }
+  });
+
+  test("is one of the questions that are open at once, which calls of tools are not", async () => {
+    const task = subject(
+      async ({ ask, callTool, step }) => {
+        const calls = ["a", "b"].map((name) => callTool(name, { tool: "child", arguments: {} }));
+        await step("wait", () => until(() => task.open.size === 2));
+        await Promise.all([...calls, ask("c", form("?"))]);
+        return {};
+      },
+      { openAsksMax: 1 },
+    );
+    expect(askKeys(await task.run())).toStrictEqual(["call:a", "call:b", "c"]);
+  });
+
+  test("that the deployment forbids is refused when it is first asked", async () => {
+    const secret: AskRequest = { type: "form", message: "?", schema: { type: "object", properties: { password: { type: "string" } } } };
+    const task = subject(async ({ ask }) => ({ ...(await ask("login", secret)) }));
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "INVALID_ASK" } });
+  });
+
   test("of a later generation is not answered by an early reply, under any name", async () => {
     const reply = { action: "accept", content: { n: 1 } };
     const task = subject(
@@ -97,12 +179,15 @@ describe("an ask", () => {
   });
 
   test("that cannot be asked, has changed, or times out says which, and what to look at", async () => {
-    const messageOf = async (run: Promise<unknown>) => ((await run) as { error?: Error }).error?.message;
+    const errorOf = async (run: Promise<unknown>) => (await run) as { error?: ParleyError };
+    const messageOf = async (run: Promise<unknown>) => (await errorOf(run)).error?.message;
     const both = async ({ ask }: Effects) => {
       await Promise.all([ask("a", form("?")), ask("b", form("?"), { onTimeout: "fail" })]);
       return {};
     };
-    expect(await messageOf(subject(both, { openAsksMax: 1 }).run())).toBe("more than 1 questions are open at once (PARLEY_OPEN_ASKS_MAX)");
+    expect(await errorOf(subject(both, { openAsksMax: 1 }).run())).toMatchObject({
+      error: { code: "JOURNAL_FULL", message: "more than 1 questions are open at once (PARLEY_OPEN_ASKS_MAX)" },
+    });
 
     const late = subject(both);
     await late.run();
@@ -118,7 +203,391 @@ describe("an ask", () => {
   });
 });
 
+describe("a quorum", () => {
+  const audience = { to: "tenant", quorum: 2 } as const;
+  const approve =
+    (quorum: number) =>
+    async ({ ask }: Effects) => ({ ...(await ask("approve", form("?"), { audience: { to: "tenant", quorum } })) });
+
+  test.each([
+    ["/quorum", "anonymous", "cancel", "needs callers with an identity; without PARLEY_AUTH=required every caller is the same"],
+    ["/onTimeout", "alice", { default: { n: 1 } }, "must not be a default, which would count people who have not accepted"],
+  ] as const)("with a wrong %s is refused", async (path, principal, onTimeout, message) => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("approve", form("?"), { audience, onTimeout })) }));
+    task.called({ principal });
+    expect(await task.run()).toMatchObject({
+      type: "threw",
+      error: { code: "INVALID_ASK", message: `the ask "approve" is invalid: ${path} ${message}`, violations: [{ path, message }] },
+    });
+  });
+
+  test.each(["decline", "fail", "cancel"] as const)("may end by the policy %j", async (onTimeout) => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("approve", form("?"), { audience, onTimeout })) }));
+    task.called({ principal: "alice" });
+    expect(askKeys(await task.run())).toStrictEqual(["approve"]);
+  });
+
+  test("is part of the question: code that needs more people does not take the approval of fewer", async () => {
+    const task = subject(approve(1));
+    task.called({ principal: "alice" });
+    await task.run();
+    task.deploy(approve(2));
+    expect(await task.run()).toMatchObject({ type: "diverged" });
+    const plain = subject(async ({ ask }) => ({ ...(await ask("approve", form("?"))) }));
+    await plain.run();
+    expect(plain.open.get("approve")?.digest).not.toBe(task.open.get("approve")?.digest);
+  });
+});
+
+describe("the people who answered", () => {
+  const acceptances: readonly Acceptance[] = [
+    { by: "bob", content: { n: 1 }, atMs: 1 },
+    { content: { n: 2 }, atMs: 2 },
+  ];
+  const asking =
+    (seen: (Answerers | undefined)[]) =>
+    async ({ ask, answeredBy }: Effects) => {
+      const { accepted = [] } = await ask("size", form("?"));
+      seen.push(answeredBy("size"));
+      return { accepted: accepted.length };
+    };
+
+  /** What the handler sees of an answer that the store recorded in this way. */
+  async function seenOf(answer: Answer, recorded: { readonly by?: string; readonly accepted?: readonly Acceptance[] } = {}) {
+    const seen: (Answerers | undefined)[] = [];
+    const task = subject(asking(seen));
+    task.called({ principal: "alice" });
+    await task.run();
+    task.answer("size", answer);
+    const entry = task.journal.get("ask:size");
+    if (entry?.outcome.type !== "answer") throw new Error("not answered");
+    task.journal.set("ask:size", { ...entry, outcome: { ...entry.outcome, ...recorded } });
+    const end = await task.run();
+    return [...seen, end.type === "returned" ? end.result : end];
+  }
+
+  test.each<[string, Answer]>([
+    ["an answer", accept(1)],
+    ["a refusal", { action: "decline" }],
+    ["a dismissal", { action: "cancel" }],
+  ])("of %s are its principal, or the owner of the task", async (_, answer) => {
+    expect(await seenOf(answer)).toStrictEqual([{ principal: "alice" }, { accepted: 0 }]);
+    expect(await seenOf(answer, { by: "bob" })).toStrictEqual([{ principal: "bob" }, { accepted: 0 }]);
+  });
+
+  test.each<[Answer]>([[{ action: "timeout" }], [{ action: "unavailable" }]])(
+    "of %j are nobody, unless people had accepted by then",
+    async (answer) => {
+      expect(await seenOf(answer)).toStrictEqual([undefined, { accepted: 0 }]);
+      expect(await seenOf(answer, { accepted: acceptances })).toStrictEqual([{ accepted: ["bob", "alice"] }, { accepted: 2 }]);
+    },
+  );
+
+  test("include everyone who had accepted", async () => {
+    expect(await seenOf(accept(1), { by: "carol", accepted: acceptances })).toStrictEqual([
+      { principal: "carol", accepted: ["bob", "alice"] },
+      { accepted: 2 },
+    ]);
+  });
+
+  test("are nobody once the ask is withdrawn, although acceptances had arrived", async () => {
+    const seen: unknown[] = [];
+    const task = subject(async ({ ask, answeredBy }) => {
+      const stop = new AbortController();
+      const asked = ask("size", form("?"), { signal: stop.signal });
+      await ask("first", form("?"));
+      stop.abort();
+      seen.push(await asked, answeredBy("size"));
+      return {};
+    });
+    await task.run();
+    task.answer("first", accept(1), 1);
+    task.answer("size", accept(2), 2);
+    const entry = task.journal.get("ask:size");
+    if (entry?.outcome.type !== "answer") throw new Error("not answered");
+    task.journal.set("ask:size", { ...entry, outcome: { ...entry.outcome, accepted: acceptances } });
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(seen).toStrictEqual([{ action: "withdrawn" }, undefined]);
+  });
+
+  test("are those of the last ask of the name, in its branch", async () => {
+    const seen: unknown[] = [];
+    const task = subject(async ({ ask, answeredBy, branch }) => {
+      await ask("size", form("?"));
+      seen.push(answeredBy("size")?.principal);
+      await ask("size", form("?"));
+      seen.push(answeredBy("size"));
+      await branch("inner", async () => {
+        seen.push(answeredBy("size"));
+        await ask("size", form("?"));
+        seen.push(answeredBy("size")?.principal);
+      });
+      seen.push(answeredBy("size"));
+      return {};
+    });
+    task.called({ principal: "alice" });
+    await task.run();
+    task.answer("size", accept(1));
+    await task.run();
+    task.answer("size#2", { action: "timeout" });
+    await task.run();
+    task.answer("inner/size", accept(3));
+    seen.length = 0;
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(seen).toStrictEqual(["alice", undefined, undefined, "alice", undefined]);
+  });
+});
+
+describe("an event", () => {
+  test("is written once, with the next write, and not at all if it was withdrawn by then", async () => {
+    const written: string[][] = [];
+    const task = subject(async ({ event, step }) => {
+      const stop = new AbortController();
+      const paid = event("paid", { type: "event", schema: {} });
+      const given = event("given-up", { type: "event", schema: {} }, { signal: stop.signal });
+      stop.abort();
+      await step("one", () => 1);
+      await step("two", () => 2);
+      await Promise.all([paid.answer, given.answer]);
+      return {};
+    });
+    task.wire({ record: async (_entries, events) => void written.push(events.map(({ key }) => key)) });
+    expect(askKeys(await task.run())).toStrictEqual(["event:paid"]);
+    expect(written).toStrictEqual([["event:paid"], [], []]);
+  });
+
+  test("has a reading of its own, under its own key", async () => {
+    const task = subject(async ({ event, ask, readingOf }) => {
+      const paid = event("paid", { type: "event", schema: {} });
+      await paid.answer;
+      paid.reading().keep({ of: "the event" }, false);
+      await ask("paid", form("?"));
+      readingOf("paid").keep({ of: "the ask" }, false);
+      await ask("paid", form("?"));
+      readingOf("paid").keep({ of: "the second ask" }, false);
+      return {};
+    });
+    await task.run();
+    for (const key of ["event:paid", "paid", "paid#2"]) {
+      task.answer(key, accept(1));
+      await task.run();
+    }
+    expect(["event:paid", "paid", "paid#2"].map((key) => task.journal.get(readingKey(key))?.outcome)).toStrictEqual([
+      { type: "value", value: { of: "the event" } },
+      { type: "value", value: { of: "the ask" } },
+      { type: "value", value: { of: "the second ask" } },
+    ]);
+  });
+});
+
+describe("a call of another tool", () => {
+  const calling =
+    (args: { readonly n: number }, options = {}) =>
+    async ({ callTool }: Effects) =>
+      ({ ...(await callTool("sub", { tool: "child", arguments: args }, options)) }) as JsonObject;
+
+  test("is open with its deadline, and stays as it was opened in every later run", async () => {
+    const settings = { askTimeoutMs: HOUR, askTimeoutMaxMs: 10 * HOUR };
+    const started: unknown[] = [];
+    for (const [options, timeoutMs] of [
+      [{}, 10 * HOUR],
+      [{ timeoutMs: 2 * HOUR }, 2 * HOUR],
+    ] as const) {
+      const task = subject(calling({ n: 1 }, options), settings);
+      task.stopClock();
+      task.wire({ startChild: async (open) => void started.push(open) });
+      const first = await task.run();
+      if (first.type !== "parked") throw new Error(first.type);
+      const [open] = first.asks;
+      expect(first.asks).toStrictEqual([
+        {
+          key: "call:sub",
+          digest: expect.stringMatching(/^\S+$/),
+          calledAt: "0",
+          askedAtMs: open?.askedAtMs,
+          deadlineMs: (open?.askedAtMs ?? 0) + timeoutMs,
+          onTimeout: "cancel",
+          request: { type: "call", tool: "child" },
+        },
+      ]);
+      expect(started.splice(0)).toStrictEqual([open]);
+      task.skip(HOUR);
+      expect(await task.run()).toStrictEqual(first);
+      expect(started).toStrictEqual([]);
+    }
+  });
+
+  test("returns the result of its child, in this run and in every later one", async () => {
+    const task = subject(calling({ n: 1 }));
+    await task.run();
+    task.answer("call:sub", { action: "accept", content: { result: { done: true } } });
+    const returned = { type: "returned", result: { type: "result", result: { done: true } } };
+    expect(await task.run()).toMatchObject(returned);
+    expect(await task.run()).toMatchObject({ ...returned, entries: [] });
+  });
+
+  test("with other arguments than before is a divergence that names the tool", async () => {
+    const task = subject(calling({ n: 1 }));
+    await task.run();
+    const before = task.open.get("call:sub")?.digest;
+    task.deploy(calling({ n: 2 }));
+    const changed = await task.run();
+    expect(changed.type).toBe("diverged");
+    expect(changed).toMatchObject({
+      error: {
+        data: {
+          recorded: `ask:call:sub with digest ${before}`,
+          found: expect.stringMatching(/^ask:call:sub with digest \S+, of child$/),
+        },
+      },
+    });
+    task.answer("call:sub", { action: "accept", content: { result: {} } });
+    expect((await task.run()).type).toBe("diverged");
+  });
+
+  test("with too long a timeout is refused, unless it is already open", async () => {
+    const settings = { askTimeoutMaxMs: 10 * HOUR };
+    const long = calling({ n: 1 }, { timeoutMs: 10 * HOUR + 1 });
+    const message = "is 36000001 ms; the maximum is 36000000 (PARLEY_ASK_TIMEOUT_MAX)";
+    expect(await subject(long, settings).run()).toMatchObject({
+      type: "threw",
+      error: { code: "INVALID_ASK", violations: [{ path: "/timeout", message }] },
+    });
+    const changing = { askTimeoutMaxMs: 11 * HOUR };
+    const waiting = subject(long, changing);
+    expect(askKeys(await waiting.run())).toStrictEqual(["call:sub"]);
+    changing.askTimeoutMaxMs = 10 * HOUR;
+    expect(askKeys(await waiting.run())).toStrictEqual(["call:sub"]);
+  });
+
+  test("that is withdrawn before its child exists creates none", async () => {
+    const started: string[] = [];
+    for (const isEarly of [true, false]) {
+      const task = subject(async ({ callTool }) => {
+        const stop = new AbortController();
+        if (isEarly) stop.abort();
+        const called = callTool("sub", { tool: "child", arguments: {} }, { signal: stop.signal });
+        stop.abort();
+        return { type: (await called).type };
+      });
+      task.wire({ startChild: async ({ key }) => void started.push(key) });
+      expect(await task.run()).toMatchObject({ type: "returned", result: { type: "withdrawn" } });
+      expect(started).toStrictEqual([]);
+      expect([...task.journal].map(([id, { withdrawn, outcome, place }]) => [id, withdrawn, outcome, place])).toStrictEqual([
+        ["ask:call:sub", true, { type: "withdrawn" }, 1],
+      ]);
+    }
+  });
+});
+
 describe("a withdrawal", () => {
+  test("by a signal that was aborted before opens nothing", async () => {
+    const reason = new Error("no need");
+    const task = subject(
+      async ({ ask, sleep, event }) => {
+        const signal = AbortSignal.abort(reason);
+        const { action } = await ask("maybe", form("?"), { signal });
+        const paid = await event("paid", { type: "event", schema: {} }, { signal }).answer;
+        const slept = await sleep("nap", HOUR, { signal }).then(
+          () => "slept",
+          (error: Error) => error.message,
+        );
+        return { action, paid: paid.action, slept };
+      },
+      { openAsksMax: 0 },
+    );
+    const returned = { type: "returned", result: { action: "withdrawn", paid: "withdrawn", slept: "no need" } };
+    expect(await task.run()).toMatchObject(returned);
+    const withdrawn = { calledAt: "0", outcome: { type: "withdrawn" }, withdrawn: true };
+    expect([...task.journal]).toMatchObject([
+      ["ask:maybe", { ...withdrawn, place: 1 }],
+      ["ask:event:paid", { ...withdrawn, calledAt: "1", place: 2 }],
+      ["sleep:nap", { ...withdrawn, calledAt: "2", place: 3 }],
+    ]);
+    expect(await task.run()).toMatchObject({ ...returned, entries: [] });
+  });
+
+  test("makes room for another question at once", async () => {
+    const task = subject(
+      async ({ ask }) => {
+        const stop = new AbortController();
+        const first = ask("first", form("?"), { signal: stop.signal });
+        stop.abort();
+        await Promise.all([first, ask("second", form("?"))]);
+        return {};
+      },
+      { openAsksMax: 1 },
+    );
+    expect(askKeys(await task.run())).toStrictEqual(["second"]);
+  });
+
+  test("that code no longer makes is a divergence", async () => {
+    const asking =
+      (isWithdrawing: boolean) =>
+      async ({ ask }: Effects) => {
+        const stop = new AbortController();
+        const maybe = ask("maybe", form("?"), isWithdrawing ? { signal: stop.signal } : {});
+        stop.abort();
+        await maybe;
+        await ask("last", form("?"));
+        return {};
+      };
+    const task = subject(asking(true));
+    expect(askKeys(await task.run())).toStrictEqual(["last"]);
+    task.deploy(asking(false));
+    task.answer("last", accept(1));
+    // Nothing new was done, so the run may take all its time.
+    const end = await task.run(AbortSignal.timeout(50));
+    const { diverging } = end.type === "aborted" ? end : {};
+    expect(diverging?.message).toBe("replay diverged in tool subject: recorded ask:last (not called again), found nothing new");
+    expect(diverging?.cause).toBeUndefined();
+  });
+
+  test("is impossible once the ask has settled, and its signal is free", async () => {
+    const stop = new AbortController();
+    const listeners: number[] = [];
+    const task = subject(async ({ ask, step }) => {
+      await ask("size", form("?"), { signal: stop.signal });
+      await step("one", () => void listeners.push(getEventListeners(stop.signal, "abort").length));
+      stop.abort();
+      await ask("last", form("?"));
+      return {};
+    });
+    await task.run();
+    task.answer("size", accept(1));
+    expect(askKeys(await task.run())).toStrictEqual(["last"]);
+    expect(listeners).toStrictEqual([0]);
+    expect(task.journal.get("ask:size")).toMatchObject({ place: 1, outcome: { type: "answer" } });
+    expect(task.journal.get("ask:size")?.withdrawn).toBeUndefined();
+  });
+
+  test.each(Array.from({ length: 12 }, (_, ticks) => ticks))(
+    "%d ticks into a run that finds the answer gives the ask one place, and the same end in every later run",
+    async (ticks) => {
+      const actions: string[] = [];
+      let isWithdrawing = false;
+      const task = subject(async ({ ask }) => {
+        const stop = new AbortController();
+        const later = async () => {
+          for (let tick = 0; tick < ticks; tick += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
+          stop.abort();
+        };
+        if (isWithdrawing) void later();
+        actions.push((await ask("size", form("?"), { signal: stop.signal })).action);
+        await ask("last", form("?"));
+        return {};
+      });
+      await task.run();
+      task.answer("size", accept(1));
+      isWithdrawing = true;
+      expect(askKeys(await task.run())).toStrictEqual(["last"]);
+      task.answer("last", accept(1));
+      expect(await task.run()).toMatchObject({ type: "returned" });
+      expect(actions[1]).toBe(actions[0]);
+      expect(["ask:size", "ask:last"].map((id) => task.journal.get(id)?.place)).toStrictEqual([1, 2]);
+    },
+  );
+
   test("by a signal that outlives the run leaves nothing attached to it", async () => {
     const shutdown = new AbortController();
     const task = subject(async ({ ask, sleep }) => {
@@ -238,6 +707,174 @@ describe("a sleep", () => {
     expect(await task.run()).toMatchObject({ type: "returned" });
     expect(Date.now()).toBeGreaterThanOrEqual(endsAtMs - 1);
     expect(task.journal.get("sleep:nap")).toMatchObject({ place: 2, outcome: { value: endsAtMs } });
+  });
+
+  test("that was withdrawn does not keep the run from parking", async () => {
+    const task = subject(
+      async ({ ask, sleep }) => {
+        const stop = new AbortController();
+        const nap = sleep("nap", 3_000, { signal: stop.signal }).catch(() => undefined);
+        stop.abort();
+        await Promise.all([nap, ask("go", form("?"))]);
+        return {};
+      },
+      { inlineSleepMaxMs: 5_000 },
+    );
+    const startedAtMs = performance.now();
+    expect(askKeys(await task.run())).toStrictEqual(["go"]);
+    expect(performance.now() - startedAtMs).toBeLessThan(2_900);
+  });
+
+  test("that is long and ends while the run is at work leaves later short ones to the worker", async () => {
+    const task = subject(
+      async ({ ask, sleep, step }) => {
+        const startedAtMs = performance.now();
+        const long = sleep("long", 30);
+        await step("work", () => until(() => performance.now() - startedAtMs > 60));
+        await Promise.all([long, ask("go", form("?")), sleep("nap", 20)]);
+        return {};
+      },
+      { inlineSleepMaxMs: 25 },
+    );
+    expect(askKeys(await task.run())).toStrictEqual(["go"]);
+    expect([...task.journal].map(([id, { place }]) => [id, place])).toStrictEqual([
+      ["sleep:long", 1],
+      ["step:work", 2],
+      ["sleep:nap", 3],
+    ]);
+  });
+
+  test("is written once: a run that finds it writes nothing", async () => {
+    const task = subject(async ({ sleep }) => {
+      await sleep("long", HOUR);
+      return {};
+    });
+    expect(await task.run()).toMatchObject({ type: "parked", entries: [{ key: "sleep:long" }] });
+    expect(await task.run()).toMatchObject({ type: "parked", entries: [] });
+  });
+
+  test("that was over before an answer arrived settles before it, however long the run takes to catch up", async () => {
+    const order: string[] = [];
+    let isSlow = false;
+    const task = subject(
+      async ({ ask, sleep }) => {
+        const both = [sleep("nap", HOUR).then(() => order.push("nap")), ask("go", form("?")).then(() => order.push("go"))];
+        if (isSlow) await systemClock.sleep(10);
+        await Promise.all([...both, ask("last", form("?"))]);
+        return {};
+      },
+      { divergenceWaitMs: 5_000 },
+    );
+    await task.run();
+    const endsAtMs = endOf(task, "sleep:nap");
+    task.skip(HOUR + 1);
+    task.answer("go", accept(1), endsAtMs + 1);
+    isSlow = true;
+    expect(askKeys(await task.run())).toStrictEqual(["last"]);
+    expect(order).toStrictEqual(["nap", "go"]);
+    expect(task.journal.get("sleep:nap")).toMatchObject({ arrived: { atMs: endsAtMs, revision: 0 }, place: 1 });
+  });
+
+  test.each([
+    [HOUR - 1, "parked"],
+    [HOUR, "returned"],
+  ])("is over after its time, and not a millisecond earlier: %d ms, %s", async (passedMs, type) => {
+    const task = subject(
+      async ({ sleep }) => {
+        await sleep("long", HOUR);
+        return {};
+      },
+      { inlineSleepMaxMs: 0 },
+    );
+    task.stopClock();
+    await task.run();
+    task.skip(passedMs);
+    expect(await task.run()).toMatchObject({ type });
+  });
+
+  test("that is over settles once, although its timer ends before its turn", async () => {
+    let isLate = false;
+    const task = subject(
+      async ({ ask, sleep, step }) => {
+        const both = [sleep("nap", 200), ask("go", form("?"))];
+        for (const startedAtMs = performance.now(); isLate && performance.now() - startedAtMs < 250;) Date.now();
+        await Promise.all(both);
+        await step("last", () => 1);
+        return {};
+      },
+      { inlineSleepMaxMs: 1 },
+    );
+    expect(askKeys(await task.run())).toStrictEqual(["go"]);
+    task.answer("go", accept(1));
+    isLate = true;
+    // Each hold takes a turn, in which the timer ends.
+    let holds = 0;
+    task.wire({
+      isHeld: () => {
+        holds += 1;
+        return holds % 2 === 0 || systemClock.sleep(5).then(() => true);
+      },
+    });
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect([...task.journal].map(([id, { place }]) => [id, place]).toSorted()).toStrictEqual([
+      ["ask:go", 1],
+      ["sleep:nap", 2],
+      ["step:last", 3],
+    ]);
+  });
+
+  test("that was withdrawn settles only as withdrawn, although it ends before the handler withdraws it again", async () => {
+    let isWithdrawing = false;
+    let isSlow = false;
+    const task = subject(
+      async ({ ask, sleep, step }) => {
+        const stop = new AbortController();
+        const nap = sleep("nap", 500, { signal: stop.signal }).catch(() => undefined);
+        if (!isWithdrawing) await nap;
+        if (isSlow) await systemClock.sleep(550);
+        stop.abort();
+        await nap;
+        await ask("go", form("?"));
+        await step("last", () => 1);
+        return {};
+      },
+      { inlineSleepMaxMs: 1, divergenceWaitMs: 5_000 },
+    );
+    await task.run();
+    isWithdrawing = true;
+    expect(askKeys(await task.run())).toStrictEqual(["go"]);
+    task.answer("go", accept(1));
+    isSlow = true;
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect([...task.journal].map(([id, { place }]) => [id, place]).toSorted()).toStrictEqual([
+      ["ask:go", 2],
+      ["sleep:nap", 1],
+      ["step:last", 3],
+    ]);
+  });
+
+  test("that ends while the run catches up settles once", async () => {
+    let isSlow = false;
+    const task = subject(
+      async ({ ask, sleep, step }) => {
+        const nap = sleep("nap", 300);
+        if (isSlow) await systemClock.sleep(350);
+        await ask("go", form("?"));
+        await nap;
+        await step("last", () => 1);
+        return {};
+      },
+      { inlineSleepMaxMs: 1, divergenceWaitMs: 5_000 },
+    );
+    expect(askKeys(await task.run())).toStrictEqual(["go"]);
+    task.answer("go", accept(1));
+    isSlow = true;
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect([...task.journal].map(([id, { place }]) => [id, place]).toSorted()).toStrictEqual([
+      ["ask:go", 1],
+      ["sleep:nap", 2],
+      ["step:last", 3],
+    ]);
   });
 
   test("that ends first determines when the task is to run", async () => {

@@ -36,9 +36,9 @@ export interface Waits {
   answeredBy(scoped: string): Answerers | undefined;
   /** The key of the ask of that name, prefixed by its branches, that settled last. */
   settledLast(scoped: string): string | undefined;
-  /** How many sleeps are short enough to be waited for on this worker. */
-  napping(): number;
-  /** Recorded sleeps that have ended since, each with the time of its end. Each is returned once. */
+  /** Whether an open sleep is short enough to be waited for on this worker. */
+  isNapping(): boolean;
+  /** Recorded sleeps that have ended since, each with the time of its end. To be called once, when the run goes live. */
   overdue(): readonly Recorded[];
 }
 
@@ -77,21 +77,26 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   /** Everything open, by the id of its call, in the order of the calls. */
   const asks = new Map<string, Open>();
   const unwritten = new Set<string>();
-  const sleeps = new Map<string, { readonly call: Call; readonly wakeAtMs: number }>();
-  /** By name and branch of an ask: the principals whose answer settled last. */
-  const answerers = new Map<string, Answerers>();
+  /** Calls whose child is still to be made. */
+  const making = new Set<string>();
+  const sleeps = new Map<string, { readonly call: Call; readonly wakeAtMs: number; readonly isNap: boolean }>();
+  /** By name and branch of an ask: who gave the answer that settled last; undefined if no person did. */
+  const answerers = new Map<string, Answerers | undefined>();
   /** By name and branch of an ask: the key of the one that settled last. */
   const settledLast = new Map<string, string>();
-  /** Sleeps that were handed over to settle. */
-  const woken = new Set<string>();
-  let napping = 0;
+  /** Sleeps that were handed over to settle, although their timer may still run. */
+  const handedOver = new Set<string>();
 
-  /** Waits for the effect to settle, and withdraws it when its signal is aborted. */
-  function wait(call: Call, { signal, digest: asked }: Withdrawable & { readonly digest: string }, settle: (entry: Entry) => void): void {
+  /** Waits for the effect to settle, and withdraws it when its signal is aborted. Returns whether it was aborted already: nothing is to be opened. */
+  function wait(
+    call: Call,
+    { signal, digest: asked }: Withdrawable & { readonly digest: string },
+    settle: (entry: Entry) => void,
+  ): boolean {
     const { id, entry } = call;
     const forget = () => {
       asks.delete(id);
-      unwritten.delete(id);
+      making.delete(id);
       sleeps.delete(id);
     };
     const withdraw = () => {
@@ -116,9 +121,11 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         settle(settledBy);
       },
     });
-    if (signal?.aborted === true) withdraw();
+    const isWithdrawn = signal?.aborted === true;
+    if (isWithdrawn) withdraw();
     // The signal may belong to the author and outlive every run. A listener left on it would keep the whole run in memory.
-    else signal?.addEventListener("abort", withdraw, { once: true, signal: over });
+    else signal?.addEventListener("abort", withdraw, { signal: over });
+    return isWithdrawn;
   }
 
   function digestOf(key: string, request: AskRequest | EventRequest): string {
@@ -178,23 +185,24 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       // A step may pass on its token, and the receiver may use it at once.
       records.mustBeSaved();
     }
-    records.checkBounds(asks.size);
+    checkBounds();
+  }
+
+  /** A call that is refused once its child has ended would have worked in vain. */
+  function checkBounds(): void {
+    records.checkBounds(asks.size + making.size);
   }
 
   /** Ends the sleep in this run if the run lasts that long. Otherwise a later run finds that it is over. */
-  function wakeInTime({ id, entry: recorded }: Call, sleepEntry: Entry, wakeAtMs: number): void {
+  function sleepUntil(call: Call, sleepEntry: Entry, wakeAtMs: number): void {
+    const { id, entry: recorded } = call;
     const restMs = wakeAtMs - clock.now();
     // A recorded sleep that is over already settles with the answers that arrived, in the order of time (`overdue`).
-    if (restMs <= 0 && recorded) return;
-    const isNap = restMs <= settings.inlineSleepMaxMs;
-    if (isNap) napping += 1;
+    const isOverdue = restMs <= 0 && recorded !== undefined;
+    sleeps.set(id, { call, wakeAtMs, isNap: !isOverdue && restMs <= settings.inlineSleepMaxMs });
+    if (isOverdue) return;
     void clock.sleep(Math.max(0, restMs), over).then(() => {
-      if (isNap) napping -= 1;
-      if (!over.aborted && sleeps.has(id) && !woken.has(id)) {
-        woken.add(id);
-        settling().add({ id, entry: sleepEntry });
-      }
-      touched();
+      if (!over.aborted && sleeps.has(id) && !handedOver.has(id)) settling().add({ id, entry: sleepEntry });
     });
   }
 
@@ -212,17 +220,14 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         checkTimeout(call.key, asked.options, settings);
         checkQuorum(call.key, asked.options, task.call.principal);
       }
-      wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
+      const isWithdrawn = wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);
-        const name = nameOf(call.key);
-        settledLast.set(name, call.key);
-        const by = answererOf(settledBy, task.call.principal);
-        if (by === undefined) answerers.delete(name);
-        else answerers.set(name, by);
+        settledLast.set(call.scoped, call.key);
+        answerers.set(call.scoped, answererOf(settledBy, task.call.principal));
         if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `${call.id} was not answered in time`));
         else resolve(withAcceptances(answer, settledBy));
       });
-      if (asked.options.signal?.aborted === true) return;
+      if (isWithdrawn) return;
       const known = openBefore.get(call.key);
       if (!entry && known) asks.set(call.id, known);
       else if (!entry) open(call, wanted, asked);
@@ -232,11 +237,13 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       const recorded = entry?.outcome.type === "value" ? entry.outcome.value : undefined;
       const wakeAtMs = typeof recorded === "number" ? recorded : clock.now() + ms;
       const sleepEntry: Entry = entry ?? { digest: "", calledAt: call.calledAt, outcome: { type: "value", value: wakeAtMs } };
-      wait(call, { ...options, digest: "" }, (settledBy) => (settledBy.withdrawn ? reject(options.signal?.reason) : resolve()));
-      if (entry?.place !== undefined || options.signal?.aborted === true) return;
+      const isWithdrawn = wait(call, { ...options, digest: "" }, ({ withdrawn }) =>
+        withdrawn ? reject(options.signal?.reason) : resolve(),
+      );
+      // A recorded withdrawal waits for the handler alone, although the sleep may end before.
+      if (entry?.place !== undefined || isWithdrawn) return;
       if (!entry) records.note({ key: id, entry: sleepEntry });
-      sleeps.set(id, { call, wakeAtMs });
-      wakeInTime(call, sleepEntry, wakeAtMs);
+      sleepUntil(call, sleepEntry, wakeAtMs);
     },
     call(call, { resolve, reject }, { request, options }) {
       const { entry, id, key, calledAt } = call;
@@ -247,16 +254,19 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         return undefined;
       }
       if (!before) checkTimeout(key, options, settings);
-      wait(call, { ...options, digest: wanted }, ({ outcome, withdrawn: isWithdrawn }) => {
-        if (isWithdrawn) resolve({ type: "withdrawn" });
+      const isWithdrawn = wait(call, { ...options, digest: wanted }, ({ outcome, withdrawn }) => {
+        if (withdrawn) resolve({ type: "withdrawn" });
         else if (outcome.type === "error") reject(new ParleyError(outcome.name as ErrorCode, outcome.message));
         else resolve(childEndOf(outcome));
       });
-      if (options.signal?.aborted === true || entry) return undefined;
+      if (isWithdrawn || entry) return undefined;
       const known = openBefore.get(key);
-      if (known) asks.set(id, known);
-      if (known) return undefined;
-      records.checkBounds(asks.size);
+      if (known) {
+        asks.set(id, known);
+        return undefined;
+      }
+      making.add(id);
+      checkBounds();
       const askedAtMs = clock.now();
       const deadlineMs = askedAtMs + (options.timeoutMs ?? settings.askTimeoutMaxMs);
       const open: AwaitedCall = {
@@ -268,7 +278,12 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         onTimeout: "cancel",
         request: { type: "call", tool: request.tool },
       };
-      return { open, made: () => void (settling().isWaitedFor(id) && asks.set(id, open)) };
+      return {
+        open,
+        made() {
+          if (making.delete(id)) asks.set(id, open);
+        },
+      };
     },
     asks: () => [...asks.values()],
     unwrittenEvents() {
@@ -279,12 +294,12 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     wakeAtMs: () => (sleeps.size === 0 ? undefined : Math.min(...[...sleeps.values()].map(({ wakeAtMs }) => wakeAtMs))),
     answeredBy: (scoped) => answerers.get(scoped),
     settledLast: (scoped) => settledLast.get(scoped),
-    napping: () => napping,
+    isNapping: () => [...sleeps.values()].some(({ isNap }) => isNap),
     overdue() {
       const nowMs = clock.now();
       return [...sleeps.values()].flatMap(({ call: { id, entry }, wakeAtMs }) => {
-        if (!entry || wakeAtMs > nowMs || woken.has(id)) return [];
-        woken.add(id);
+        if (!entry || wakeAtMs > nowMs) return [];
+        handedOver.add(id);
         return [{ id, entry: { ...entry, arrived: { atMs: wakeAtMs, revision: 0 } } }];
       });
     },
@@ -318,11 +333,6 @@ function checkQuorum(key: string, { audience, onTimeout }: AskOptions, principal
 /** Acceptances of a withdrawn ask do not count, whenever they arrived: the run that withdrew it did not see them. */
 function withAcceptances(answer: Answer, { outcome, withdrawn }: Entry): Settled {
   return outcome.type === "answer" && outcome.accepted && !withdrawn ? { ...answer, accepted: [...outcome.accepted] } : answer;
-}
-
-/** The name and branch in a key, without generation and occurrence. Names contain neither `@` nor `#`. */
-function nameOf(key: string): string {
-  return key.replace(/(@\d+)?(#\d+)?$/, "");
 }
 
 /**

@@ -111,10 +111,10 @@ export const PLANTS: readonly Plant[] = [
     name: "a sleep that is over settles as soon as it is called again",
     finding: 3,
     file: "packages/core/replay/waits.ts",
-    find: "      if (entry?.place !== undefined || options.signal?.aborted === true) return;\n",
+    find: "      if (entry?.place !== undefined || isWithdrawn) return;\n",
     replace:
       "      if (entry?.place !== undefined && wakeAtMs <= clock.now()) resolve();\n" +
-      "      if (entry?.place !== undefined || options.signal?.aborted === true) return;\n",
+      "      if (entry?.place !== undefined || isWithdrawn) return;\n",
     breaks: ["order", "equal", "mix-up", "failure"],
   },
   {
