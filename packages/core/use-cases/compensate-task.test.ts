@@ -347,6 +347,80 @@ describe("a compensation", () => {
   const fields = { taskId: "0-task", tool: "subject", why: "failed" };
   const stack: unknown = expect.any(Array);
 
+  test("that is at work when its worker shuts down continues at once elsewhere, and its finished work is not repeated", async () => {
+    const stopping = new AbortController();
+    const slow = stoppable(() => "undone all the same");
+    const done: unknown[] = [];
+    const { work, elsewhere, parked, dueInMs, stopClock, load } = await started({
+      stopping: stopping.signal,
+      run: failing,
+      async compensate(_, { step }) {
+        done.push(await step("quick", () => `undone in try ${done.length + 1}`));
+        done.push(await step("slow", slow.work));
+      },
+    });
+    stopClock();
+    await work(1);
+    const undoing = work(2);
+    await slow.begun;
+    stopping.abort();
+    expect(await undoing).toStrictEqual({ type: "fenced" });
+    expect(parked.map(({ asks, attempt, entries }) => [asks, attempt, entries.map(({ key }) => key)])).toStrictEqual([
+      [[], 0, ["step:compensation:/slow"]],
+    ]);
+    expect(dueInMs()).toBe(0);
+    expect((await load()).owed).toBe("failed");
+    expect(await elsewhere(3)).toStrictEqual({ type: "compensated" });
+    expect(done).toStrictEqual(["undone in try 1", "undone in try 1", "undone all the same"]);
+  });
+
+  test("that another worker has taken over writes nothing more", async () => {
+    const slow = stoppable(() => "late");
+    const { work, services, parked, load } = await started({
+      run: failing,
+      compensate: async (_, { step }) => void (await step("slow", slow.work)),
+    });
+    await work(1);
+    const undoing = work(2);
+    await slow.begun;
+    await services.store.begin({ taskId: "0-task", run: 2, token: "other", nowMs: services.clock.now() + 60_000, leaseMs: 60_000 });
+    expect(await undoing).toStrictEqual({ type: "fenced" });
+    expect(parked).toStrictEqual([]);
+    expect((await load()).owed).toBe("failed");
+  });
+
+  test("that skips a step which it has recorded is given up as diverged", async () => {
+    let tries = 0;
+    const { work, logged } = await started({
+      run: failing,
+      settings: { divergenceWaitMs: 20 },
+      async compensate(_, { step }) {
+        tries += 1;
+        await step(tries === 1 ? "release" : "refund", () => tries);
+        if (tries === 1) throw new Error("no again");
+      },
+    });
+    await work(1);
+    expect(await work(2)).toStrictEqual({ type: "retrying" });
+    expect(await work(3)).toStrictEqual({ type: "given-up" });
+    expect(logged.at(-1)).toMatchObject({ message: "compensation given up", fields: { code: "REPLAY_DIVERGED", attempt: 2 } });
+  });
+
+  test("waits for a worker whose version of the tool compensates, and is done by the version that did the work", async () => {
+    const done: string[] = [];
+    const compensating = (name: string) => async () => void done.push(name);
+    const version = (name: string, compensate?: Tool["compensate"]) =>
+      toolNamed("subject", failing, { version: name, ...(compensate && { compensate }) });
+    const { work } = await started({ run: failing, compensate: compensating("none"), settings: { missingToolRetryMs: 1 } });
+    await work(1);
+    // The task has no version, so that the oldest one runs it.
+    const newest = (older: Tool): Tool => ({ ...version("2", compensating("2")), older: [older] });
+    expect(await work(2, [newest(version("1"))])).toStrictEqual({ type: "unserved" });
+    expect(done).toStrictEqual([]);
+    expect(await work(3, [newest(version("1", compensating("1")))])).toStrictEqual({ type: "compensated" });
+    expect(done).toStrictEqual(["1"]);
+  });
+
   test("whose tool is missing is retried after an eighth of its wait so far, to the millisecond, and is given up at its limit", async () => {
     const { work, skip, stopClock, dueInMs, parked, logged } = await started({
       run: failing,
