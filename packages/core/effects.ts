@@ -189,6 +189,11 @@ export interface StepOptions {
   readonly backoffMs?: number;
   /** Time limit of one attempt. */
   readonly timeoutMs?: number;
+  /**
+   * Whether this result is recorded with the run's next write, which saves a write of its own. The handler sees it before it is recorded. If
+   * the worker dies in between, the next run does the step again and may get another result, so the handler must respond with effects only.
+   */
+  readonly isRecordedLater?: (result: Json | undefined) => boolean;
 }
 
 /** What the work of a step receives for each attempt. */

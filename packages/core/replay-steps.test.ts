@@ -67,6 +67,38 @@ describe("steps", () => {
     expect([...task.journal.keys()]).toEqual(["step:book"]);
   });
 
+  test("a step that may be recorded later is written with the parking, and before the next side effect if that comes first", async () => {
+    let done = 0;
+    const task = subject(async ({ ask, step }) => {
+      const first = await step("first", () => (done += 1), { isRecordedLater: () => true });
+      await ask("go", form("?"));
+      await step("second", () => (done += 1), { isRecordedLater: (result) => result === 2 });
+      await step("first", () => "written first", { isRecordedLater: (result) => result === 2 });
+      const found = await step("third", () => task.journal.has("step:second"));
+      return { first: first ?? null, found: found ?? null };
+    });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    expect([task.recordings, [...task.journal.keys()]]).toEqual([[], ["step:first"]]);
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { first: 1, found: true } });
+    expect([done, task.recordings]).toEqual([2, [["ask:go", "step:second"], ["step:first#2"], ["step:third"]]]);
+  });
+
+  test("a step that may be recorded later is repeated by the next run if its run is lost before the next write", async () => {
+    const results: number[] = [];
+    const dies = new AbortController();
+    const task = subject(async ({ ask, step }) => {
+      await step("draw", () => results.push(results.length), { isRecordedLater: () => true });
+      if (results.length === 1) dies.abort();
+      await ask("go", form("?"));
+      return {};
+    });
+    expect(await task.run(dies.signal)).toMatchObject({ type: "aborted" });
+    expect(task.journal.has("step:draw")).toBe(false);
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    expect([results, task.journal.get("step:draw")?.outcome]).toEqual([[0, 1], { type: "value", value: 2 }]);
+  });
+
   test("a step in flight is finished and recorded before the run parks (R3)", async () => {
     const slow = Promise.withResolvers<number>();
     const begun = Promise.withResolvers<void>();

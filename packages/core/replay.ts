@@ -14,7 +14,7 @@
  *       calls something else instead, or ends, has diverged.
  *   R3  Before a side effect begins, everything it may depend on and another run could see differently is recorded: the order of
  *       settlements, clock readings, and the key of a step that is called after an await of something outside ctx. A step's own result is
- *       recorded before the handler sees it.
+ *       recorded before the handler sees it, unless it is `isRecordedLater`: then it is recorded before the next side effect.
  *   R4  The run parks when something is open (an ask, an event, a call or a sleep) and the handler is at rest: no effect is in flight, and a
  *       turn of the event loop brought no new one. Asks that are made together therefore park together.
  *   R5  A run that has ended has no more effects: calls made after its end never settle. Work in flight is told to stop, awaited, and

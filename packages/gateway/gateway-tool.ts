@@ -15,6 +15,7 @@ import {
   type Prompt,
   RpcFailure,
   type RunSettings,
+  type StepAttempt,
   type Tool,
 } from "@parley/core";
 import { createAccess } from "./access.ts";
@@ -220,7 +221,7 @@ async function leadCall(
         ...(round && { round }),
       };
       const last = Promise.withResolvers<UpstreamEvent>();
-      const event = effects.step(name, async ({ signal }) => {
+      const follow = async ({ signal }: StepAttempt): Promise<UpstreamEvent> => {
         const accessToken = await access?.token();
         if (access && accessToken === undefined) return { type: "expired" };
         const came = await calls.lead({
@@ -238,7 +239,8 @@ async function leadCall(
         last.resolve(came);
         await aborted(signal);
         return came;
-      });
+      };
+      const event = effects.step(name, follow, { isRecordedLater: isOfHolder });
       return await Promise.race([event as unknown as Promise<UpstreamEvent>, last.promise]);
     };
     const lead = async (name: string): Promise<Exclude<UpstreamEvent, { type: "expired" }>> => {
@@ -309,6 +311,14 @@ async function leadCall(
     "UPSTREAM_INVALID",
     `${about(upstream, { kind, listed })} required input or a visit to a page ${ROUNDS_MAX} times without returning a result`,
   );
+}
+
+/**
+ * A question of a held call is recorded together with the asks that it leads to, because it is lost with its holder in any case. Any other event is
+ * recorded first: it outlives this process, and any worker continues from it.
+ */
+function isOfHolder(event: Json | undefined): boolean {
+  return (event as UpstreamEvent | undefined)?.type === "asked";
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -181,6 +181,12 @@ export function describeFirstCalls(name: string, open: () => Promise<StoreUnderT
       }
     });
 
+    test("that asks is recorded in one write, together with its question", async () => {
+      const subject = deployment(opened, { repeatable: false, isKnown: true, asks: true }, NEVER);
+      expect(await subject.play()).toMatchObject({ status: "completed" });
+      expect(subject.order).toEqual(["begin", "sent", "park", "begin", "finish"]);
+    });
+
     test.each(CASES)(
       "is made once at most, or repeated where it may be, whenever its worker dies: %o",
       async (given) => {

@@ -208,6 +208,29 @@ describe("results of steps (S3)", () => {
     expect(subject.records.take()).toStrictEqual([{ key: "step:d", entry: { ...value(4), place: 4 } }]);
   });
 
+  test("that may be recorded later settle at once, behind the results that are written first, and are saved before the next side effect", async () => {
+    const subject = await run(["a", "b", "c"]);
+    subject.settling.add({ id: "step:a", entry: value(1), isStep: true });
+    subject.settling.add({ id: "step:b", entry: value(2), isStep: true, isLater: true });
+    subject.settling.add({ id: "step:c", entry: value(3), isStep: true, isLater: true });
+    await subject.rest();
+    expect([subject.settled, keys(subject.writes), subject.records.isSaved()]).toStrictEqual([["a", "b", "c"], [["step:a"]], false]);
+    await subject.records.saved();
+    expect(subject.writes.slice(1)).toStrictEqual([
+      [
+        { key: "step:b", entry: { ...value(2), place: 2 } },
+        { key: "step:c", entry: { ...value(3), place: 3 } },
+      ],
+    ]);
+  });
+
+  test("that may be recorded later and have not settled are left over when a run ends", async () => {
+    const subject = await run(["a"], { recorded: { "step:ahead": {} } });
+    subject.settling.add({ id: "step:a", entry: value(1), isStep: true, isLater: true });
+    await subject.rest();
+    expect([subject.settled, subject.settling.leftOver().map(({ id }) => id)]).toStrictEqual([[], ["step:a"]]);
+  });
+
   test("that were not written are left over when a run ends, except for those in progress and answers", async () => {
     const subject = await run(["a", "b", "c"]);
     subject.state.gate = new Promise(() => undefined);

@@ -6,7 +6,8 @@
  *   S1  Recorded effects settle in the order of their places (R2). The run is live, and may do something new, once all of them have settled
  *       and every recorded call has been made again.
  *   S2  A new effect gets the next place when it settles, so places are in the order in which the handler saw the settlements (I11).
- *   S3  The result of a step is written before the handler sees it. Results that are ready together are written together.
+ *   S3  The result of a step is written before the handler sees it. Results that are ready together are written together. A result that is
+ *       `isRecordedLater` settles first and goes out with the next write, at the latest before the next side effect.
  *   S4  If another effect could have settled instead, the place is written before the next side effect (R3).
  *   S5  Nothing new settles unless the run is sure to hold its task (R7).
  */
@@ -23,9 +24,10 @@ export interface Waiting {
   readonly isWithdrawn: () => boolean;
 }
 
-/** An effect that is ready to settle. `isStep`: its entry is written first (S3). */
+/** An effect that is ready to settle. `isStep`: its entry is written first, unless it is `isLater` (S3). */
 interface Due extends Recorded {
   readonly isStep: boolean;
+  readonly isLater?: boolean;
   /** How far the write of a step's result has got. */
   writing?: "begun" | "done";
 }
@@ -45,7 +47,7 @@ export interface Settling {
   /** Registers an effect that the handler waits for. */
   await(id: string, waiting: Waiting): void;
   /** Makes an effect ready to settle with this entry. Effects settle in the order in which they were added. */
-  add(due: Recorded & { readonly isStep?: boolean }): void;
+  add(due: Recorded & Partial<Pick<Due, "isStep" | "isLater">>): void;
   /** Removes an effect that was added and has not settled. */
   drop(id: string): void;
   /** Settles the next effect if one can settle. To be called after every change. */
@@ -110,12 +112,13 @@ export function createSettling({ course, recollection, records, journal, isOver,
       void waitForHold(held);
       return;
     }
-    if (next.isStep && next.writing !== "done") {
+    if (isWrittenFirst(next) && next.writing !== "done") {
       void writeSteps(place);
       return;
     }
     due.shift();
-    if (!next.isStep) {
+    if (!isWrittenFirst(next)) {
+      if (next.isLater === true) records.mustBeSaved(); // S3
       if (waiting.size > 1) records.mustBeSaved(); // S4
       records.note({ key: next.id, entry: { ...next.entry, place }, ...(journal.has(next.id) && { known: true as const }) });
       if (isOver()) return;
@@ -129,7 +132,7 @@ export function createSettling({ course, recollection, records, journal, isOver,
   }
 
   async function writeSteps(place: number): Promise<void> {
-    const firstOther = due.findIndex(({ isStep }) => !isStep);
+    const firstOther = due.findIndex((each) => !isWrittenFirst(each));
     const steps = firstOther === -1 ? [...due] : due.slice(0, firstOther);
     isBusy = true;
     for (const step of steps) step.writing = "begun";
@@ -171,8 +174,8 @@ export function createSettling({ course, recollection, records, journal, isOver,
     isBusy: () => isBusy || (due.length > 0 && isLive()),
     isWaitedFor: (id) => waiting.has(id),
     await: (id, awaited) => void waiting.set(id, awaited),
-    add({ id, entry, isStep = false }) {
-      due.push({ id, entry, isStep });
+    add({ id, entry, isStep = false, isLater = false }) {
+      due.push({ id, entry, isStep, isLater });
       advance();
     },
     drop(id) {
@@ -191,4 +194,8 @@ export function createSettling({ course, recollection, records, journal, isOver,
       return next?.entry.withdrawn ? `the withdrawal of ${next.id}` : "nothing more";
     },
   };
+}
+
+function isWrittenFirst({ isStep, isLater = false }: Due): boolean {
+  return isStep && !isLater;
 }

@@ -114,7 +114,8 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
     if (compensation?.isLastTry === false && outcome.type === "error" && !isFinal(failedWith))
       return stop(stepError(call.key, outcome, defectIdOf(call)));
     const entry = { digest: "", calledAt, outcome };
-    if (!isOver()) settling.add({ id, entry, isStep: true });
+    const isLater = outcome.type === "value" && options.isRecordedLater?.(outcome.value) === true;
+    if (!isOver()) settling.add({ id, entry, isStep: true, isLater });
     else if (outcome.type === "value") outlived.push({ id, entry });
   }
 
