@@ -1,6 +1,7 @@
 /** A front end reads a task whose client holds its call open once for each change that it has not seen. */
 import { expect, test, vi } from "vitest";
-import { deploy, type Front } from "./deployment.fixture.ts";
+import { rpc } from "./client.fixture.ts";
+import { deploy, type Front, holdNext } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
 import { offered } from "./tools.fixture.ts";
 
@@ -9,7 +10,7 @@ async function counting() {
   const [front] = fronts as [Front];
   const client = await openSession(front);
   const [load, feed] = [vi.spyOn(services.store, "load"), vi.spyOn(services.store, "feed")];
-  return { front, client, reads: () => ({ load: load.mock.calls.length, feed: feed.mock.calls.length }) };
+  return { front, client, services, reads: () => ({ load: load.mock.calls.length, feed: feed.mock.calls.length }) };
 }
 
 test("a call that ends at once is read once, at its end", async () => {
@@ -29,4 +30,31 @@ test("a call that asks is read when it asks, at its answer, after it and at its 
   // The answer and the end may be seen in one read.
   const { load, feed } = reads();
   expect([load, feed]).toEqual(feed === 2 ? [3, 2] : [4, 3]);
+});
+
+test("a call of 2026-07-28 that ends at once is read once, at its end", async () => {
+  const { front, reads } = await counting();
+  const { result } = await rpc(front, "tools/call", { name: "echo", arguments: { text: "hello" } }, { tasks: false });
+  expect(result).toMatchObject({ content: [{ text: "hello" }] });
+  expect(reads().load).toBe(1);
+});
+
+test("a call is created and run while its subscription is not confirmed, and is read and answered as soon as it is", async () => {
+  const { front, client, services, reads } = await counting();
+  const finish = vi.spyOn(services.store, "finish");
+  const subscription = holdNext(services.wakeUps, "watch");
+  const answered = client.request(front, "tools/call", { name: "echo", arguments: { text: "hello" } });
+  await vi.waitFor(() => expect(finish.mock.results.map(({ type }) => type)).toEqual(["return"]), { timeout: 5_000 });
+  expect(reads().load).toBe(0);
+  subscription.resolve();
+  expect((await answered).messages).toMatchObject([{ result: { content: [{ text: "hello" }] } }]);
+  expect(reads().load).toBe(1);
+});
+
+test("a call whose subscription fails is answered when it has been repeated", async () => {
+  const { front, client, services } = await counting();
+  const watch = vi.spyOn(services.wakeUps, "watch").mockRejectedValueOnce(new Error("not confirmed"));
+  const { messages } = await client.request(front, "tools/call", { name: "echo", arguments: { text: "hello" } });
+  expect(messages).toMatchObject([{ result: { content: [{ text: "hello" }] } }]);
+  expect(watch).toHaveBeenCalledTimes(2);
 });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemoryWakeUps } from "../memory/wake-ups.ts";
+import type { TaskChange } from "../ports.ts";
 import type { Services } from "./services.ts";
-import { watchTask } from "./watch-task.ts";
+import { watchNewTask, watchTask } from "./watch-task.ts";
 
 async function watching() {
   const wakeUps = createMemoryWakeUps();
@@ -106,5 +107,122 @@ describe("a watch", () => {
     await pass(0);
     expect(nexts()).toBe(0);
     expect(wakeUps.isWatched("t")).toBe(false);
+  });
+});
+
+describe("a watch of a task that is about to be created", () => {
+  function watchingNew() {
+    const { clock, pass, sleeping } = createHandClock();
+    const attempts: PromiseWithResolvers<() => void>[] = [];
+    let hear: (change?: TaskChange) => void = () => undefined;
+    let left = 0;
+    const wakeUps = {
+      async watch(_taskId: string, onChange: typeof hear) {
+        hear = onChange;
+        const attempt = Promise.withResolvers<() => void>();
+        attempts.push(attempt);
+        return await attempt.promise;
+      },
+    };
+    const watch = watchNewTask({ wakeUps, clock } as unknown as Services, "t");
+    let nexts = 0;
+    return {
+      watch,
+      attempts,
+      pass,
+      sleeping,
+      confirm: () => attempts.at(-1)?.resolve(() => void (left += 1)),
+      changed: (revision: number) => hear({ revision, isEnd: false }),
+      waitForNext: () => void watch.next(1).then(() => (nexts += 1)),
+      nexts: () => nexts,
+      left: () => left,
+    };
+  }
+
+  test("waits for later changes if it hears of the creation, whether that comes before or after the confirmation", async () => {
+    for (const isConfirmedFirst of [true, false]) {
+      const subject = watchingNew();
+      if (isConfirmedFirst) subject.confirm();
+      subject.waitForNext();
+      await subject.pass(1);
+      subject.changed(1);
+      subject.confirm();
+      await subject.pass(1_000);
+      expect(subject.nexts()).toBe(0);
+      subject.changed(2);
+      await subject.pass(0);
+      expect([subject.nexts(), subject.sleeping()]).toEqual([1, []]);
+    }
+  });
+
+  test("has the task read once if it hears nothing: it may have been created, and changed, before the subscription", async () => {
+    const subject = watchingNew();
+    subject.waitForNext();
+    await subject.pass(100);
+    expect(subject.nexts()).toBe(0);
+    subject.confirm();
+    await subject.pass(1);
+    expect(subject.nexts()).toBe(0);
+    await subject.pass(1);
+    expect(subject.nexts()).toBe(1);
+
+    subject.waitForNext();
+    await subject.pass(100);
+    expect(subject.nexts()).toBe(1);
+    subject.changed(2);
+    await subject.pass(0);
+    expect(subject.nexts()).toBe(2);
+  });
+
+  test("remembers what changed before anyone waits, and takes it as proof", async () => {
+    const subject = watchingNew();
+    subject.confirm();
+    subject.changed(3);
+    subject.waitForNext();
+    await subject.pass(0);
+    expect(subject.nexts()).toBe(1);
+    subject.waitForNext();
+    await subject.pass(100);
+    expect(subject.nexts()).toBe(1);
+  });
+
+  test("subscribes again a second after that failed, and has the task read every five seconds until it succeeds, and then once", async () => {
+    const subject = watchingNew();
+    for (let each = 0; each < 6; each += 1) {
+      subject.waitForNext();
+      subject.attempts.at(-1)?.reject(new Error("not confirmed"));
+      await subject.pass(999);
+      expect(subject.attempts).toHaveLength(each + 1);
+      await subject.pass(1);
+      expect(subject.attempts).toHaveLength(each + 2);
+    }
+    expect(subject.nexts()).toBeGreaterThan(0);
+    const before = subject.nexts();
+    subject.waitForNext();
+    subject.confirm();
+    await subject.pass(2);
+    expect(subject.nexts()).toBeGreaterThan(before);
+  });
+
+  test("that is closed leaves at once or, if its subscription is not confirmed yet, as soon as it is, and leaves no timer behind", async () => {
+    const confirmed = watchingNew();
+    confirmed.confirm();
+    await confirmed.pass(0);
+    confirmed.watch.close();
+    expect(confirmed.left()).toBe(1);
+
+    const pending = watchingNew();
+    pending.watch.close();
+    expect(pending.left()).toBe(0);
+    pending.confirm();
+    await pending.pass(0);
+    expect(pending.left()).toBe(1);
+
+    const failed = watchingNew();
+    failed.attempts[0]?.reject(new Error("not confirmed"));
+    await failed.pass(0);
+    failed.watch.close();
+    await failed.pass(1_000);
+    expect([failed.attempts.length, failed.sleeping()]).toEqual([1, []]);
   });
 });

@@ -1,5 +1,5 @@
 import { OVER } from "../over.ts";
-import type { TaskChange } from "../ports.ts";
+import type { Clock, TaskChange } from "../ports.ts";
 import type { Services } from "./services.ts";
 
 /**
@@ -22,17 +22,80 @@ const REREAD_MS = 5_000;
 
 /** Resolves once no later change of the task can be missed. The task need not exist yet. */
 export async function watchTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clock">, taskId: string): Promise<TaskWatch> {
+  const ear = createEar(clock);
+  const close = await wakeUps.watch(taskId, ear.hear);
+  // The first read sees all earlier changes.
+  ear.forget();
+  return { next: ear.next, wake: () => ear.hear(), close };
+}
+
+/** How long the wake-up of the creation may take to arrive once the subscription is confirmed. */
+const PROOF_MS = 2;
+const RETRY_MS = 1_000;
+
+/**
+ * Watches a task that the caller is about to create, without waiting for the subscription: it takes place while the task
+ * is created, which saves a round trip. The task is known as it was created, at revision 1.
+ *
+ * Which of the two the store did first shows in the wake-ups. Creating a task sends one too, so whoever hears anything was
+ * subscribed in time, and later wake-ups arrive after it. If nothing is heard, changes may have been missed, and `next` has
+ * the task read once. If the subscription fails, it is tried again; until then the task is read every five seconds.
+ */
+export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clock">, taskId: string): TaskWatch {
+  const ear = createEar(clock);
+  const over = new AbortController();
+  let isProven = false;
+  let proof: Promise<void> | undefined;
+  const subscribed = subscribe();
+
+  async function subscribe(): Promise<void> {
+    while (!over.signal.aborted) {
+      try {
+        const leave = await wakeUps.watch(taskId, (change) => {
+          isProven = true;
+          ear.hear(change);
+        });
+        if (over.signal.aborted) leave();
+        else over.signal.addEventListener("abort", leave, { once: true });
+        return;
+      } catch {
+        await clock.sleep(RETRY_MS, over.signal);
+      }
+    }
+  }
+
+  async function prove(): Promise<void> {
+    await subscribed;
+    await clock.sleep(PROOF_MS, over.signal);
+    if (!isProven) ear.hear();
+  }
+
+  return {
+    async next(readAt) {
+      if (!isProven) proof ??= prove();
+      await ear.next(readAt);
+    },
+    wake: () => ear.hear(),
+    close: () => over.abort(OVER),
+  };
+}
+
+interface Ear {
+  readonly hear: (change?: Pick<TaskChange, "revision">) => void;
+  readonly forget: () => void;
+  readonly next: TaskWatch["next"];
+}
+
+function createEar(clock: Clock): Ear {
   /** The highest revision of wake-ups since the last `next`; infinite if unknown. */
   let heard = 0;
   let onHeard: () => void = () => undefined;
-  const hear = ({ revision }: Pick<TaskChange, "revision"> = { revision: Infinity }) => {
-    heard = Math.max(heard, revision);
-    onHeard();
-  };
-  const close = await wakeUps.watch(taskId, hear);
-  // The first read sees all earlier changes.
-  heard = 0;
   return {
+    hear({ revision } = { revision: Infinity }) {
+      heard = Math.max(heard, revision);
+      onHeard();
+    },
+    forget: () => void (heard = 0),
     async next(readAt = 0) {
       if (heard <= readAt) {
         const rest = new AbortController();
@@ -46,7 +109,5 @@ export async function watchTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "
       }
       heard = 0;
     },
-    wake: () => hear(),
-    close,
   };
 }

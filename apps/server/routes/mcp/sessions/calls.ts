@@ -7,7 +7,7 @@
 import { createTask, getOwnTask, isFinished, isSettled, newTaskId, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
 import { type CallTool, capabilityRequired, type GetPrompt, missingCapabilities } from "@parley/protocol";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
-import { holdOpen } from "../shared/hold-open.ts";
+import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { promptOf, toolOf } from "../shared/served.ts";
 import { followCall } from "./follow-call.ts";
 import { forgetCall, noteCall } from "./note-call.ts";
@@ -82,7 +82,7 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
   const taskId = await newTaskId(services, { caller, ...key });
   let existingId: string | undefined;
-  await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
+  await holdNew({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
     // If the client has disconnected by now, it has no event id to come back with, and may have called again.
     if (channel.closed.aborted) return;
     let isNoted = false;

@@ -36,7 +36,7 @@ const SESSION_RENEWALS = 4;
 
 export interface FollowCall {
   readonly cursor: CallCursor | ResultCursor;
-  /** The task as it was read after `watch` began. */
+  /** The task as it was read after `watch` began, or created. */
   readonly task: Task;
   readonly watch: TaskWatch;
   /** The task carries the request of another call, so this stream has no event ids and cannot be resumed. */

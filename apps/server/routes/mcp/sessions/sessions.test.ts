@@ -219,9 +219,9 @@ describe("a blocking call", () => {
     ["a call for a task", { task: {} }],
   ])("of a client that disconnected before %s could begin starts nothing", async (_what, params) => {
     const callers = { caller: async () => callerNamed("anonymous") };
-    const { a, services, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: () => callers.caller() });
+    const { a, logged } = await twoFronts({ limits: { waitsMax: 1 }, authenticate: () => callers.caller() });
     const client = await openSession(a);
-    const redisIsBack = "task" in params ? holdNext(callers, "caller") : holdNext(services.wakeUps, "watch");
+    const redisIsBack = holdNext(callers, "caller");
     const leave = new AbortController();
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {}, ...params } };
     const gone = client.post(a, call, {}, leave.signal);

@@ -19,7 +19,7 @@ import {
 import { requiredCapabilities } from "@parley/protocol";
 import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
-import { holdOpen } from "../shared/hold-open.ts";
+import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { abandon } from "./abandon.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
@@ -73,8 +73,8 @@ async function carry(route: StatelessRoute, called: Called, exchange: StatelessE
   // A client that calls with an idempotency key can repeat the call and finds the task again.
   const canComeBack = called.idempotencyKey !== undefined;
   let existing: Task | undefined;
-  // The watch begins before the task exists, so a task that ends at once is not missed, and no extra read is needed.
-  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
+  // The watch sees the creation of the task, so a task that ends at once is not missed, and no extra read is needed.
+  const answered = await holdNew({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
     // The client may have disconnected while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);
     const task = await createTask(services, runnable, { ...create, hidden: true, taskId });

@@ -48,7 +48,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     // A call that comes back may find its task finished or asking. The reports of the task in the meantime are sent first.
     if (needsCaller(seen)) await feed.report();
     while (!needsCaller(seen)) {
-      await watch.next();
+      await watch.next(seen.revision);
       // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers
       // and may have been dropped by the network: its task continues, and the same retry gets the result.
       if (channel.closed.aborted) {

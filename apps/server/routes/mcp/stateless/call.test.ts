@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import { type Options, post, rpc, stream } from "../../../client.fixture.ts";
-import { deploy, type Front, holdNext } from "../../../deployment.fixture.ts";
+import { callerNamed, deploy, type Front, holdNext } from "../../../deployment.fixture.ts";
 import { disk, held, offered } from "../../../tools.fixture.ts";
 
 const plain: Options = { tasks: false };
@@ -354,8 +354,9 @@ describe("a client without tasks", () => {
   });
 
   test("that disconnected before its call could begin has started nothing", async () => {
-    const { fronts, services, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 } });
-    const redisIsBack = holdNext(services.wakeUps, "watch");
+    const callers = { caller: async () => callerNamed("anonymous") };
+    const { fronts, logged } = await deploy({ catalogue: offered, limits: { waitsMax: 1 }, authenticate: () => callers.caller() });
+    const redisIsBack = holdNext(callers, "caller");
     const leave = new AbortController();
     const gone = post(fronts[0]!, "tools/call", { name: "greet", arguments: {} }, { tasks: false, signal: leave.signal });
     await until(() => redisIsBack.awaited);
