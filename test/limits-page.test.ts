@@ -17,7 +17,7 @@ const rows = table.flatMap(([, setting = "", fallback = ""]) => {
   return name === undefined || value === undefined ? [] : [{ name, value }];
 });
 
-test("every setting on the page stands in a row with its default, once", () => {
+test("every setting on the page is in one row, with its default", () => {
   const named = [...page.matchAll(/PARLEY_[A-Z_]+/g)].map(([name]) => name);
   expect(rows.map(({ name }) => name)).toEqual(named);
   expect(new Set(named).size).toBe(named.length);

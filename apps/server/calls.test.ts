@@ -90,7 +90,7 @@ describe("a question of a child", () => {
     expect(lines.filter(({ key }) => key === "ask:nights")).toHaveLength(1);
   });
 
-  test("is unknown if nobody called the child", async () => {
+  test("is unknown if no task called the child", async () => {
     const { update } = await called("trip");
     const refused = await update({ "elsewhere:nights": accept({ nights: 3 }), "a:b:c:d:e:f:g:h": accept({}) });
     expect(refused.status).toBeLessThan(500);
@@ -124,7 +124,7 @@ describe("a question of a child", () => {
     expect((await rpc(b, "tools/call", retry, { tasks: false })).result).toMatchObject({ content: [{ text: "5 nights" }] });
   });
 
-  test("is asked of the audience that the child names, and of nobody else", async () => {
+  test("is asked of the audience that the child names, and of no one else", async () => {
     const people: Record<string, Caller> = {
       ada: callerNamed("ada", { groups: ["finance"] }),
       eve: callerNamed("eve", { groups: ["finance"] }),

@@ -72,7 +72,7 @@ describe("a page for files", () => {
       expect(files({ [member]: given }), String(given)).toStrictEqual([{ path: `/${path}`, message }]);
   });
 
-  test("is told all of its problems", () => {
+  test("has all of its problems reported", () => {
     expect(files({ accept: "", bytesMax: 0, countMax: 0 }).map(({ path }) => path)).toStrictEqual(["/accept", "/maxBytes", "/count"]);
   });
 });

@@ -119,7 +119,7 @@ describe("the view of a caller", () => {
     expect(viewOf(PEOPLE.named, asking)).toEqual({ ...rest, asks: [bobs] });
   });
 
-  test("shows how many have accepted and not what they said, and does not ask again whoever has accepted", () => {
+  test("shows how many have accepted and not what they said, and does not ask those again who have accepted", () => {
     const accepted = { revision: 7, acceptances: [{ by: "eve", content: { note: "secret of eve" }, atMs: 1 }] };
     const audience: Audience = { to: { groups: ["finance"] }, quorum: 3 };
     const several = { ...task([{ ...ask("several", audience), accepted }]) };

@@ -84,7 +84,7 @@ describe("where grants are kept for later tasks", () => {
     expect([done, await access.token()]).toEqual([["find but undefined"], "of c0"]);
   });
 
-  test("a grant that has ended is asked for again, unless another task was granted it meanwhile", async () => {
+  test("a grant that has ended is asked for again, unless another task received one in the meantime", async () => {
     const { access, done, state } = task({ consent: "c0" });
     await access.ask();
     state.consent = undefined;
@@ -106,14 +106,14 @@ describe("where grants are kept for later tasks", () => {
     expect(done).toEqual(["find but undefined", "refuse c0", "find but c0", "ask"]);
   });
 
-  test("a grant that cannot be renewed and stays kept is not tried again by the task that found out", async () => {
+  test("a grant that cannot be renewed but stays kept is not tried again by the same task", async () => {
     const { access, done } = task({ consent: "c0" });
     await access.ask();
     await access.ask();
     expect(done).toEqual(["find but undefined", "find but c0", "ask"]);
   });
 
-  test("a task gets access three times at most, asked or not", async () => {
+  test("a task gets access at most three times, whether or not it asks", async () => {
     const { access, state } = task({ consent: "c0" });
     await access.ask();
     state.consent = "another";
@@ -141,7 +141,7 @@ describe("where grants are kept for later tasks", () => {
   });
 });
 
-test("each upstream, address, provider and set of scopes has a grant of its own", () => {
+test("each upstream, address, provider and set of scopes has a separate grant", () => {
   const at = (url: string) => ({ ...CRM, reached: { ...CRM.reached, url } });
   const ids = [
     grantId(CRM, OAUTH),

@@ -69,7 +69,7 @@ describe("a module", () => {
     expect(upstream?.reached).toMatchObject({ headers: { authorization: "Bearer t0ken" } });
   });
 
-  test("leaves nothing of itself in this process", () => {
+  test("leaves no traces in this process", () => {
     const file = written(`globalThis.leaked = 1; process.env.LEAKED = "1"; ${EXPORT}`);
     readUpstreams(file);
     expect(["leaked" in globalThis, process.env["LEAKED"]]).toEqual([false, undefined]);
@@ -79,7 +79,7 @@ describe("a module", () => {
 describe.each([
   ["at the start", async (file: string, loadMs: number) => loadConfigNow(file, loadMs)],
   ["beside other work", (file: string, loadMs: number) => loadConfig(file, { loadMs })],
-])("what is wrong with it is said in a sentence, %s", (_when, load) => {
+])("its problem is reported in one sentence, %s", (_when, load) => {
   test.each([
     ["it throws", 'throw new TypeError("no crm\\n  today");', "cannot be loaded: TypeError: no crm today"],
     ["its function throws", 'export default () => { throw "nothing"; };', "cannot be loaded: nothing"],
@@ -100,7 +100,7 @@ describe.each([
     expect(await load(written(text), 10_000)).toEqual({ problem: typeof problem === "string" ? problem : expect.stringMatching(problem) });
   });
 
-  test("it is not there, or not JavaScript", async () => {
+  test("it is missing, or not JavaScript", async () => {
     expect(await load(join(directory, "none.ts"), 10_000)).toEqual({ problem: "cannot be read (ENOENT)" });
     expect(await load(written("export default {"), 10_000)).toEqual({ problem: expect.stringContaining("SyntaxError") });
     expect(await load(written("enum Colour { Red }\nexport default {};"), 10_000)).toEqual({
@@ -115,11 +115,11 @@ describe.each([
     expect(await load(written(text), 700)).toEqual({ problem: "did not load within 0.7 s" });
   });
 
-  test("it keeps something open when it is loaded, which is not waited for", async () => {
+  test("it keeps something open after loading, which is not waited for", async () => {
     expect(await load(written(`setInterval(() => undefined, 1_000);\n${EXPORT}`), 10_000)).toEqual({ value: CRM });
   });
 
-  test("it is as large as it may be", async () => {
+  test("it has the maximum size", async () => {
     const { value } = (await load(written(`export default "x".repeat(${CONFIG_BYTES_MAX - 12});`), 10_000)) as { value: string };
     expect(value).toHaveLength(CONFIG_BYTES_MAX - 12);
   });
@@ -161,7 +161,7 @@ describe("a module that changes under a process", () => {
     ["hangs", "await new Promise(() => setInterval(() => undefined, 1_000));", "did not load within 3 s"],
     ["is gone", undefined, "cannot be read (ENOENT)"],
     ["does not fit", "export default {};", /^upstreams: /],
-  ])("and %s changes nothing, is reported once, and is taken when it is whole again", async (_what, text, problem) => {
+  ])("and %s changes nothing, is reported once, and is used again once it is valid", async (_what, text, problem) => {
     const file = watching(named("one"), { loadMs: 3_000 });
     if (text === undefined) rmSync(file);
     else writeFileSync(file, text);
@@ -173,7 +173,7 @@ describe("a module that changes under a process", () => {
     expect([seen[0]?.[0]?.name, logged.length]).toEqual(["two", 1]);
   });
 
-  test("is not loaded while its file stays as it is", async () => {
+  test("is not loaded again while its file stays unchanged", async () => {
     const runs = join(directory, "runs");
     const upstream = { name: "one", url: "https://a.example.com", headers: { authorization: "${TOKEN}" } };
     const text = `appendFileSync(${JSON.stringify(runs)}, "x");\nexport default ${JSON.stringify({ upstreams: [upstream] })};`;

@@ -16,7 +16,7 @@ describe("a task that waits for input", () => {
     ["asks something", { inputRequests: { 1: { method: "roots/list" } } }, undefined],
     ["works meanwhile", { status: "working" }, undefined],
     ["tells all of its questions at each look, of which there are none", { taskId: "of 2026-07-28" }, undefined],
-  ] as const)("and %s: whether it is taken for one whose question may be lost: %o", (_what, task, isUnheard) => {
+  ] as const)("and %s: its question may be lost: %o", (_what, task, isUnheard) => {
     const event = look(task as Partial<UpstreamTask>);
     expect(event.type === "required" && event.task?.isUnheard).toBe(isUnheard);
   });

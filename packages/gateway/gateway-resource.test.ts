@@ -29,7 +29,7 @@ function reading() {
   return { wanted, reads };
 }
 
-test("a uri begins with its upstream's name, which is a scheme, and is read there as the upstream has it", async () => {
+test("a uri begins with its upstream's name as the scheme, and the upstream reads its own uri", async () => {
   const { wanted, reads } = reading();
   const resource = gatewayResource(
     { uri: "file:///a", name: "a", mimeType: "text/plain", _meta: { y: 1 } },
@@ -56,7 +56,7 @@ test.each([
   ["x://fixed", "crm+x://fixed", true],
   ["x://fixed", "crm+x://fixed/not", false],
   ["x://s{?q}", "crm+x://s?q=1", true],
-])("of the template %s it is %s: %s", (uriTemplate, uri, fits) => {
+])("the template %s matches %s: %s", (uriTemplate, uri, fits) => {
   const template = gatewayTemplate({ uriTemplate, name: "t" }, { upstream: upstream!, reads: reading().reads, completes: false });
   expect(template.match(uri) !== undefined).toBe(fits);
 });
@@ -84,7 +84,7 @@ test("arguments are completed where the upstream does so", async () => {
   ]);
 });
 
-test("links in results name what is listed here; pages of the web stay what they are", () => {
+test("links in results use the uris that are listed here; web addresses stay unchanged", () => {
   const link = (uri: string) => ({ type: "resource_link", uri, name: "a" });
   const content = [
     link("file:///a"),

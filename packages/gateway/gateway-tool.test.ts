@@ -59,7 +59,7 @@ const question = (key: string): Question => ({
 });
 
 describe("a question", () => {
-  test("waits as long as the deployment says, by how its caller waits, or as its upstream's file says", async () => {
+  test("waits as long as the deployment allows for its kind of caller, or as the file of upstreams says", async () => {
     for (const [options, expected] of [
       [{}, 5_000],
       [{ hidden: true }, 5_000],
@@ -71,7 +71,7 @@ describe("a question", () => {
     }
   });
 
-  test("can be put to any client that has a handle on the task, and otherwise to a client that declared it", () => {
+  test("can be asked of any client with a handle of the task, and otherwise of a client that declared the capability", () => {
     const call = { capabilities: { sampling: { tools: false } } } as unknown as CallFacts;
     expect(askable({ ...call, hidden: false })).toEqual({ sampling: { tools: false }, elicitation: { form: true, url: true } });
     expect(askable({ ...call, hidden: true })).toEqual({ sampling: { tools: false } });
@@ -88,7 +88,7 @@ describe("an upstream", () => {
     expect(result).toEqual({ done: true });
   });
 
-  test("that requires input again and again is given up", async () => {
+  test("that requires input too often is given up", async () => {
     const { result, leads } = await run(() => ({ type: "required", state: "s", questions: [] }));
     expect(result).toMatchObject({ code: "UPSTREAM_INVALID" });
     expect(leads).toHaveLength(50);
@@ -112,7 +112,7 @@ describe("an upstream", () => {
   });
 });
 
-describe("a task of an upstream that waits for an answer and does not say to what", () => {
+describe("a task of an upstream that waits for an answer but lists no question", () => {
   const task = { id: '["session","task"]', pollMs: 1 };
   const UNHEARD = { type: "required", questions: [], task: { ...task, isUnheard: true } } as const;
 
@@ -139,7 +139,7 @@ describe("a task of an upstream that waits for an answer and does not say to wha
     expect((await run(() => events.shift()!)).result).toEqual({ done: true });
   });
 
-  test("is let go and called again where it may be: what was answered goes to the same questions, each once, and others are asked", async () => {
+  test("is dropped and called again if that is allowed: recorded answers go to the same questions, each once, and other questions are asked", async () => {
     const first = { ...question("question-1"), id: "1" };
     const again = { ...first, key: "question-2", from: "again", id: "2" };
     const events: UpstreamEvent[] = [
@@ -173,7 +173,7 @@ describe("a task of an upstream that waits for an answer and does not say to wha
   });
 });
 
-test("a call may be made again where the tool says so, unless the file says otherwise", () => {
+test("a call may be repeated if its tool says so, unless the file says otherwise", () => {
   const idempotent = { ...LISTED, annotations: { idempotentHint: true } };
   expect(mayRepeat(upstreamOf(), LISTED)).toBe(false);
   expect(mayRepeat(upstreamOf(), idempotent)).toBe(true);

@@ -26,7 +26,7 @@ const NONE = { tools: [], prompts: [], resources: [], templates: [] };
 const listing = (tools: readonly ListedTool[], prompts: readonly ListedPrompt[] = []) =>
   boundedListing({ ...NONE, tools, prompts }, UPSTREAM!);
 
-test("it is kept as it is, without what the file leaves out and what is not of a tool", () => {
+test("tools are kept unchanged, except for those that the file leaves out and members that tools do not have", () => {
   const whole = tool("a", { title: "A", annotations: { readOnlyHint: true }, icons: [{ src: "x" }], _meta: { y: 1 } });
   expect(listing([{ ...whole, execution: {} } as ListedTool, tool("hidden")])).toEqual({ ...NONE, tools: [whole], leftOut: [] });
 });
@@ -37,20 +37,20 @@ test("tools with a duplicate or invalid name are left out and reported", () => {
   expect(leftOut).toEqual(["a is listed twice", expect.stringMatching(/^b c has/), expect.stringMatching(/^x{126} has/)]);
 });
 
-test("there are as many tools as an upstream may have, and one more is left out", () => {
+test("an upstream may have up to the limit of tools, and one more is left out", () => {
   const { tools, leftOut } = listing(Array.from({ length: TOOLS_MAX + 1 }, (_, index) => tool(`t${index}`)));
   expect(tools).toHaveLength(TOOLS_MAX);
   expect(leftOut).toEqual([expect.stringContaining(`t${TOOLS_MAX} is beyond`)]);
 });
 
-test("they have as many characters as a listing may have, and one more is left out", () => {
+test("a listing may have up to the limit of characters, and a tool beyond it is left out", () => {
   const empty = JSON.stringify(tool("a", { description: "" })).length;
   const large = (extra: number) => listing([tool("a", { description: "x".repeat(LISTING_CHARS_MAX - empty + extra) })]);
   expect(large(0).tools).toHaveLength(1);
   expect(large(1)).toEqual({ ...NONE, leftOut: [expect.stringContaining("a is beyond")] });
 });
 
-test("prompts are kept as they are, as many as an upstream may have, and as many arguments as a prompt may have", () => {
+test("prompts are kept unchanged, up to the limits of prompts and of arguments", () => {
   const whole: ListedPrompt = {
     name: "p",
     title: "P",
@@ -108,7 +108,7 @@ test("resources and templates are kept unchanged, up to their limits and without
   expect(many.leftOut).toEqual([expect.stringContaining("1000 resources"), expect.stringContaining("1000 templates")]);
 });
 
-test("what has come through this deployment is left out, of any kind, and so is what has come through as many as may be", () => {
+test("items that came through this deployment are left out, of any kind, and so are items that came through too many deployments", () => {
   const through = <Of extends object>(item: Of, hops: readonly string[]) => hops.reduce((listed, hop) => withVia(listed, hop), item);
   const far = (hops: number) => Array.from({ length: hops }, (_, hop) => `other-${hop}`);
   const facts = { name: "x" };

@@ -68,7 +68,7 @@ test("the deployment's own catalogue is offered first; an upstream's list follow
   offer.close();
 });
 
-test("a tool of the deployment itself wins over one of an upstream that comes to its name, and the log says so", async () => {
+test("a tool of the deployment itself takes precedence over an upstream's tool of the same name, which is logged", async () => {
   const warned: object[] = [];
   const { offer, list } = await offerOf(warned);
   await list("a", ["mine", "other"]);
@@ -89,7 +89,7 @@ test("a tool that is no longer listed is not offered, but still runs for its tas
   offer.close();
 });
 
-test("what is listed says through which deployments it has come, this one first", async () => {
+test("listed items name the deployments that they came through, this one first", async () => {
   const { offer, list } = await offerOf();
   await list("a", ["x"]);
   await until(() => names(current(offer)).includes("a_x"));

@@ -81,7 +81,7 @@ async function ended(...given: Parameters<typeof calling>): Promise<UpstreamEven
 }
 
 describe("a session", () => {
-  test("is there for the next call, and each call has its own", async () => {
+  test("is ready for the next call, and each call has its own", async () => {
     const up = preparing();
     for (let call = 1; call <= 3; call += 1) {
       expect(await calling(up).next([], leading())).toMatchObject({ type: "result" });
@@ -90,14 +90,14 @@ describe("a session", () => {
     expect(new Set(calls).size).toBe(3);
   });
 
-  test("that was prepared passes on what its call is asked, and the answer", async () => {
+  test("that was prepared passes on the questions of its call, and the answers", async () => {
     const up = preparing();
     await calling(up).next([], leading());
     await until(() => sessions.size === 1);
     expect(JSON.stringify(await ended(up, "ask"))).toContain("accept");
   });
 
-  test("of other capabilities is not used", async () => {
+  test("with other capabilities is not used", async () => {
     const { prepared, upstream } = preparing();
     await (await prepared.open(upstream, { capabilities: {} })).close();
     await until(() => sessions.size === 1);
@@ -112,7 +112,7 @@ describe("a session", () => {
     await until(() => sessions.size === 0);
   });
 
-  test("that is prepared is one of as many as may be, and one more is opened when it is wanted", async () => {
+  test("is prepared up to the limit, and one more is opened only when it is needed", async () => {
     const { prepared, upstream } = preparing({ preparedMax: 1 });
     for (const capabilities of [{}, { roots: {} }]) await (await prepared.open(upstream, { capabilities })).close();
     await until(() => sessions.size === 1);
@@ -120,7 +120,7 @@ describe("a session", () => {
     expect((await prepared.open(upstream, { capabilities: {} })).isPrepared).toBe(true);
   });
 
-  test("is prepared for each call that came of late, up to as many as an upstream may have ahead", async () => {
+  test("is prepared for each recent call, up to the limit of an upstream", async () => {
     const { prepared, upstream } = preparing();
     const held: UpstreamSession[] = [];
     for (let call = 1; call <= PREPARED_EACH_MAX + 1; call += 1) {
@@ -131,7 +131,7 @@ describe("a session", () => {
     await until(() => sessions.size === PREPARED_EACH_MAX);
   });
 
-  test("is prepared when it is quiet, and not before", async () => {
+  test("is prepared when the process is quiet, and not before", async () => {
     const putOff: (() => void)[] = [];
     const { prepared, upstream } = preparing({ whenQuiet: (work) => void putOff.push(work) });
     await (await prepared.open(upstream, { capabilities: {} })).close();
@@ -181,7 +181,7 @@ describe("a session that is used again", () => {
     expect(ann).not.toBe(ben);
   });
 
-  test.each(["fail", "ask and leave"])("is not one of a call that came to no clean end (%s)", async (tool) => {
+  test.each(["fail", "ask and leave"])("is not reused after a call that did not end cleanly (%s)", async (tool) => {
     const up = reusing();
     await ended(up, tool);
     await until(() => sessions.size === 0);
@@ -189,7 +189,7 @@ describe("a session that is used again", () => {
     expect(new Set(calls).size).toBe(2);
   });
 
-  test("is closed when something is asked in it that belongs to no call", async () => {
+  test("is closed when a question in it belongs to no call", async () => {
     const up = reusing();
     await ended(up);
     expect(await askLater()).toMatch(/MCP error -32/);
@@ -213,7 +213,7 @@ describe("a session that is used again", () => {
     await until(() => sessions.size === 0);
   });
 
-  test("is one of as many as one caller may have, and as there may be of all; the oldest goes", async () => {
+  test("is limited per caller and in all; the oldest is closed", async () => {
     const up = reusing({ preparedMax: PREPARED_EACH_MAX + 1 });
     const open = async (principal: string) => await up.prepared.open(up.upstream, { capabilities: {}, principal });
     const many = [];
@@ -227,7 +227,7 @@ describe("a session that is used again", () => {
     expect((await open("ben")).isPrepared).toBe(true);
   });
 
-  test("that is a process is one of as many as an upstream may have of all callers; the oldest goes", async () => {
+  test("that is a process is limited per upstream, over all callers; the oldest is closed", async () => {
     const up = reusing();
     const args = [join(import.meta.dirname, "../../test/e2e/upstreams/classic.ts"), "stdio"];
     const file = { upstreams: [{ name: "pipe", command: process.execPath, args, reuseSessions: true, connectTimeout: "60s" }] };
@@ -241,7 +241,7 @@ describe("a session that is used again", () => {
     expect((await open("caller 1")).isPrepared).toBe(true);
   });
 
-  test("is given back once, and not when all is over", async () => {
+  test("is returned once, and not after everything is closed", async () => {
     const up = reusing();
     const session = await up.prepared.open(up.upstream, { capabilities: {}, principal: "ann" });
     await session.close({ isDone: true });

@@ -11,7 +11,7 @@ const read = (params: object) => readQuestion("elicitation/create", params, DEFA
 const texts = (count: number) => Array.from({ length: count }, (_, index) => `v${index}`);
 
 describe("a form", () => {
-  test("of every kind of field that MCP has is taken as it is", () => {
+  test("with every kind of field that MCP has is accepted unchanged", () => {
     const params = form(
       {
         name: { type: "string", title: "Name", description: "Yours.", minLength: 1, maxLength: 9, default: "x" },
@@ -39,11 +39,11 @@ describe("a form", () => {
     ["a secret", form({ password: { type: "string" } }), "/password"],
     ["no message", { requestedSchema: { type: "object", properties: {} } }, "/message"],
     ["a mode of its own", { ...form({}), mode: "voice" }, "/mode"],
-  ])("with %s is refused by −32602, which says where", (_what, params, path) => {
+  ])("with %s is refused with −32602 and the location", (_what, params, path) => {
     expect(() => read(params)).toThrow(expect.objectContaining({ code: -32602, message: expect.stringContaining(path) }));
   });
 
-  test("has bounds in its fields, choices, message and size, at the limit and one beyond", () => {
+  test("has limits of fields, choices, message and size, at the limit and one beyond", () => {
     const fields = (count: number) => form(Object.fromEntries(texts(count).map((name) => [name, { type: "boolean" }])));
     const choices = (count: number) => form({ a: { type: "string", enum: texts(count) } });
     const message = (chars: number) => ({ ...form({}), message: "x".repeat(chars) });
@@ -64,7 +64,7 @@ describe("a form", () => {
 describe("a page to visit", () => {
   const visit = (url: string) => read({ mode: "url", message: "Visit", url });
 
-  test("is shown by its host as a browser would look for it", () => {
+  test("is shown with its host as a browser resolves it", () => {
     expect(visit("https://раураl.example/pay")).toMatchObject({ url: "https://xn--l-7sba6dbr.example/pay" });
   });
 
@@ -76,7 +76,7 @@ describe("a page to visit", () => {
   });
 });
 
-test("two questions are the same when they say the same, in any order of fields", () => {
+test("two questions are the same if their content is, whatever the order of fields", () => {
   const one = read(form({ a: { type: "string", title: "A" } }));
   const other = read(form({ a: { title: "A", type: "string" } }));
   expect(digestOf(one)).toBe(digestOf(other));

@@ -11,7 +11,7 @@ function putOff() {
   return { quiet, done, whenQuiet: (name: string) => quiet.whenQuiet(() => void done.push(name)) };
 }
 
-test("it is done a moment after the last run has ended", () => {
+test("work is done a moment after the last run has ended", () => {
   const { quiet, done, whenQuiet } = putOff();
   const [first, second] = [quiet.enter(), quiet.enter()];
   whenQuiet("work");
@@ -26,7 +26,7 @@ test("it is done a moment after the last run has ended", () => {
   expect(done).toEqual(["work"]);
 });
 
-test("a run that begins meanwhile comes first", () => {
+test("a run that begins in the meantime comes first", () => {
   const { quiet, done, whenQuiet } = putOff();
   whenQuiet("work");
   vi.advanceTimersByTime(19);
@@ -38,7 +38,7 @@ test("a run that begins meanwhile comes first", () => {
   expect(done).toEqual(["work"]);
 });
 
-test("it is done after a while even if it is never quiet", () => {
+test("work is done after a while even if the process is never quiet", () => {
   const { quiet, done, whenQuiet } = putOff();
   quiet.enter();
   whenQuiet("one");
@@ -53,7 +53,7 @@ test("it is done after a while even if it is never quiet", () => {
   expect(done).toEqual(["one", "two", "three"]);
 });
 
-test("at the end it is done at once, and so is what comes later", () => {
+test("at the end work is done at once, and so is later work", () => {
   const { quiet, done, whenQuiet } = putOff();
   quiet.enter();
   whenQuiet("one");

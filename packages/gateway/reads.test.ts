@@ -101,7 +101,7 @@ async function between(url: string, { workers = 1, rest = {} } = {}) {
 }
 
 describe("a resource", () => {
-  test("is read by one worker of several, as the upstream has it", async () => {
+  test("is read by one of several workers, unchanged", async () => {
     const server = await serving();
     const { reads, upstream } = await between(server.url, { workers: 3 });
     for (const uri of ["x:a", "x:b", "x:c", "x:d"]) expect(await reads.read(upstream, uri)).toEqual([{ uri, text: `content of ${uri}` }]);
@@ -133,7 +133,7 @@ describe("a resource", () => {
     }
   });
 
-  test("has as many characters as may be read, and one more is refused", async () => {
+  test("may have up to the limit of characters, and one more is refused", async () => {
     const empty = JSON.stringify({ type: "read", contents: [{ uri: "x:a", text: "" }] }).length;
     for (const [chars, fits] of [
       [READ_CHARS_MAX - empty, true],
@@ -186,7 +186,7 @@ test("a front end has a limit of waiting reads; one more is told when to retry",
   expect(await again).toBe("given up");
 });
 
-test("a worker reads as many at once as it may; one more is asked for again, and read when there is room", async () => {
+test("a worker reads up to the limit at once; one more is requested again, and read when there is room", async () => {
   const { promise: opens, resolve: letRead } = Promise.withResolvers<void>();
   const server = await serving({
     async read(uri) {

@@ -91,7 +91,7 @@ describe("an answer", () => {
     expect(becomes).toEqual([]);
   });
 
-  test("to a session that its upstream has forgotten ends the call, which says so at once", async () => {
+  test("to a session that its upstream has forgotten ends the call at once, with that error", async () => {
     becomes = [404];
     expect(await answered()).toEqual({ type: "lost", message: expect.stringMatching(/^an answer could not be sent .*HTTP 404/) });
     expect(came).toBe(1);
@@ -100,7 +100,7 @@ describe("an answer", () => {
   test.each([
     [2, false],
     [3, true],
-  ])("that fails %i times of two that it is sent again is lost: %s", async (failures, isLost) => {
+  ])("that is sent again twice and fails %i times is lost: %s", async (failures, isLost) => {
     const transport = new StreamableHTTPClientTransport(new URL(url), {
       fetch: async () => {
         came += 1;
@@ -118,7 +118,7 @@ describe("an answer", () => {
     await transport.close();
   });
 
-  test("is not sent again once its call has been let go, and a request never is", async () => {
+  test("is not sent again once its call was dropped, and a request never is", async () => {
     const transport = new StreamableHTTPClientTransport(new URL(url), {
       fetch: async () => {
         came += 1;

@@ -129,7 +129,7 @@ async function untilSettled(of: Lead): Promise<UpstreamEvent> {
 
 const ACCEPTED = { action: "accept", content: { ok: true } } as const;
 
-test("its tools say that they run as tasks", async () => {
+test("its tools declare that they run as tasks", async () => {
   const session = await worker().open(upstream, { capabilities: {} });
   const { tools } = await readListing(session, upstream);
   expect(tools).toMatchObject([{ name: "ask", execution: { taskSupport: "required" } }, { name: "plain" }]);
@@ -137,7 +137,7 @@ test("its tools say that they run as tasks", async () => {
   await session.close();
 });
 
-test("its questions are put, each once, and its result comes, with nothing held between", async () => {
+test("its questions are asked, each once, and its result is received, with nothing held in between", async () => {
   const args = { questions: 2 };
   let event = await untilSettled({ args });
   const given: Given[] = [];
@@ -156,14 +156,14 @@ test("its questions are put, each once, and its result comes, with nothing held 
   await until(() => sessions.size === 0);
 });
 
-test("one that asks nothing, and one that fails, end with what they say, and so does their session", async () => {
+test("one that asks nothing, and one that fails, end with their result and their session", async () => {
   for (const fails of [false, true]) {
     expect(await untilSettled({ args: { questions: 0, fails } })).toMatchObject({ type: "result", result: { isError: fails } });
   }
   await until(() => sessions.size === 0);
 });
 
-test("one whose caller gives it up is cancelled, by a worker that never saw it", async () => {
+test("one whose caller cancels it is cancelled at the upstream, by a worker that never saw it", async () => {
   const asked = await untilSettled({ args: { questions: 1 } });
   if (asked.type !== "required") throw new Error("a question was to come");
   const call = lead({ before: asked, given: [] });
@@ -174,7 +174,7 @@ test("one whose caller gives it up is cancelled, by a worker that never saw it",
   expect(sessions.size).toBe(0);
 });
 
-test("one whose session is forgotten fails with an error that says so", async () => {
+test("one whose session is forgotten fails with an error that names the reason", async () => {
   const asked = await untilSettled({ args: { questions: 1 } });
   if (asked.type !== "required") throw new Error("a question was to come");
   sessions.clear();
@@ -183,7 +183,7 @@ test("one whose session is forgotten fails with an error that says so", async ()
   expect(calls).toBe(1);
 });
 
-test("a tool that does not run as a task is called without", async () => {
+test("a tool that does not run as a task is called without one", async () => {
   const call = startCall("1", aRequest({ upstream, tool: "plain" }), someDeps(worker()));
   expect(await call.next([], leading())).toMatchObject({ type: "result", result: { content: [{ text: "no task" }] } });
 });

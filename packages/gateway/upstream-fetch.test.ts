@@ -59,7 +59,7 @@ describe("a stream that begins with the response to its request", () => {
     expect(JSON.parse(await response.text())).toEqual(message);
   });
 
-  test("is handed on before it ends, and leaves its connection to the next request once it has ended", async () => {
+  test("is passed on before it ends, and its connection serves the next request afterwards", async () => {
     let open: ServerResponse | undefined;
     const { post, connections } = await served((_request, response) => void (open = events(response, event(RESULT))));
     expect(typeOf(await post())).toBe("application/json");
@@ -148,7 +148,7 @@ describe("a stream that begins with anything else is read as a stream, from its 
   });
 });
 
-test("a message is as large as it may be, and not one byte larger, as JSON and in a stream", async () => {
+test("a message may have the maximum size and not one byte more, as JSON and in a stream", async () => {
   for (const [type, text] of [
     ["application/json", JSON.stringify(RESULT)],
     ["text/event-stream", `: ${"x".repeat(300)}`],

@@ -51,7 +51,7 @@ function connecting(url: string, rest: object = {}, options: { readonly messages
 }
 
 describe("a server", () => {
-  test("of before 2025-03-26 is reached by the older transport, and at once the next time", async () => {
+  test("of a revision before 2025-03-26 is reached by the older transport, the next time at once", async () => {
     const seen: string[] = [];
     const transports = new Map<string, SSEServerTransport>();
     const url = await listening((request, response) => {
@@ -74,7 +74,7 @@ describe("a server", () => {
     expect(seen[0]).toBe("GET /sse");
   });
 
-  test("gets its headers and no others of a caller, and learns by which deployment and name it is reached", async () => {
+  test("receives its configured headers and none of the caller's, and the deployment and name by which it is reached", async () => {
     const seen: IncomingMessage["headers"][] = [];
     const url = await listening((request, response) => {
       seen.push(request.headers);
@@ -89,7 +89,7 @@ describe("a server", () => {
     expect(seen.length).toBeGreaterThan(0);
   });
 
-  test("that drops what it sends before the session's own stream is open is not called before", async () => {
+  test("that drops messages before the session's own stream is open is not called before that", async () => {
     const order: string[] = [];
     const transports = new Map<string, StreamableHTTPServerTransport>();
     const { promise: wanted, resolve: isWanted } = Promise.withResolvers<void>();
@@ -165,7 +165,7 @@ describe("a server", () => {
       ["and has sessions, where the file says", true, "newest", true],
       ["and has sessions, where the file says", true, "sessions", false],
     ])(
-      "%s is spoken to so that all of its tools can ask, now and the next time: %s %s",
+      "%s is addressed in a revision in which all of its tools can ask, now and the next time: %s %s",
       async (_what, hasSessions, revisions, isStateless) => {
         const { open } = connecting(await both(hasSessions), { revisions });
         for (let time = 1; time <= 2; time += 1) {
@@ -177,7 +177,7 @@ describe("a server", () => {
     );
   });
 
-  test("that tells more in a call than it may is dropped, at the limit and one beyond, and the next call counts anew", async () => {
+  test("that sends too much in a call is dropped, at the limit and one beyond, and the next call starts from zero", async () => {
     for (const [beside, floods] of [
       [0, 0],
       [1, 1],
@@ -208,7 +208,7 @@ describe("a server", () => {
     }
   });
 
-  test("that sends its clients on to another path of its own is followed there, and one that sends them elsewhere is not", async () => {
+  test("that redirects to another path of its own is followed, and one that redirects elsewhere is not", async () => {
     const elsewhere = await listening((_request, response) => void response.writeHead(500).end());
     const url = await listening((request, response) => {
       if (request.url === "/away") return void response.writeHead(307, { location: `${elsewhere}/mcp` }).end();
@@ -225,7 +225,7 @@ describe("a server", () => {
     await expect(connecting(`${url}/away`, { revisions: "sessions" }).open()).rejects.toThrow("not followed");
   });
 
-  test("whose connection breaks when it is told that its session has ended is told again", async () => {
+  test("whose connection breaks as its session is ended receives the end again", async () => {
     const methods: string[] = [];
     let sessions = 0;
     const transports = new Map<string, StreamableHTTPServerTransport>();
@@ -254,7 +254,7 @@ describe("a server", () => {
     expect(sessions).toBe(0);
   });
 
-  test("that nothing is sent to for a while has its connection closed, long before servers close theirs", async () => {
+  test("that receives nothing for a while has its connection closed, long before servers close theirs", async () => {
     let closed = 0;
     const url = await listening(({ socket }, response) => {
       // The server itself never closes the connection.
@@ -269,7 +269,7 @@ describe("a server", () => {
     await until(() => closed === 1, { timeoutMs: 4_000 });
   });
 
-  test("whose stream says nothing can be left at once", async () => {
+  test("whose stream is silent can be left at once", async () => {
     const url = await listening((_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.flushHeaders();
@@ -306,7 +306,7 @@ describe.each([
     ["a body that is larger", "application/json", ["x".repeat(60), "x".repeat(41)], false],
     ["a stream of many events", "text/event-stream", Array.from({ length: 20 }, () => EVENT), true],
     ["a stream with a larger event", "text/event-stream", [EVENT, `data: ${"x".repeat(101)}`], false],
-  ])("has as many bytes as it may, and no more: %s", async (_what, type, chunks, fits) => {
+  ])("may have the maximum size and no more: %s", async (_what, type, chunks, fits) => {
     const url = await listening((_request, response) => {
       response.writeHead(200, { "content-type": type });
       const write = (index: number): void => {
@@ -325,7 +325,7 @@ describe.each([
   test.each([
     ["at the limit", 10, true],
     ["one beyond", 11, false],
-  ])("is one of a response that has as many bytes as it may: %s", async (_what, events, fits) => {
+  ])("is part of a response of the maximum size: %s", async (_what, events, fits) => {
     const url = await listening((_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(EVENT.repeat(events));

@@ -35,7 +35,7 @@ function watching(upstreams: readonly object[]): readonly Upstream[] {
   return opened.upstreams;
 }
 
-test("a change is told with all that the file says then, and the upstreams that are as before are told as that", async () => {
+test("a change is reported with all upstreams of the file, and unchanged ones keep their fingerprint", async () => {
   const [before] = watching([a()]);
   write([a(), { name: "b", url: "https://b.example.com" }]);
   await until(() => seen.length === 1);
@@ -66,7 +66,7 @@ test("invalid content changes nothing, and its problems are reported once", asyn
   expect(logged).toHaveLength(1);
 });
 
-test("a file that is gone for a moment changes nothing", async () => {
+test("a file that is missing for a moment changes nothing", async () => {
   watching([a()]);
   rmSync(file);
   await until(() => logged.length > 0);

@@ -40,7 +40,7 @@ test("an upstream has its defaults", () => {
   expect(crm?.repeatable("anything")).toBeUndefined();
 });
 
-test("tools are chosen by their names and the beginnings of them, and so are those that may be repeated", () => {
+test("tools are chosen by names and prefixes, and so are those that may be repeated", () => {
   const [crm] = parse([{ ...CRM, include: ["get_*", "put"], exclude: ["get_secret"], repeatable: ["get_*"] }]);
   expect(["get_a", "put", "get_secret", "put_it"].map((tool) => crm?.offers(tool))).toEqual([true, true, false, false]);
   expect(["get_a", "put"].map((tool) => crm?.repeatable(tool))).toEqual([true, undefined]);
@@ -59,7 +59,7 @@ describe("access in the caller's name", () => {
     expect(parse([{ ...CRM, oauth: { provider: "any", scopes: ["x"] } }])[0]?.oauth?.provider).toBe("any");
   });
 
-  test("is refused with what does not go with it", () => {
+  test("is refused with unknown providers and scopes, and with settings that exclude it", () => {
     expect(problems([{ ...CRM, oauth: { provider: "toString", scopes: ["read"] } }], {}, providers)).toEqual([
       "upstreams[0].oauth.provider (crm): must be one of the providers in PARLEY_OAUTH: crm, calendar",
     ]);
@@ -78,7 +78,7 @@ describe("access in the caller's name", () => {
     expect(problems([{ ...CRM, oauth: { provider: "crm", scopes: [] } }], {}, providers)).toHaveLength(1);
   });
 
-  test("is kept for one task, or for a minute to a year behind its last use", () => {
+  test("is kept for one task, or for a minute to a year after its last use", () => {
     const kept = (keep?: unknown) => parse([{ ...CRM, oauth: { ...oauth, keep } }])[0]?.oauth?.keepMs;
     expect([undefined, "task", "1m", "90d", "366d"].map(kept)).toEqual([undefined, undefined, 60_000, 7_776_000_000, 31_622_400_000]);
     for (const keep of ["59s", "367d", "0d", "forever", 90])
@@ -125,7 +125,7 @@ describe("values", () => {
     }
   });
 
-  test("that cannot be filled in are named, and no value is ever told", () => {
+  test("that cannot be filled in are named, and no value is ever shown", () => {
     const told = problems([{ ...CRM, headers: { a: "secret ${NONE}", b: "${file:/no/such}", c: "${1}", d: "${X}" } }], { X: "se\ncret" });
     expect(told).toEqual([
       "upstreams[0].headers.a (crm): ${NONE} is not set in the environment",
@@ -137,7 +137,7 @@ describe("values", () => {
   });
 });
 
-describe("what does not fit is told, all at once", () => {
+describe("problems are reported, all at once", () => {
   test.each([
     ["an unknown key", [{ ...CRM, timeout: "1s" }], "upstreams[0]: Unrecognized key"],
     ["a bad name", [{ ...CRM, name: "C R M" }], "upstreams[0].name: must be 1 to 32"],
@@ -161,12 +161,12 @@ describe("what does not fit is told, all at once", () => {
     expect(problems([{ ...CRM, url: "http://localhost:3000" }])).toEqual([]);
   });
 
-  test("a file that is not there, or not JSON, is named with the setting", () => {
+  test("a file that is missing or not JSON is named with the setting", () => {
     expect(() => readUpstreams("/no/such.json")).toThrow("/no/such.json (PARLEY_UPSTREAMS):\n  cannot be read (ENOENT)");
     expect(() => parseUpstreams("up.json", "{")).toThrow("up.json (PARLEY_UPSTREAMS):\n  is not JSON");
   });
 
-  test("there are as many upstreams as there may be, and no more", () => {
+  test("a file may have the maximum number of upstreams and no more", () => {
     const many = (count: number) => Array.from({ length: count }, (_, index) => ({ ...CRM, name: `crm${index}x` }));
     expect(problems(many(UPSTREAMS_MAX))).toEqual([]);
     expect(problems(many(UPSTREAMS_MAX + 1))).toHaveLength(1);

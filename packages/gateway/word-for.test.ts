@@ -2,7 +2,7 @@ import { SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/clie
 import { expect, test } from "vitest";
 import { wordFor } from "./word-for.ts";
 
-test("an error is described by the kinds of it and its causes, not by their messages", () => {
+test("an error is described by its kind and those of its causes, not by their messages", () => {
   const refused = Object.assign(new Error("connect to https://secret.example.com"), { code: "ECONNREFUSED" });
   const failed = new TypeError("fetch failed", { cause: refused });
   expect(wordFor(failed)).toBe("TypeError, Error ECONNREFUSED");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { errorMessage, invalidRequest, notificationMessage, parseError, resultMessage } from "./index.ts";
 import { isRequestId, quoted, shapeOf } from "./json-rpc.ts";
 
-test("a body that is no JSON is answered without an id", () => {
+test("a body that is not JSON is answered without an id", () => {
   expect(parseError()).toStrictEqual({
     httpStatus: 400,
     message: { jsonrpc: "2.0", error: { code: -32700, message: "the body is not valid JSON" } },

@@ -54,7 +54,7 @@ test("a param that is missing or wrong is named", () => {
   expect(problemOf((params) => strings(params, "arguments"), { arguments: "a" })).toBe("arguments must be an object");
 });
 
-test("arguments that are null are none, as a nil map of Go is sent", () => {
+test("arguments of null are none, because Go sends a nil map like that", () => {
   expect(callArguments({ arguments: null })).toStrictEqual({});
   expect(strings({ arguments: null }, "arguments")).toStrictEqual({});
   expect(complete({ ...prompt, context: { arguments: null } })).toMatchObject({ others: {} });

@@ -35,7 +35,7 @@ beforeEach(async () => {
 afterEach(() => redis.close());
 
 describe("a grant", () => {
-  test("is there for later tasks of its principal, in every process, and holds no token that Redis could read", async () => {
+  test("is available to later tasks of its principal in every process, and Redis holds no readable token", async () => {
     const consent = await grants().keep(ANN, KEPT);
     const other = await beside(redis);
     expect(await grants(other).use(ANN, USE)).toEqual({ consent, text: KEPT.text });
@@ -46,7 +46,7 @@ describe("a grant", () => {
     expect(keys.join()).not.toContain("ann");
   });
 
-  test("is another's in no way: not of another principal, tenant, issuer, upstream or scope", async () => {
+  test("belongs to no other principal, tenant, issuer, upstream or scope", async () => {
     await grants().keep(ANN, KEPT);
     const others = [
       { ...ANN, principal: "https://a.example bob" },
@@ -63,7 +63,7 @@ describe("a grant", () => {
   test.each([
     ["principal", { ...ANN, principal: "https://a.example bob" }],
     ["purpose", { ...ANN, id: "H".repeat(22) }],
-  ])("that was moved to another %s does not open there, and is gone", async (_what, ref) => {
+  ])("that was moved to another %s does not open there, and is removed", async (_what, ref) => {
     await grants().keep(ANN, KEPT);
     await grants().keep(ref, { ...KEPT, text: '{"provider":"id","accessToken":"theirs"}' });
     const [from, to] = await Promise.all(
@@ -78,7 +78,7 @@ describe("a grant", () => {
     expect(await grants().use(ANN, USE)).toMatchObject({ text: KEPT.text });
   });
 
-  test("ends a while after its last use, each of which begins its time anew", async () => {
+  test("ends some time after its last use, and each use extends it", async () => {
     await grants().keep(ANN, { ...KEPT, ttlMs: 60_000 });
     const [{ owner } = { owner: "" }] = await listed();
     const keys = [`${redis.prefix}:grants:{${owner}}`, `${redis.prefix}:grants:{${owner}}:${ANN.id}`];
@@ -93,7 +93,7 @@ describe("a grant", () => {
     expect(await listed()).toEqual([]);
   });
 
-  test("is replaced by a later consent, and what is known of the earlier one changes nothing any more", async () => {
+  test("is replaced by a later consent, after which nothing can change it through the earlier one", async () => {
     const first = await grants().keep(ANN, KEPT);
     const before = (await grants().use(ANN, USE))!;
     const second = await grants().keep(ANN, { ...KEPT, text: "{}" });
@@ -105,7 +105,7 @@ describe("a grant", () => {
     expect(await grants().use(ANN, USE)).toBeUndefined();
   });
 
-  test("is renewed by one of two that renew it at once, and never set back", async () => {
+  test("is renewed by only one of two simultaneous renewals, and never set back", async () => {
     await grants().keep(ANN, KEPT);
     const before = (await grants().use(ANN, USE))!;
     const both = await Promise.all(["one", "two"].map((text) => grants().replace(ANN, before, text)));
@@ -119,7 +119,7 @@ describe("a grant", () => {
     expect(await grants().replace(ANN, before, text)).toBe(false);
   });
 
-  test("that was sealed by a PARLEY_SECRET which is no longer known is removed, and asked for again", async () => {
+  test("that was sealed by an unknown PARLEY_SECRET is removed", async () => {
     await grants().keep(ANN, KEPT);
     expect(await grants(redis, ["n".repeat(40), secret]).use(ANN, USE)).toBeDefined();
     expect(await grants(redis, ["n".repeat(40)]).use(ANN, USE)).toBeUndefined();
@@ -127,7 +127,7 @@ describe("a grant", () => {
   });
 });
 
-test("a principal has 100 at most: one more takes the place of the one that would end first", async () => {
+test("a principal has at most 100: one more replaces the one that would end first", async () => {
   expect(GRANTS_MAX).toBe(100);
   const id = (index: number) => String(index).padStart(22, "0");
   // The fourth would end first.
@@ -146,7 +146,7 @@ test("a principal has 100 at most: one more takes the place of the one that woul
 describe("an operator", () => {
   const BOB = { ...ANN, principal: "bob", tenant: "acme" };
 
-  test("sees whose grants there are and for what, and revokes those of a principal, a tenant, or one", async () => {
+  test("lists grants with their owners and purposes, and revokes those of a principal, a tenant, or a single one", async () => {
     await grants().keep(ANN, KEPT);
     await grants().keep({ ...ANN, id: "H".repeat(22) }, { ...KEPT, about: { ...ABOUT, upstream: "mail" } });
     await grants().keep(BOB, KEPT);
@@ -173,7 +173,7 @@ describe("an operator", () => {
     expect(await listed()).toEqual([]);
   });
 
-  test("has it in the audit when a grant is kept, used by a task, ended and revoked, without a token", async () => {
+  test("finds in the audit when a grant was kept, used by a task, ended and revoked, without a token", async () => {
     const consent = await grants().keep(BOB, KEPT);
     await grants().use(BOB, { ...USE, taskId: "0-later" });
     await grants().use(BOB, USE);
@@ -196,7 +196,7 @@ describe("an operator", () => {
 describe("with content that is sealed", () => {
   const contentKeys = randomBytes(32).toString("base64");
 
-  test("the grants of a tenant whose keys were erased are gone, and those of others are not", async () => {
+  test("the grants of a tenant whose keys were erased are lost, and those of others are not", async () => {
     const sealed = await openRedis({ contentKeys });
     try {
       for (const tenant of ["acme", "other"]) await grants(sealed).keep({ ...ANN, tenant }, KEPT);

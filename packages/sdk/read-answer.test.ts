@@ -35,7 +35,7 @@ describe("every run sees the same answer, whatever its schema draws and wherever
 
   test("to a form", () => sees((_args, ctx) => ctx.elicit("q", { message, schema: DRAWS }) as never, { answers: { q: {} } }));
 
-  test("that nobody gave, and a default stands for", () =>
+  test("that no person gave, in place of which a default counts", () =>
     sees((_args, ctx) => ctx.elicit("q", { message, schema: DRAWS, onTimeout: { default: {} } }) as never, { answers: { q: timeout } }));
 
   test("of another system", () =>

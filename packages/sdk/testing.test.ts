@@ -93,7 +93,7 @@ function doing(run: (ctx: Context) => Promise<unknown>) {
 }
 
 describe("a script", () => {
-  test("that does not report an event is told which", async () => {
+  test("that reports no event fails with the event's name", async () => {
     await expect(runTool(doing((ctx) => ctx.event("paid").received()))).rejects.toThrow(
       new Error('the tool waits for the event "paid", and the test does not report it'),
     );
@@ -214,7 +214,7 @@ describe("startTool", () => {
     expect((await startTool(doing(async () => "x"))).now).toStrictEqual(new Date("2026-01-01T00:00:00Z"));
   });
 
-  test("moves the clock as far as told, whatever becomes due on the way", async () => {
+  test("moves the clock by the given time, whatever becomes due on the way", async () => {
     const running = await startTool(
       doing(async (ctx) => {
         await ctx.sleep("a", "1 hour");

@@ -101,7 +101,7 @@ test("waiting tasks are exported, and replayed elsewhere against changed code, r
   expect(await readFile(trail, "utf8")).toMatch(/"action":"export".*"taskId":".*"verdict":"1 exported with content"/);
 });
 
-test("a file that is no export, and modules that do not load, are refused with where and why", async () => {
+test("a file that is not an export, and modules that do not load, are refused with place and reason", async () => {
   const file = join(folder, "bad.jsonl");
   await writeFile(file, '{"taskId":"0-x","format":1,"unreadable":"erased"}\n{"taskId":\n');
   expect(await inCi(file, "--tools", GREET)).toMatchObject({

@@ -38,7 +38,7 @@ test("arguments that a tool refuses are its result, and exit code 1", async () =
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/^invalid arguments for tool greet: \/marker /) as unknown });
 });
 
-test("a server that is away, and one that wants to know who calls, are named with what to do", async () => {
+test("an unreachable server, and one that requires a login, are reported with what to do", async () => {
   const [port = 0] = await freePorts(1);
   const away = `http://127.0.0.1:${port}/mcp`;
   expect(await parley(["tools", "--url", away])).toEqual({

@@ -97,7 +97,7 @@ describe("parley dev", () => {
     expect(await answer(taskId)).toBe("Good morning, Ann?\n");
   });
 
-  test("a module that does not load is told, what ran before still serves, and the next change is taken", async () => {
+  test("a module that does not load is reported, the previous one keeps serving, and the next change is used", async () => {
     const taskId = await waitingTask();
     let at = printed.length;
     await save("tools.ts", greeting("Good evening").replace("export const", "export konst"));

@@ -160,7 +160,7 @@ async function consent(who: Person, { taskId, inputRequests }: TaskState, key = 
 
 const textOf = ({ result }: TaskState) => result?.content?.[0]?.text;
 
-test("a person consents once: later tasks ask nothing, and nobody else's task gets it", async () => {
+test("a person consents once: later tasks ask nothing, and no other person's task gets the grant", async () => {
   const ann = await person("ann");
   const first = await calling(ann);
   const { message } = (first.inputRequests as Record<string, { params: { message: string } }>)["authorize"]!.params;
@@ -230,7 +230,7 @@ test("a grant that was revoked at the provider is asked for again, once", async 
   expect(textOf(await calling(ann))).toBe("read at crm");
 });
 
-test("an operator sees what was granted, and revokes it; and the audit tells of all of it", async () => {
+test("an operator lists and revokes grants, and the audit records all of it", async () => {
   const parley = (...args: string[]) =>
     run(process.execPath, [join(import.meta.dirname, "../../apps/cli/main.ts"), ...args], { env: { PATH: process.env["PATH"], ...env } });
   const ann = await person("ann");

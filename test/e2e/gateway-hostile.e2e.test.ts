@@ -55,7 +55,7 @@ async function run(tool: string): Promise<TaskState> {
 const said = ({ result }: TaskState) => JSON.parse(result?.content?.[0]?.text ?? "null") as unknown;
 
 describe("questions", () => {
-  test("that are malformed are refused one by one, and the upstream is told", async () => {
+  test("that are malformed are refused one by one, and the upstream is notified", async () => {
     expect(said(await run("bad_malformed"))).toEqual(Array.from({ length: 6 }, () => -32602));
   });
 
@@ -63,14 +63,14 @@ describe("questions", () => {
     expect(said(await run("bad_nested"))).toBe(-32602);
   });
 
-  test("with one id end the call: nobody could tell their answers apart", async () => {
+  test("with the same id end the call: their answers could not be told apart", async () => {
     expect(await run("bad_one-id")).toMatchObject({
       status: "failed",
       error: { message: expect.stringContaining("two questions with one id"), data: { code: "UPSTREAM_INVALID", upstream: "bad" } },
     });
   });
 
-  test("after the end of their call are asked of nobody", async () => {
+  test("after the end of their call are asked of no one", async () => {
     const task = await run("bad_after-end");
     expect(said(task)).toBe("ended");
     expect(task.inputRequests).toBeUndefined();
@@ -115,7 +115,7 @@ describe("capabilities that an upstream does not keep", () => {
     }
   });
 
-  test("are tasks: a tool that answers without one is taken at its word, and one that nobody knows fails in the upstream's own", async () => {
+  test("are tasks: a tool that answers without one is believed, and an unknown one fails with the upstream's own error", async () => {
     expect(said(await run("bad_task-none"))).toBe("task-none");
     expect(await run("bad_task-unknown")).toMatchObject({
       status: "failed",
@@ -141,7 +141,7 @@ describe("lists", () => {
     });
   });
 
-  test("of an upstream that nobody reaches are empty, and the log says so", () => {
+  test("of an unreachable upstream are empty, which is logged", () => {
     const line = deployment.workers[0]!.logs.find(({ msg, upstream }) => msg === "upstream could not be listed" && upstream === "away");
     expect(line).toMatchObject({ problem: expect.stringContaining("ECONNREFUSED") });
   });

@@ -192,7 +192,7 @@ test("a person whose tokens are all refused is asked again, twice, and then the 
   expect(calls).toEqual([]);
 });
 
-test("without a grant nothing is called, and the model is told why", async () => {
+test("without a grant nothing is called, and the model receives the reason", async () => {
   const { taskId } = await asked("crm_contacts");
   await client().answer(taskId, { authorize: { action: "decline" } });
   const { result } = await reaches(taskId, ({ status }) => status === "completed");
@@ -203,6 +203,6 @@ test("without a grant nothing is called, and the model is told why", async () =>
   expect(calls).toEqual([]);
 });
 
-test("resources are not offered: whoever reads is not asked for access, and the service's own are not everybody's", async () => {
+test("resources are not offered: readers are not asked for access, and the service's own resources are not for everyone", async () => {
   expect(await list("resources/list")).not.toContain("note://");
 });

@@ -58,7 +58,7 @@ async function withoutRedis(meanwhile: () => Promise<unknown> = async () => unde
   await redis.start();
 }
 
-test("Redis killed before the call: the caller is told, and the upstream is not called", async () => {
+test("Redis killed before the call: the caller gets an error, and the upstream is not called", async () => {
   await withoutRedis(() => expect(client.call("up_confirm", { text: "early" })).rejects.toThrow());
   expect(await marked("called confirm early")).toBe(0);
 });

@@ -119,7 +119,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     await until(async () => (await marked("cancelled review unwanted")) === 1 && (await sessions()) < before);
   });
 
-  test("of an upstream that has restarted has been forgotten, which the answer's caller is told", async () => {
+  test("of an upstream that has restarted is lost, and the caller that answers learns so", async () => {
     const taskId = await call("up_review", "forgotten");
     await asked(taskId, "question-1");
     await upstream.kill();

@@ -177,7 +177,7 @@ describe("a call without questions", () => {
     expect(task.result).toMatchObject({ structuredContent: { text: "hello" }, _meta: { "example.com/result": true } });
   });
 
-  test("has a process of its own, or that of an earlier one where the file says so", async () => {
+  test("has its own process, or that of an earlier call if the file says so", async () => {
     const pids = async (tool: string) => {
       const found = new Set();
       for (let call = 0; call < 10; call += 1) found.add(said(await ended((await client.call(tool, {})).taskId)));
@@ -257,7 +257,7 @@ describe("a question of a classic upstream", () => {
     expect(_meta["parley/receipts"]).toEqual({ "question-1": "late" });
   });
 
-  test("ends with the task that is cancelled, and the upstream is told", async () => {
+  test("ends when its task is cancelled, and the upstream is notified", async () => {
     const { taskId } = await client.call("classic_confirm", { text: "stopped" });
     await settled(taskId);
     await client.cancel(taskId);
@@ -265,7 +265,7 @@ describe("a question of a classic upstream", () => {
     expect(await client.get(taskId)).toMatchObject({ status: "cancelled" });
   });
 
-  test("is refused where MCP does not allow it, or nobody should be asked it, and the upstream is told why", async () => {
+  test("is refused if MCP does not allow it or no one should be asked it, and the upstream receives the reason", async () => {
     for (const [tool, why] of [
       ["classic_nested", "nvalid"],
       ["classic_secret", "looks as if it asked for a secret"],
@@ -334,7 +334,7 @@ describe("callers of other dialects", () => {
     }
   });
 
-  test("that were sent to a page are told when the upstream says that it was visited, by the id that they know it by", async () => {
+  test("that were sent to a page are notified when the upstream reports the visit, by the id that they know", async () => {
     const connected = new v1.Client({ name: "test", version: "1" }, { capabilities: { elicitation: { url: {} } } });
     const asked: string[] = [];
     const completed: string[] = [];
@@ -543,7 +543,7 @@ describe("a worker that is killed while it holds a call", () => {
   });
 });
 
-describe("a worker that is told to stop while it holds calls", () => {
+describe("a worker that is asked to stop while it holds calls", () => {
   test("waits for answers for a while, and then its tasks say what became of them", async () => {
     const [answered, left] = await Promise.all(
       ["answered", "left"].map(async (text) => {
@@ -572,7 +572,7 @@ describe("an upstream in trouble", () => {
     expect(await ended(taskId)).toMatchObject({ status: "failed", error: { data: { code } } });
   });
 
-  test("that fails in its own words is told as it is", async () => {
+  test("that fails with its own message passes it on unchanged", async () => {
     const { taskId } = await client.call("classic_fails", {});
     expect((await ended(taskId)).result).toMatchObject({ isError: true, content: [{ text: "it did not work" }] });
   });

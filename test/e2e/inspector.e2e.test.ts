@@ -39,7 +39,7 @@ describe.skipIf(missing !== undefined)("MCP Inspector", () => {
     era,
   ];
 
-  test.each(ways)("lists the tools, calls one, and is told what it lacks for one that asks, by %s, %s", async (way, era) => {
+  test.each(ways)("lists the tools, calls one, and learns what it lacks for one that asks, by %s, %s", async (way, era) => {
     const listed = await inspect([...to(way, era), "--method", "tools/list"], home);
     expect(listed.code).toBe(0);
     const { tools } = listed.said.result as unknown as { tools: readonly { readonly name: string }[] };

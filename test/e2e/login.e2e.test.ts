@@ -218,7 +218,7 @@ describe("who opens a page", () => {
     expect(titleOf(await look(mine.callback, mine.cookie))).toBe("Not logged in");
   });
 
-  test("is nobody with a cookie that was changed, or that is another one", async () => {
+  test("is anonymous with a cookie that was changed or belongs to another login", async () => {
     const { page } = await asked("alice");
     const session = await sessionOf(page, "alice");
     const { cookie } = await begun(page, "alice");
@@ -233,7 +233,7 @@ describe("who opens a page", () => {
     expect((await look(page, session)).status).toBe(200);
   });
 
-  test("is told that nothing was taken when the login ran out meanwhile", async () => {
+  test("learns that nothing was recorded if the login expired in the meantime", async () => {
     const { page } = await asked("alice");
     const response = await fetch(page, {
       method: "POST",

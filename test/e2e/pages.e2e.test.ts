@@ -105,7 +105,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
     }
   }
 
-  test("gives a secret by the keyboard, and is told that it is done when it comes back", async () => {
+  test("enters a secret with the keyboard, and reads that it is done after coming back", async () => {
     const { taskId, at } = await asking();
     await visit(async (page) => {
       await page.goto(at(0));

@@ -144,7 +144,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     );
   });
 
-  test("every kind of field: what is typed becomes what the tool asked for, violations stand at their fields", async () => {
+  test("every kind of field: input becomes what the tool asked for, and violations are shown at their fields", async () => {
     const page = await open(at("2026-07-28+tasks", "every_field"));
     await call(page, "every_field");
     await dialog(page).waitFor();
@@ -429,7 +429,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await findNothing(page);
   });
 
-  test("a task's course is shown: its entries, where replay stands, and until when a question waits", async () => {
+  test("a task's timeline is shown: its entries, the position of the replay, and the deadline of a question", async () => {
     const page = await open(at("2026-07-28+tasks", "book_dinner"));
     await page.getByLabel("date").fill("2026-12-31");
     await page.getByLabel("time").fill("20:15");

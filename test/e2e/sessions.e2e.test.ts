@@ -44,7 +44,7 @@ describe("a front end that is killed while it holds 100 blocking calls", () => {
   const isEarly = (number: number) => number % 2 === 0;
   const NAMES = ["Ann", "Bob", "Cy"];
 
-  test("lets them all continue at the other one: nobody is asked twice, nothing is lost", async () => {
+  test("lets them all continue at the other one: no one is asked twice, nothing is lost", async () => {
     const [dying, other] = deployment.frontEnds;
     if (!dying || !other) throw new Error("two front ends are needed");
     const targets = [dying.url];

@@ -43,7 +43,7 @@ async function textOfThrown(env: Record<string, string>): Promise<string | undef
   }
 }
 
-test("shows what tools throw, unless it is told not to", async () => {
+test("shows what tools throw, unless it is configured not to", async () => {
   expect(await textOfThrown({})).toBe("connect ECONNREFUSED postgres://admin:hunter2@db");
   expect(await textOfThrown({ PARLEY_SHOW_ERRORS: "false" })).toMatch(/^tool throws failed\. .* under defect [0-9a-f-]{36}\.$/);
 });

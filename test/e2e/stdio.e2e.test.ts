@@ -96,7 +96,7 @@ describe("in front of a server elsewhere", () => {
     expect(pipe.said()).toBe("");
   });
 
-  test("a client that has all it wants is let go within a second, with nothing on standard error", IN_TIME, async () => {
+  test("a client that has finished is released within a second, with nothing on standard error", IN_TIME, async () => {
     const pipe = pipeTo(["--url", deployment.url]);
     await initialized(pipe);
     const startedAtMs = performance.now();

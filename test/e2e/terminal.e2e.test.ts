@@ -125,7 +125,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect(await (await terminal("task", taskId)).shows("Hello, Ann!")).toContain("completed");
   });
 
-  test("a question that somebody else answers closes its prompt, and the result is printed", async () => {
+  test("a question that another person answers closes its prompt, and the result is printed", async () => {
     const on = await terminal("call", "greet");
     const taskId = await idShown(on);
     await begin(on);

@@ -52,7 +52,7 @@ async function callAll(file: string, count: number, ms: number) {
   return { statuses, ended: async () => (await statuses()).every(({ status }) => status === "completed") };
 }
 
-test("of twenty tasks on two workers two are at work at once, the others say that they wait, and all come to their end", async () => {
+test("two of twenty tasks on two workers run at once, the others report that they wait, and all of them finish", async () => {
   const file = join(dir, "twenty");
   const { statuses, ended } = await callAll(file, 20, 100);
   await until(async () =>

@@ -100,7 +100,7 @@ describe(`the version before (${BEFORE}) and this one${why ? ` (skipped: ${why})
     180_000,
   );
 
-  test("can be told apart: in /healthz, by what clients are told, and in metrics", async () => {
+  test("can be distinguished in /healthz, by what clients receive, and in metrics", async () => {
     const frontEnd = await startFrontEnd({ ...env, PARLEY_METRICS_PORT: "0" });
     try {
       const { version } = (await (await fetch(`${frontEnd.url}/healthz`)).json()) as { version: string };

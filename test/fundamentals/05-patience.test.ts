@@ -41,7 +41,7 @@ test("an answer in time ends the patience", async () => {
   expect(running.text).toBe("approved");
 });
 
-test("after a day somebody else is asked, and the first may still answer", async () => {
+test("after a day another person is asked, and the first may still answer", async () => {
   const running = await startTool(approve);
   await running.advance("1 day");
   expect(running.task.asks.map(({ key }) => key)).toEqual(["manager", "deputy"]);

@@ -30,7 +30,7 @@ test("no, closed and too late are three different errors", async () => {
   expect((await runTool(greet, {}, { answers: { name: timeout } })).text).toBe("Hello, somebody who is not there");
 });
 
-test("what is not caught ends the tool, and the model is told why", async () => {
+test("an error that is not caught ends the tool, and the model learns why", async () => {
   const careless = defineTool({
     name: "careless",
     run: async (_args, ctx) => `Hello, ${await ctx.text("name", { message: "Who are you?" })}`,

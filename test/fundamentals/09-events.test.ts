@@ -28,7 +28,7 @@ const pay = defineTool({
   },
 });
 
-test("the tool waits without a worker, and continues when it is told", async () => {
+test("the tool waits without a worker, and continues when the event is reported", async () => {
   const running = await startTool(pay);
   expect(callbacks.at(-1)).toMatch(/^https?:\/\//);
   expect(running.task).toMatchObject({ status: "working", message: "Waiting for the payment" });

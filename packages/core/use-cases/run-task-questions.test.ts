@@ -199,7 +199,7 @@ describe("a question with a quorum, at its deadline", () => {
     expect(await subject.task(taskId)).toMatchObject(came(`["timeout",["carol"]]`));
   });
 
-  test("is answered by the one whom it still needed, if that one was a moment earlier", async () => {
+  test("is answered by the person it still needed, if that person was a moment earlier", async () => {
     const { subject, taskId } = await atTheLastMoment(["bob", "carol"], "overtaken");
     expect(await subject.run(taskId, 2)).toStrictEqual({ type: "parked" });
     expect(await subject.run(taskId, 3)).toStrictEqual({ type: "finished", status: "completed" });

@@ -364,7 +364,7 @@ function revoked(): object {
   return proxy;
 }
 
-test("whatever a handler throws, its task ends and is compensated", async () => {
+test("its task ends and is compensated, whatever a handler throws", async () => {
   const subject = deployment(() => Promise.reject(revoked() as Error));
   subject.tools.set("subject", { ...subject.tool, compensate: async () => undefined });
   const taskId = await subject.create({}, undefined, subject.tools.get("subject"));

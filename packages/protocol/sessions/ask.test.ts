@@ -220,7 +220,7 @@ describe("notifications", () => {
     expect(say.feedNotification({ type: "whatever" } as unknown as FeedItem, { progressToken: 1, logLevel: "debug" })).toBeUndefined();
   });
 
-  test.each(ALL)("of $version tell of lists and resources", ({ say }) => {
+  test.each(ALL)("of $version report changes of lists and resources", ({ say }) => {
     for (const kind of ["tools", "prompts", "resources"] as const) {
       expect(say.changed({ type: kind })).toStrictEqual({ jsonrpc: "2.0", method: `notifications/${kind}/list_changed`, params: {} });
       ServerNotificationSchema.parse(say.changed({ type: kind }));

@@ -53,7 +53,7 @@ describe.each(older.map((dialect) => ({ version: dialect.version, dialect })))("
     for (const name of requestedSchema.required ?? []) expect(Object.keys(requestedSchema.properties)).toContain(name);
   });
 
-  test("leave other replies alone", () => {
+  test("leave other replies unchanged", () => {
     const reply = { role: "assistant", content: { type: "text", text: "x" }, model: "m" };
     expect(dialect.readReply({ type: "sampling", params: {} }, reply)).toBe(reply);
     expect(dialect.readReply({ type: "url", message: "?", url: "https://x" }, { action: "accept" })).toStrictEqual({ action: "accept" });
@@ -75,7 +75,7 @@ function wordsOf(field: JsonObject): readonly string[] {
 }
 
 describe("forms of 2025-11-25", () => {
-  test.each(cases)("are put in the tool's own words, and so are the replies: $file", ({ schema, replies }) => {
+  test.each(cases)("are asked in the tool's own words, and so are the replies: $file", ({ schema, replies }) => {
     const { params } = newest.encoder(facts).ask(askOf(schema), IDS);
     expect(params).toStrictEqual({ mode: "form", message: "Tell me.", requestedSchema: schema });
     ElicitRequestFormParamsSchema.parse(params);
@@ -131,7 +131,7 @@ describe("any form that a tool asks", () => {
     });
   });
 
-  test("limits and defaults are said in words, and none where there are none", () => {
+  test("limits and defaults are described in words, if there are any", () => {
     const items = { enum: ["a"] };
     const described = (field: JsonObject): unknown => properties({ properties: { f: { type: "array", items, ...field } } });
     const boolean = { type: "boolean", title: "f: a" };
@@ -171,7 +171,7 @@ describe("any form that a tool asks", () => {
     expect(read(schema({}, { required: "f" }), {})).toStrictEqual({});
   });
 
-  test("a reply that is no answer is left alone", () => {
+  test("a reply that is not an answer is left unchanged", () => {
     const { request } = askOf({ properties: { f: { type: "array", items: { enum: ["a"] } } } });
     for (const reply of ["accept", null, [], { action: "decline" }, { action: "accept", content: "a" }]) {
       expect(older[0].readReply(request, reply)).toBe(reply);

@@ -54,7 +54,7 @@ test("messages of prompts hold what content may hold", () => {
   });
 });
 
-describe("what a tool or prompt says that is no content", () => {
+describe("what a tool or prompt returns that is not content", () => {
   const oldest = SESSION_DIALECTS.find(({ version }) => version === "2025-03-26");
   if (!oldest) throw new Error("no dialect");
   const say = oldest.encoder(facts);
@@ -68,7 +68,7 @@ describe("what a tool or prompt says that is no content", () => {
     expect(say.promptResult({ messages: "text" })).toStrictEqual({ messages: "text" });
   });
 
-  test("is left out of the text that stands for a link", () => {
+  test("is left out of the text that replaces a link", () => {
     const link = (members: JsonObject): unknown =>
       (say.callResult({ content: [{ type: "resource_link", ...members }] }) as { content: unknown[] }).content[0];
     expect(link({ uri: "test://a" })).toStrictEqual({ type: "text", text: "test://a" });

@@ -111,7 +111,7 @@ test("a tool that says no without a text has failed with the last message of its
   }
 });
 
-test("a task ends once, and a second attempt to end it is told how it ended", () => {
+test("a task ends once, and a second attempt to end it learns how it ended", () => {
   expect(taskFinished(taskOf("completed"))).toMatchObject({
     code: "TASK_FINISHED",
     message: "Cannot cancel task: already in terminal status 'completed'",

@@ -375,11 +375,11 @@ describe("the feed of a call", () => {
     expect(say.feedNotification(log, { progressToken: 1 })).toBeUndefined();
   });
 
-  test("has nothing to say of a connection that may be let go", () => {
+  test("says nothing about a connection that may be released", () => {
     expect(say.feedNotification({ type: "release" }, { progressToken: 1, logLevel: "debug" })).toBeUndefined();
   });
 
-  test("has nothing to say of what MCP has no notification for", () => {
+  test("says nothing if MCP has no notification for it", () => {
     const toast = { type: "emit", kind: "toast", data: { message: "Saved" } } as const;
     expect(say.feedNotification(toast, { progressToken: 1, logLevel: "debug" })).toBeUndefined();
   });
