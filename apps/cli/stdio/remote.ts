@@ -85,3 +85,20 @@ function codeOf(error: unknown): string | undefined {
   const { cause } = error as { cause?: { code?: unknown } };
   return typeof cause?.code === "string" ? cause.code : undefined;
 }
+
+const ACCEPT = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+/** Sends a message. Throws Unreachable. */
+export function post(remote: Remote, body: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
+  return ask(remote, { method: "POST", headers: { ...ACCEPT, ...headers }, body, signal });
+}
+
+/** Opens a stream. Undefined if the server cannot be reached. */
+export async function get(remote: Remote, headers: Record<string, string>, signal: AbortSignal): Promise<Response | undefined> {
+  try {
+    return await ask(remote, { method: "GET", headers: { ...headers, accept: "text/event-stream" }, signal });
+  } catch (error) {
+    if (signal.aborted || !(error instanceof Unreachable)) throw error;
+    return undefined;
+  }
+}
