@@ -63,6 +63,22 @@ describe("the doctor", () => {
     expect(JSON.stringify(findings)).not.toContain("secret");
   });
 
+  test("reports what is wrong with the files of upstreams and providers", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "parley-doctor-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const upstreams = join(directory, "upstreams.json");
+    await writeFile(upstreams, '{ "upstreams": [{ "name": "crm" }] }');
+    const settingsOf = async (environment: NodeJS.ProcessEnv) =>
+      (await checkUp({ PARLEY_TOOLS: "./nowhere.ts", ...environment })).filter(({ about }) => about === "settings");
+    expect(await settingsOf({ PARLEY_UPSTREAMS: upstreams })).toMatchObject([
+      { level: "problem", says: "PARLEY_UPSTREAMS: upstreams[0].url (crm): give either `url` or `command`" },
+    ]);
+    const oauth = { PARLEY_OAUTH: join(directory, "nothing.json"), PARLEY_PUBLIC_URL: "https://parley.example.com" };
+    expect(await settingsOf({ ...oauth, PARLEY_SECRET: "s".repeat(32) })).toMatchObject([
+      { level: "problem", says: "PARLEY_OAUTH: cannot be read (ENOENT)" },
+    ]);
+  });
+
   test("reads settings from files, and names the files that cannot be read", async () => {
     const directory = await mkdtemp(join(tmpdir(), "parley-doctor-"));
     onTestFinished(() => rm(directory, { recursive: true }));

@@ -1,5 +1,7 @@
 /** The checks of `parley doctor`. Each reports a finding and how to fix it. None changes anything. */
 import { createServer } from "node:net";
+import { UpstreamsError } from "@parley/gateway/every-process";
+import { OauthFileError } from "@parley/identity";
 import { readEnvironment, SettingsError, withFiles } from "@parley/node";
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
@@ -70,12 +72,19 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
     try {
       read();
     } catch (error) {
-      if (!(error instanceof SettingsError)) throw error;
-      for (const problem of error.problems) problems.add(problem);
+      for (const problem of problemsIn(error)) problems.add(problem);
     }
   }
   if (problems.size === 0) return [{ level: "fine", about: "settings", says: "all valid" }];
   return [...problems].map(problemWithSetting);
+}
+
+/** The problems of settings, and of the files that they name. Throws any other error. */
+function problemsIn(error: unknown): readonly string[] {
+  if (error instanceof SettingsError) return error.problems;
+  if (error instanceof UpstreamsError) return error.problems.map((problem) => `PARLEY_UPSTREAMS: ${problem}`);
+  if (error instanceof OauthFileError) return error.problems.map((problem) => `PARLEY_OAUTH: ${problem}`);
+  throw error;
 }
 
 function problemWithSetting(problem: string): Finding {
