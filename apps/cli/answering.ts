@@ -18,12 +18,13 @@ export interface Given {
 
 /** The reply that the options describe; undefined if they describe none and a person must answer. Throws an Error if they do not fit the question. */
 export function replyFrom({ method, params }: InputRequest, { set = [], content, accept, decline, cancel }: Given): unknown {
-  if (method !== "elicitation/create") {
-    if (content === undefined) throw new Error(`the tool asks the client for ${method}: pass the result with --content`);
-    return objectOf(content, "--content");
-  }
   if (decline) return { action: "decline" };
   if (cancel) return { action: "cancel" };
+  if (method !== "elicitation/create") {
+    if (content === undefined)
+      throw new Error(`the tool asks the client for ${method}: pass the result with --content, or use --decline or --cancel`);
+    return objectOf(content, "--content");
+  }
   const asked = params as Elicitation;
   if (isVisit(asked)) return accept ? { action: "accept" } : undefined;
   if (content !== undefined) return { action: "accept", content: objectOf(content, "--content") };

@@ -72,7 +72,7 @@ export type {
 export type { BodyOf, EventOptions, TaskEvent } from "./event.ts";
 export { Grant } from "./grant.ts";
 export type { FilesAsk, OauthAsk, PageAsk } from "./pages.ts";
-export { loadCatalogue } from "./load-catalogue.ts";
+export { isModulePath, loadCatalogue } from "./load-catalogue.ts";
 export { type Module, type ModuleDefinition, defineModule } from "./module.ts";
 export { Cancelled, ChildFailed, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";

@@ -14,8 +14,13 @@ export async function loadCatalogue(modules: readonly string[]): Promise<Catalog
   return catalogue(...(await Promise.all(modules.map(load))));
 }
 
+/** Whether a module is named by its path, and not as a package. */
+export function isModulePath(name: string): boolean {
+  return /^[./]/.test(name) || name.endsWith(".ts") || name.endsWith(".js");
+}
+
 async function load(name: string): Promise<CatalogueSource> {
-  const specifier = /^[./]/.test(name) || name.endsWith(".ts") || name.endsWith(".js") ? pathToFileURL(resolve(name)).href : name;
+  const specifier = isModulePath(name) ? pathToFileURL(resolve(name)).href : name;
   try {
     return (await import(specifier)) as CatalogueSource;
   } catch (cause) {

@@ -116,6 +116,18 @@ describe("the command", () => {
     expect(await readdir(join(home, "dotfiles"))).toHaveLength(3);
   });
 
+  test("names a module as the server would load it: by its whole path, or as a package", async () => {
+    const { stdout } = await parley("cursor", "--print", "--tools", "tools.ts, ./more/tools.js ,@acme/tools");
+    const { mcpServers } = JSON.parse(stdout) as { mcpServers: { parley: Entry } };
+    expect(mcpServers.parley.args.at(-1)).toBe(`${join(home, "tools.ts")},${join(home, "more/tools.js")},@acme/tools`);
+  });
+
+  test("with --json and without a terminal, reports that nothing was written as any other error", async () => {
+    const { code, stdout, stderr } = await parley("cursor", "--json");
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(JSON.parse(stderr)).toEqual({ error: { message: expect.stringContaining("Use --yes to write") } });
+  });
+
   test("does not write through a link that was planted in place of its draft", async () => {
     const file = join(home, ".cursor/mcp.json");
     await mkdir(join(home, ".cursor"));

@@ -3,7 +3,9 @@ import { randomUUID } from "node:crypto";
 import { constants, copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { confirm, isCancel } from "@clack/prompts";
+import { isModulePath } from "@parley/sdk";
 import { createTwoFilesPatch } from "diff";
+import { INTERRUPTED } from "../interrupt.ts";
 import { CLIENT_NAMES, type ClientFile, CLIENTS, isClientName, thisPlace } from "./clients.ts";
 import { edited, type Entry } from "./edit.ts";
 import { clean, print } from "../terminal.ts";
@@ -54,8 +56,9 @@ export async function install(clientName: string, options: InstallOptions): Prom
   if (!changed) return tell({ client: clientName, file, changed }, `${file} is already up to date.\n`);
 
   if (!options.json) print(clean(createTwoFilesPatch(file, file, before ?? "", after, before === undefined ? "new" : "now", "then")));
-  if (!options.yes && !(await agreed(file))) {
-    process.exitCode = 1;
+  const consent = options.yes ? "yes" : await agreed(file);
+  if (consent !== "yes") {
+    process.exitCode = consent;
     return;
   }
   const backup = await write(file, before, after);
@@ -66,15 +69,14 @@ export async function install(clientName: string, options: InstallOptions): Prom
   );
 }
 
-async function agreed(file: string): Promise<boolean> {
-  if (!process.stdin.isTTY) {
-    process.stderr.write("parley: nothing was written: there is no terminal to ask on. Use --yes to write, or --print to see the file.\n");
-    return false;
-  }
-  const answer = await confirm({ message: `Write ${file}?`, initialValue: true });
-  if (answer === true) return true;
-  process.stderr.write(isCancel(answer) ? "" : "Nothing was written.\n");
-  return false;
+/** Returns the exit code of a person who does not agree. Throws an Error if there is no terminal to ask on. */
+async function agreed(file: string): Promise<"yes" | number> {
+  if (!process.stdin.isTTY)
+    throw new Error("nothing was written: there is no terminal to ask on. Use --yes to write, or --print to see the file.");
+  const answer = await confirm({ message: `Write ${file}?`, initialValue: true, output: process.stderr });
+  if (answer === true) return "yes";
+  process.stderr.write("Nothing was written.\n");
+  return isCancel(answer) ? INTERRUPTED : 1;
 }
 
 async function fileOf(client: ClientFile, { project, file }: InstallOptions): Promise<string> {
@@ -92,7 +94,7 @@ async function followed(file: string): Promise<string> {
 /** Desktop programs are not started in a shell: paths are whole, and nothing is looked up on the PATH. No token is ever written. */
 function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: InstallOptions): Entry {
   const main = resolve(process.argv[1] ?? "");
-  const whole = (module: string) => (/^\.{0,2}\//.test(module.trim()) ? resolve(module.trim()) : module.trim());
+  const whole = (module: string) => (isModulePath(module) ? resolve(module) : module);
   return {
     ...(typed && { type: "stdio" as const }),
     command: process.execPath,
@@ -100,7 +102,7 @@ function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: Ins
       main,
       "stdio",
       ...(url === undefined ? [] : ["--url", new URL(url).href]),
-      ...(tools === undefined ? [] : ["--tools", tools.split(",").map(whole).join(",")]),
+      ...(tools === undefined ? [] : ["--tools", tools.split(",").map((module) => whole(module.trim())).join(",")]),
       ...(dataDir === undefined ? [] : ["--data-dir", resolve(dataDir)]),
     ],
     ...(tokenFile !== undefined && { env: { PARLEY_TOKEN_FILE: resolve(tokenFile) } }),
