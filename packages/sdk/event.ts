@@ -58,7 +58,10 @@ export function createEvent(effects: Pick<Effects, "event">) {
     const giveUp = new AbortController();
     const signal = options.signal ? AbortSignal.any([options.signal, giveUp.signal]) : giveUp.signal;
     const { token, url, answer, reading } = effects.event(name, { type: "event", schema: json }, coreOptions(options, signal));
-    const received = async () => await bodyOf(name, schema, { answer: await answer, reading });
+    // Read once, however often and at whatever moment the handler asks: the schema may draw something else each time.
+    let body: Promise<unknown> | undefined;
+    const read = async () => await bodyOf(name, schema, { answer: await answer, reading });
+    const received = () => (body ??= read());
     const event = { name, url, token, received };
     given.set(event, { ...event, giveUp: () => giveUp.abort() });
     return event;

@@ -2,7 +2,7 @@ import type { Json, JsonObject, Reading } from "@parley/core";
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool, type Schema } from "./index.ts";
-import { readAnswer } from "./read-answer.ts";
+import { readAnswer, readAnswers } from "./read-answer.ts";
 import { runTool, startTool, timeout } from "./testing.ts";
 
 /** Read differently each time, as what chance gives is. */
@@ -45,6 +45,15 @@ describe("every run sees the same answer, whatever its schema draws and wherever
         const twice = [await event.received(), await event.received()];
         expect(twice[0]).toEqual(twice[1]);
         return twice as never;
+      },
+      { events: { e: {} } },
+    ));
+
+  test("of another system, for which the handler waits in two places at once", () =>
+    sees(
+      async (_args, ctx) => {
+        const event = ctx.event("e", { schema: DRAWS });
+        return await Promise.all([event.received(), event.received()]);
       },
       { events: { e: {} } },
     ));
@@ -99,6 +108,18 @@ describe("what is kept of an answer", () => {
 
   test("is read in place of the answer", async () => {
     expect(await kept(DRAWS, {}, { n: -5 })).toEqual({ keeps: [], read: { n: -5 } });
+  });
+
+  test("is read anew from the answer if changed code refuses it", async () => {
+    const lower = z.object({ a: z.string().regex(/^[a-z]$/), b: z.int().default(4) });
+    expect(await kept(lower, { a: "x" }, { a: "X", b: 4 })).toEqual({ keeps: [[{ a: "x", b: 4 }, false]], read: { a: "x", b: 4 } });
+    expect((await kept(lower, { a: "7" }, { a: "X", b: 4 })).read).toBe("refused");
+
+    const keeps: [Json, boolean][] = [];
+    const reading: Reading = { kept: [{ a: "X", b: 4 }, { a: "y", b: 4 }], keep: (...each) => void keeps.push(each) };
+    const accepted = ["x", "y"].map((a) => ({ content: { a }, atMs: 0 }));
+    expect(await readAnswers(lower, accepted, reading)).toMatchObject([{ value: { a: "x", b: 4 } }, { value: { a: "y", b: 4 } }]);
+    expect(keeps).toHaveLength(1);
   });
 });
 

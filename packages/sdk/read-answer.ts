@@ -7,7 +7,11 @@ import { keptAnswer } from "./kept-arguments.ts";
 import { check, type Checked, type OutputOf, type Schema } from "./schema.ts";
 
 export async function readAnswer<S extends Schema>(schema: S, given: Json | undefined, reading: Reading): Promise<Checked<OutputOf<S>>> {
-  if (reading.kept !== undefined) return await check(schema, reading.kept);
+  if (reading.kept !== undefined) {
+    const again = await check(schema, reading.kept);
+    // Changed code may refuse what the schema made before, and still accept what the person gave.
+    if (again.ok) return again;
+  }
   const read = await check(schema, given);
   const kept = read.ok && given !== undefined ? await keptAnswer(schema, given, read.value) : undefined;
   if (kept) reading.keep(kept.content, kept.isDrawn);
@@ -20,10 +24,14 @@ export async function readAnswers<S extends Schema>(
   accepted: readonly Acceptance[],
   reading: Reading,
 ): Promise<readonly Checked<OutputOf<S>>[]> {
-  const before = Array.isArray(reading.kept) ? reading.kept : undefined;
-  const given = accepted.map(({ content }, index) => before?.[index] ?? content);
-  const all = await Promise.all(given.map((content) => check(schema, content)));
-  if (before || !all.every(({ ok }) => ok)) return all;
+  const checkEach = async (contents: readonly Json[]) => await Promise.all(contents.map((content) => check(schema, content)));
+  if (Array.isArray(reading.kept)) {
+    const again = await checkEach(reading.kept);
+    if (again.every(({ ok }) => ok)) return again;
+  }
+  const given = accepted.map(({ content }) => content);
+  const all = await checkEach(given);
+  if (!all.every(({ ok }) => ok)) return all;
   const kept = await Promise.all(
     all.map(async (read, index) => (read.ok ? await keptAnswer(schema, given[index] ?? null, read.value) : undefined)),
   );
