@@ -47,7 +47,8 @@ export function isOver({ status }: TaskState): boolean {
 export function showAsk(taskId: string, key: string, request: InputRequest): string {
   const how = `parley answer ${shellWord(taskId)} ${shellWord(key)}`;
   const name = cleanLine(key);
-  if (request.method !== "elicitation/create") return `? ${name}: asks the client for ${cleanLine(request.method)}\n    ${how} --content '…'`;
+  if (request.method !== "elicitation/create")
+    return `? ${name}: asks the client for ${cleanLine(request.method)}\n    ${how} --content '…'`;
   const asked = request.params as Elicitation;
   if (asked.mode === "url") return `? ${name}: ${clean(asked.message)}\n    ${showUrl(asked.url)}\n    ${how} --accept`;
   const fields = fieldsOf(asked.requestedSchema).map((field) => `--set ${shellWord(field.name)}=<${wanted(field)}>`);

@@ -116,7 +116,13 @@ describe("what is kept of an answer", () => {
     expect((await kept(lower, { a: "7" }, { a: "X", b: 4 })).read).toBe("refused");
 
     const keeps: [Json, boolean][] = [];
-    const reading: Reading = { kept: [{ a: "X", b: 4 }, { a: "y", b: 4 }], keep: (...each) => void keeps.push(each) };
+    const reading: Reading = {
+      kept: [
+        { a: "X", b: 4 },
+        { a: "y", b: 4 },
+      ],
+      keep: (...each) => void keeps.push(each),
+    };
     const accepted = ["x", "y"].map((a) => ({ content: { a }, atMs: 0 }));
     expect(await readAnswers(lower, accepted, reading)).toMatchObject([{ value: { a: "x", b: 4 } }, { value: { a: "y", b: 4 } }]);
     expect(keeps).toHaveLength(1);

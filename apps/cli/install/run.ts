@@ -102,7 +102,15 @@ function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: Ins
       main,
       "stdio",
       ...(url === undefined ? [] : ["--url", new URL(url).href]),
-      ...(tools === undefined ? [] : ["--tools", tools.split(",").map((module) => whole(module.trim())).join(",")]),
+      ...(tools === undefined
+        ? []
+        : [
+            "--tools",
+            tools
+              .split(",")
+              .map((module) => whole(module.trim()))
+              .join(","),
+          ]),
       ...(dataDir === undefined ? [] : ["--data-dir", resolve(dataDir)]),
     ],
     ...(tokenFile !== undefined && { env: { PARLEY_TOKEN_FILE: resolve(tokenFile) } }),
