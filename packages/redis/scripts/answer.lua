@@ -77,7 +77,7 @@ local function answer()
     local generation = tonumber(string.match(key, '@(%d+)') or 0)
     return { generation < state.generation and 'late' or 'unknown' }
   end
-  -- Equal answers may have different texts, because sealing gives a new text each time. Hence the fingerprint.
+  -- Equal answers are sealed differently each time, so their fingerprints are compared.
   local recorded_digest, recorded_fingerprint = string.match(recorded, '^%S+ %S+ (%S+) (%S+)')
   -- For an ask that several people accepted, the fingerprints of all acceptances, separated by commas.
   local same = string.find(',' .. recorded_fingerprint .. ',', ',' .. fingerprint .. ',', 1, true) and (digest == '' or digest == recorded_digest)

@@ -31,7 +31,7 @@ local task_id, facts, given, created_at_ms, retention_ms, due_at_ms = ARGV[1], A
 local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[7], ARGV[8], tonumber(ARGV[9])
 
 if redis.call('EXISTS', task) == 1 then
-  -- Made by who took the parent over from a sender that was only slow: it does not hold the parent, and must not think so.
+  -- The sender may be slow rather than repeating itself, and another worker may have taken the parent over: then it is refused.
   local parent_id = ARGV[19] and string.match(ARGV[19], '^%S+')
   local why = parent_id and on_task(parent_id, function() return not held_state(ARGV[20]) and refusal() or nil end)
   return { why or 'exists' }
