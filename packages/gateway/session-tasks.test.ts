@@ -6,7 +6,7 @@ import { InMemoryTaskMessageQueue, InMemoryTaskStore } from "@modelcontextprotoc
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createSessionServer } from "../../test/support/session-server.ts";
 import { until } from "../../test/support/until.ts";
 import { readListing } from "./listing.ts";
@@ -99,11 +99,12 @@ interface Lead {
   readonly given?: readonly Given[];
   /** The outcome of the previous call. */
   readonly before?: Required;
+  readonly rate?: () => Promise<number>;
 }
 
 type Required = Extract<UpstreamEvent, { type: "required" }>;
 
-function lead({ args = {}, given = [], before }: Lead = {}) {
+function lead({ args = {}, given = [], before, rate }: Lead = {}) {
   const asked = given.map(({ question }) => question.id);
   const responses = Object.fromEntries(
     given.filter(({ question }) => before?.questions.includes(question)).map(({ question, answer }) => [question.id, answer]),
@@ -112,7 +113,7 @@ function lead({ args = {}, given = [], before }: Lead = {}) {
   return startCall(
     "1",
     aRequest({ upstream, tool: "ask", asTask: true, args, given, askedBefore: given.length, ...(round && { round }) }),
-    someDeps(worker()),
+    someDeps(worker(), { ...(rate && { rate }) }),
   );
 }
 
@@ -186,4 +187,13 @@ test("one whose session is forgotten fails with an error that names the reason",
 test("a tool that does not run as a task is called without one", async () => {
   const call = startCall("1", aRequest({ upstream, tool: "plain" }), someDeps(worker()));
   expect(await call.next([], leading())).toMatchObject({ type: "result", result: { content: [{ text: "no task" }] } });
+});
+
+test("one whose question is refused is cancelled at the upstream, which would wait for its answer in vain", async () => {
+  const refused = await untilSettled({ args: { questions: 1 }, rate: async () => 1_500 });
+  expect(refused).toMatchObject({ type: "error", error: { message: expect.stringContaining("PARLEY_ELICITATIONS_RATE") } });
+  const statuses = async () =>
+    (await Promise.all(stores.map((store) => store.listTasks()))).flatMap(({ tasks }) => tasks.map(({ status }) => status));
+  await vi.waitFor(async () => expect(await statuses()).toEqual(["cancelled"]), 5_000);
+  await until(() => sessions.size === 0);
 });

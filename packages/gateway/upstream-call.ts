@@ -19,7 +19,7 @@ import { createQuestions, type QuestionDeps } from "./questions.ts";
 import { isSessionTask } from "./session-tasks.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
-import { MESSAGES_MAX, readTask, type TaskRequests } from "./upstream-tasks.ts";
+import { MESSAGES_MAX, readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
 import { wordFor } from "./word-for.ts";
 
 export interface UpstreamCall {
@@ -59,6 +59,8 @@ const NEVER_MS = 2_147_483_647;
 /** How often progress is sent to an upstream that waits for a person, if it gave a progress token. */
 const PROGRESS_EVERY_MS = 10_000;
 const CUT_GRACE_MS = 250;
+/** Outcomes after which the upstream's task is polled no more. After the others, such as an upstream that is away, it may be. */
+const FAILURES: ReadonlySet<UpstreamEvent["type"]> = new Set(["error", "invalid", "large"]);
 const PAGES_GRACE_MS = 100;
 
 export function startCall(callId: string, request: CallRequest, deps: CallDeps): UpstreamCall {
@@ -70,6 +72,9 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   let session: UpstreamSession | undefined;
   let working: NodeJS.Timeout | undefined;
   let isDone = false;
+  /** The upstream's own task for this call, unless it has ended. */
+  let openTask: string | undefined;
+  let leaving: Promise<void> | undefined;
   let { accessToken } = request;
   const currentToken = accessToken === undefined ? undefined : () => accessToken ?? "";
   let { promise: happened, resolve: happens } = Promise.withResolvers<void>();
@@ -88,7 +93,14 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     wake();
     // An upstream that has answered does not wait for the closing; a session that is reused is available at once.
     if (event.type === "result" && !upstream.reusesSessions) whenQuiet(release);
+    else if (openTask !== undefined && FAILURES.has(ended.type)) leaving = letGo(openTask);
     else void release();
+  }
+
+  /** The upstream's task would wait in vain: its question was refused, or is too large. In a session, it can be cancelled only before that ends. */
+  async function letGo(id: string): Promise<void> {
+    await cancelTask(id);
+    await release();
   }
 
   /** The event in the form to store: one that is larger than a stored value may be is replaced. */
@@ -258,13 +270,18 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     if (round?.task) {
       const { id } = round.task;
       if (Object.keys(round.responses).length > 0) await tasks.update(id, responses(round.responses), signal);
-      return looked(await tasks.get(id, signal), judging);
+      return looked(noted(await tasks.get(id, signal)), judging);
     }
     const params = callParams(request) as JsonObject;
     const result = await tasks.call({ ...params, _meta: { ...(params["_meta"] as object | undefined), progressToken: callId } }, signal);
-    if (result["resultType"] === "task") return looked(readTask(result), judging);
+    if (result["resultType"] === "task") return looked(noted(readTask(result)), judging);
     if (result["resultType"] === "input_required") return required(result, judging);
     return completed(result);
+  }
+
+  function noted(task: UpstreamTask): UpstreamTask {
+    openTask = task.status === "working" || task.status === "input_required" ? task.taskId : undefined;
+    return task;
   }
 
   function tellProgress(client: Client, progressToken: string | number | undefined): () => void {
@@ -334,6 +351,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       if (ended?.type === "required" && ended.task && !continues) return await cancelTask(ended.task.id);
       if (ended?.type === "result") return;
       end({ type: "lost", message: "the gateway has ended the call" });
+      await leaving;
       await release();
     },
   };
