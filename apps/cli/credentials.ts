@@ -20,8 +20,10 @@ export function credentialsFor(url: string): (refused?: string) => Promise<strin
   return async (refused) => {
     if (refused === undefined) return await (known ??= find(undefined));
     // Several requests may be refused at once. Only the first renews the token; the others use its result.
-    const current = await known;
+    const before = known;
+    const current = await before;
     if (current !== refused && current !== undefined) return current;
-    return await (known = find(refused));
+    if (known === before) known = find(refused);
+    return await known;
   };
 }

@@ -63,6 +63,7 @@ describe("an event", () => {
       body: { error: { code: "INVALID_EVENT", violations: [{ path: "/amount", message: "must be number" }] } },
     });
     expect(await send(at(here), [])).toMatchObject({ status: 422 });
+    expect(await send(at(here), "null")).toMatchObject({ status: 422, body: { error: { violations: [{ path: "" }] } } });
     expect(await send(at(here), "")).toMatchObject({ status: 400 });
     expect(await send(at(here), "{")).toMatchObject({ status: 400, body: { error: { message: "the body is not valid JSON" } } });
     expect(await send(at(here), "amount=3", { "content-type": "application/x-www-form-urlencoded" })).toMatchObject({ status: 415 });

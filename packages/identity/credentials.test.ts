@@ -65,6 +65,10 @@ describe("a trusted proxy", () => {
     expect(ask(["x-client-dn", "CN=robot"], "::ffff:10.9.9.9")).toMatchObject({ names: ["CN=robot"] });
   });
 
+  test("gives no caller the name of an API key", () => {
+    expect(ask(["x-client-dn", "api-key:nightly"])).toMatchObject({ names: [] });
+  });
+
   test("is recognized by its address, not by the header", () => {
     for (const address of ["11.0.0.1", "127.0.0.1", "::2"]) {
       expect(() => ask(["x-client-dn", "CN=robot"], address)).toThrow(expect.objectContaining({ code: "PROXY_NOT_TRUSTED" }));

@@ -4,7 +4,7 @@
  */
 import type { Caller } from "@parley/core";
 import { addressRanges } from "./address.ts";
-import { NAME_CHARS_MAX, principalOf } from "./claims.ts";
+import { API_KEY_NAME, NAME_CHARS_MAX, principalOf } from "./claims.ts";
 import { headersNamed } from "./credentials.ts";
 import { refuse } from "./refuse.ts";
 import type { ProxySettings } from "./settings.ts";
@@ -34,7 +34,8 @@ export function proxiedCaller({ header, addresses, scopes }: ProxySettings): (re
       tenant: "default",
       scopes,
       authenticatedBy: by,
-      names: Object.freeze([name]),
+      // As for people: a question for `api-key:nightly` is for that key alone.
+      names: Object.freeze(name.startsWith(API_KEY_NAME) ? [] : [name]),
       groups: Object.freeze([]),
       roles: Object.freeze([]),
     });
