@@ -4,7 +4,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { credentialsFor } from "./credentials.ts";
 import { changeCredentials, readCredentials } from "./login/store.ts";
@@ -14,7 +13,7 @@ test("a token that several requests find refused at once is renewed once", async
   onTestFinished(() => rm(home, { recursive: true }));
   vi.stubEnv("XDG_CONFIG_HOME", home);
   let renewals = 0;
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
     const base = `http://${request.headers.host}`;
     const send = (body: object) => response.setHeader("content-type", "application/json").end(JSON.stringify(body));
     if (request.url?.startsWith("/.well-known/oauth-protected-resource")) send({ resource: `${base}/mcp`, authorization_servers: [base] });
@@ -22,9 +21,8 @@ test("a token that several requests find refused at once is renewed once", async
       const endpoints = { authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` };
       send({ issuer: base, ...endpoints, response_types_supported: ["code"], code_challenge_methods_supported: ["S256"] });
     } else {
-      renewals += 1;
-      await sleep(100);
-      send({ access_token: `new-${renewals}`, refresh_token: `refresh-${renewals}`, token_type: "bearer" });
+      const number = (renewals += 1);
+      setTimeout(() => send({ access_token: `new-${number}`, refresh_token: `refresh-${number}`, token_type: "bearer" }), 100);
     }
   }).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -70,6 +70,17 @@ describe("what a schema draws is stored with the arguments", () => {
   });
 });
 
+test("what a schema draws beside something that JSON cannot hold is stored, and every run draws no more", async () => {
+  const input = z.object({
+    cents: z.string().transform(BigInt),
+    tags: z.array(z.string()).transform((list) => new Set(list)),
+    id: z.string().default(draw),
+  });
+  const read = await kept(input, { cents: "5", tags: ["a"] });
+  expect(read).toStrictEqual({ ok: true, args: { cents: "5", tags: ["a"], id: expect.any(String) }, sent: { cents: "5", tags: ["a"] } });
+  expect(await kept(input, read.args)).toStrictEqual({ ok: true, args: read.args });
+});
+
 describe("the arguments are stored as they were sent", () => {
   test.each<[string, Schema, JsonObject]>([
     ["where the schema changes nothing", z.object({ a: z.string(), b: z.int().optional() }), { a: "x" }],
