@@ -29,6 +29,8 @@ describe("live workers", () => {
     expect(await one.beat(ada)).toEqual(expect.arrayContaining([ada, bob]));
     atMs += 1;
     expect(await one.beat(ada)).toEqual([ada]);
+    atMs += ALIVE_MS;
+    expect(await open().beat(bob)).toEqual([bob]);
   });
 
   test("exclude those that have left", async () => {
@@ -103,6 +105,14 @@ describe("the next worker of a partition", () => {
     vi.advanceTimersByTime(2_000);
     await seen();
     expect([workers.next(0), workers.next(0)]).toEqual(["bob", "bob"]);
+    // One for another, between two looks.
+    await workers.leave(bob);
+    await workers.beat(ada);
+    vi.advanceTimersByTime(2_000);
+    await seen();
+    expect([workers.next(0), workers.next(0)]).toEqual(["ada", "ada"]);
+    await workers.leave(ada);
+    await workers.beat(bob);
     // A worker that returns with another share is a different member.
     await workers.leave(bob);
     await workers.beat({ ...bob, share: 1 });

@@ -55,6 +55,11 @@ describe("the assignment", () => {
     }
   });
 
+  test("is the same in every version of Parley, because workers of two versions share partitions during an upgrade", () => {
+    const firstTwo = (partition: number) => serving(partition, workers(9, 32), PARTITIONS).map(({ id }) => id.replace("worker-", ""));
+    expect([0, 1, 2, 128, 255].map((partition) => firstTwo(partition).join(" "))).toEqual(["7 3", "1 2", "2 3", "0 8", "1 4"]);
+  });
+
   test("moves only the share of a worker that goes", () => {
     const before = assigned(workers(16, 32));
     const after = assigned(workers(15, 32)); // worker-15 is gone

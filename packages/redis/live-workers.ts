@@ -35,7 +35,7 @@ export interface LiveWorker {
 
 /** How many workers serve each partition, as computed by a worker with that share. */
 export function coverOf(share: number, workers: number, partitions: number): number {
-  if (share === 0 || share >= partitions) return workers;
+  if (share === 0) return workers;
   return Math.min(workers, Math.max(COVER_MIN, Math.ceil((share * workers) / partitions)));
 }
 
@@ -84,27 +84,21 @@ export interface LiveWorkersOptions {
 export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWorkersOptions): LiveWorkers {
   const { workers: key } = keys;
   let seen: readonly LiveWorker[] = [];
+  let seenNames = "";
   let seenAtMs = 0;
   let of = new Map<number, readonly LiveWorker[]>();
   let following: NodeJS.Timeout | undefined;
   let turn = 0;
   let beatAtMs = 0;
 
-  /** Members whose last beat was recent enough at `atMs`. */
-  function living(members: readonly string[], atMs: number): readonly LiveWorker[] {
-    const found: LiveWorker[] = [];
-    for (let at = 0; at + 1 < members.length; at += 2) {
-      const [id = "", share = ""] = (members[at] ?? "").split(".");
-      if (Number(members[at + 1]) > atMs - ALIVE_MS) found.push({ id, share: Number(share) });
-    }
-    return found;
-  }
-
   async function look(): Promise<void> {
-    const found = living(await redis.zrange(key, "0", "-1", "WITHSCORES"), now());
+    const found = livingAt(now(), await redis.zrange(key, "0", "-1", "WITHSCORES"));
     seenAtMs = now();
-    if (isSame(found, seen)) return;
+    // Redis lists them by their last beats, in another order each time.
+    const names = found.map(nameOf).toSorted().join(" ");
+    if (names === seenNames) return;
     seen = found;
+    seenNames = names;
     of = new Map();
   }
 
@@ -119,23 +113,23 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
   }
 
   return {
-    async beat({ id, share }) {
+    async beat(worker) {
       const atMs = now();
       const [, , members] = await Promise.all([
-        redis.zadd(key, atMs, `${id}.${share}`),
+        redis.zadd(key, atMs, nameOf(worker)),
         redis.pexpire(key, SET_KEPT_MS),
         redis.zrange(key, "0", "-1", "WITHSCORES"),
       ]);
-      const dead = members.filter((_member, at) => at % 2 === 0 && Number(members[at + 1]) < atMs - SET_KEPT_MS);
-      if (dead.length > 0) await redis.zrem(key, ...dead);
+      const forgotten = beatsOf(members).filter((beat) => beat.atMs < atMs - SET_KEPT_MS);
+      if (forgotten.length > 0) await redis.zrem(key, ...forgotten.map(({ name }) => name));
       // While Redis was unreachable, no worker could beat. If the first to beat again took all others for dead, each
       // worker would serve everything.
       const lastMs = beatAtMs === 0 ? atMs : beatAtMs + BEAT_EVERY_MS;
       beatAtMs = atMs;
-      return living(members, Math.min(atMs, lastMs));
+      return livingAt(Math.min(atMs, lastMs), members);
     },
-    async leave({ id, share }) {
-      await redis.zrem(key, `${id}.${share}`);
+    async leave(worker) {
+      await redis.zrem(key, nameOf(worker));
     },
     next(partition) {
       if (!following) follow();
@@ -152,6 +146,20 @@ export function createLiveWorkers({ redis, keys, partitions, now, log }: LiveWor
   };
 }
 
-function isSame(one: readonly LiveWorker[], other: readonly LiveWorker[]): boolean {
-  return one.length === other.length && one.every(({ id, share }, at) => other[at]?.id === id && other[at].share === share);
+/** A member of the set. */
+function nameOf({ id, share }: LiveWorker): string {
+  return `${id}.${share}`;
+}
+
+/** The members of the set with the times of their last beats, from the flat reply to ZRANGE. */
+function beatsOf(flat: readonly string[]): readonly { readonly name: string; readonly atMs: number }[] {
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, atMs: Number(flat[at + 1]) }] : []));
+}
+
+function livingAt(atMs: number, flat: readonly string[]): readonly LiveWorker[] {
+  const living = beatsOf(flat).filter((beat) => beat.atMs > atMs - ALIVE_MS);
+  return living.map(({ name }) => {
+    const [id = "", share] = name.split(".");
+    return { id, share: Number(share) };
+  });
 }
