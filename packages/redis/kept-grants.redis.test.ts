@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openRedis, type OpenRedis } from "../../test/contract/open-redis.ts";
 import { connectRedis, type RedisBackend } from "./backend.ts";
 import { GRANTS_MAX, type ListedGrant } from "./kept-grants.ts";
+import { loadScripts } from "./load-scripts.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const TTL_MS = 90 * DAY_MS;
@@ -87,6 +88,14 @@ describe("a grant", () => {
     for (const key of keys) await redis.redis.pexpire(key, 1_000);
     expect(await grants().use(ANN, { ttlMs: 60_000 })).toBeDefined();
     for (const ms of await lives()) expect(ms).toBeGreaterThan(55_000);
+    const [{ usedAtMs, endsAtMs } = { usedAtMs: 0, endsAtMs: 0 }] = await listed();
+    expect(endsAtMs).toBe(usedAtMs + 60_000);
+    // A shorter time of another one does not take that away.
+    await grants().keep({ ...ANN, id: "H".repeat(22) }, { ...KEPT, ttlMs: 30_000 });
+    await grants().use({ ...ANN, id: "H".repeat(22) }, { ttlMs: 30_000 });
+    expect((await lives())[0]).toBeGreaterThan(40_000);
+    await grants().remove({ ...ANN, id: "H".repeat(22) }, (await grants().use({ ...ANN, id: "H".repeat(22) }, USE))!.consent, "ended");
+    expect(await redis.redis.zrange(keys[0]!, "0", "-1")).toEqual([ANN.id]);
     await redis.redis.pexpire(keys[1]!, 1);
     await expect.poll(() => redis.redis.exists(keys[1]!)).toBe(0);
     expect(await grants().use(ANN, USE)).toBeUndefined();
@@ -117,6 +126,26 @@ describe("a grant", () => {
     expect(await grants().replace(ANN, before, KEPT.text)).toBe(false);
     await grants().remove(ANN, before.consent, "ended");
     expect(await grants().replace(ANN, before, text)).toBe(false);
+  });
+
+  test("is kept once, however often the command arrives, and keeps what it was renewed to since", async () => {
+    const scripts = loadScripts(redis.redis, { names: ["keep", "renew", "remove"], folder: "grant/", keyCount: () => 2 });
+    const keys = ["grants", "grant"].map((name) => `${redis.prefix}:{slot}:${name}`);
+    const keep = () => scripts.keep([...keys, "id", "consent", "first", "about", 1_000, 60_000, 100]);
+    expect(await keep()).toBe(1);
+    for (const time of [1, 2]) expect(await scripts.renew([...keys, "first", "second"]), `${time}`).toBe(1);
+    expect(await keep()).toBe(0);
+    expect(await redis.redis.hgetall(keys[1]!)).toEqual({
+      consent: "consent",
+      tokens: "second",
+      about: "about",
+      kept_at_ms: "1000",
+      used_at_ms: "1000",
+    });
+    // One that has expired leaves the list when it is removed.
+    await redis.redis.del(keys[1]!);
+    expect(await scripts.remove([...keys, "id", "consent"])).toBe("");
+    expect(await redis.redis.exists(keys[0]!)).toBe(0);
   });
 
   test("that was sealed by an unknown PARLEY_SECRET is removed", async () => {

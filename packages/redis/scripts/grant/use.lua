@@ -9,7 +9,7 @@ local consent, tokens, about = unpack(redis.call('HMGET', grant, 'consent', 'tok
 if not consent then return {} end
 
 local now_ms, ttl_ms = tonumber(ARGV[2]), tonumber(ARGV[3])
-redis.call('HSET', grant, 'used_at_ms', ARGV[2], 'ttl_ms', ARGV[3])
+redis.call('HSET', grant, 'used_at_ms', ARGV[2])
 redis.call('PEXPIRE', grant, ttl_ms)
 redis.call('ZADD', grants, now_ms + ttl_ms, ARGV[1])
 if redis.call('PTTL', grants) < ttl_ms then redis.call('PEXPIRE', grants, ttl_ms) end
