@@ -119,6 +119,16 @@ describe("one process's view of data keys", () => {
     expect(looks() - known).toBe(beside);
   });
 
+  test("is as old as the question to Redis, however long the reply takes", async () => {
+    const word = await open().current("acme");
+    const keys = open();
+    const [found, current] = [keys.find(word), keys.current("acme")];
+    processMs += 8_000;
+    expect([await found, await current]).toEqual(["open", word]);
+    processMs += 2_001;
+    expect([typeof keys.find(word), typeof keys.current("acme")]).toEqual(["object", "object"]);
+  });
+
   test("of a missing key is refreshed every two seconds, and reported each time", async () => {
     const keys = open();
     const [first, second] = [keys.find("abcd"), keys.find("abcd")];

@@ -102,34 +102,35 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
 
   async function lookUp(word: string): Promise<Known> {
     const before = known.get(word);
+    // K3: an answer is as old as its question.
+    const lookedAtMs = performance.now();
     const record = (await reached(redis.hget(hashKey, keyField(word)))) ?? undefined;
-    const found = await judge(word, record, before);
+    const found = { ...(await judge(word, record, before)), lookedAtMs };
     known.set(word, found);
     return found;
   }
 
-  async function judge(word: string, record: string | undefined, before: Known | undefined): Promise<Known> {
-    const lookedAtMs = performance.now();
+  async function judge(word: string, record: string | undefined, before: Known | undefined): Promise<Omit<Known, "lookedAtMs">> {
     if (record === undefined) {
       if (before?.key && before.record !== undefined) {
         // A failover lost the key, or a restored backup is older. As long as one process has it, nothing is lost.
         await reached(redis.hsetnx(hashKey, keyField(word), before.record));
         log.warn({ word }, "data key was missing in redis and has been put back");
-        return { ...before, lookedAtMs };
+        return before;
       }
       log.error({ word }, "data key is not in redis, tasks sealed with it wait");
-      return { access: "key_missing", lookedAtMs };
+      return { access: "key_missing" };
     }
-    if (isErased(record)) return { access: "erased", record, lookedAtMs };
-    if (before?.key) return { ...before, record, lookedAtMs };
+    if (isErased(record)) return { access: "erased", record };
+    if (before?.key) return { ...before, record };
     const { keyId, tenant, wrapped } = readRecord(record);
     const bytes = await ring.unwrap({ keyId, wrapped }, bound(word, tenant));
-    if (bytes) return { access: "open", key: createSecretKey(bytes), record, lookedAtMs };
+    if (bytes) return { access: "open", key: createSecretKey(bytes), record };
     // Its key was replaced between the two reads, of the wrapped key and of the ring.
     const present = (await reached(redis.hget(hashKey, keyField(word)))) ?? undefined;
     if (present !== record) return await judge(word, present, before);
     log.error({ word, keyId }, "the key ring does not open a data key, tasks sealed with it wait");
-    return { access: "key_missing", record, lookedAtMs };
+    return { access: "key_missing", record };
   }
 
   function find(word: string): Access | Promise<Access> {
@@ -154,11 +155,12 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
 
   function lookUpTenant(tenant: string): Promise<string> {
     return once(`tenant ${tenant}`, async () => {
+      const lookedAtMs = performance.now();
       const digest = tenantDigest(tenant);
       const list = (await reached(redis.hget(hashKey, tenantField(digest)))) ?? "";
       const word = await usable(digest, list);
       const { record = "" } = known.get(word) ?? {};
-      tenants.set(tenant, { word, createdAtMs: readRecord(record).createdAtMs, lookedAtMs: performance.now() });
+      tenants.set(tenant, { word, createdAtMs: readRecord(record).createdAtMs, lookedAtMs });
       return word;
     });
   }
