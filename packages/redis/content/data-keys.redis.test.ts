@@ -11,6 +11,7 @@ import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts"
 import { openTestRedis, type TestRedis } from "../../../test/support/redis.ts";
 import { until } from "../../../test/support/until.ts";
 import { createKeys, sealWordOf } from "../keys.ts";
+import { loadScripts } from "../load-scripts.ts";
 import { createDataKeys } from "./data-keys.ts";
 import { fixedKeyRing, type KeyRing } from "./key-ring.ts";
 
@@ -225,6 +226,17 @@ describe("one process's view of data keys", () => {
     const word = await open({ ring: late }).current("acme");
     expect(other.current("acme")).toBe(word);
     expect(Object.keys(await fields()).toSorted()).toEqual([`key:${word}`, `tenant:${ACME}`]);
+  });
+
+  test("changes a field only if it still has the value that was read; an absent one has none", async () => {
+    const { swap } = loadScripts(redis.redis, { names: ["swap"], folder: "content/", keyCount: () => 1 });
+    const change = (expected: string, value: string) => swap([hash(), "tenant:x", expected, value]);
+    expect(await change("abcd", "abcd efgh")).toBe(0);
+    expect(await change("", "abcd")).toBe(1);
+    expect([await change("", "ijkl"), await change("abcd", "abcd efgh")]).toEqual([0, 1]);
+    expect(await fields()).toEqual({ "tenant:x": "abcd efgh" });
+    expect(await change("abcd efgh", "")).toBe(1);
+    expect(await fields()).toEqual({});
   });
 
   test("restores what Redis has lost, unchanged", async () => {
