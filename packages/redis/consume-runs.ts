@@ -89,9 +89,12 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
     for (const part of parts.values()) part.resize(places.perQueue());
   };
   const places = createPlaces({ concurrency, queues: () => parts.size, changed: resize });
+  let isClosed = false;
 
   /** Serves this worker's partitions, and those that were reassigned for a little longer. */
   async function serve(living: readonly LiveWorker[]): Promise<void> {
+    // The reply to a beat that was on its way at the end would open queues that nothing closes.
+    if (isClosed) return;
     // While Redis is slow, this worker's own beat may be older than it thinks.
     const all = living.some(({ id }) => id === self.id) ? living : [...living, self];
     const mine = new Set(partitions.filter((partition) => serving(partition, all, partitions.length).some(({ id }) => id === self.id)));
@@ -133,6 +136,7 @@ export async function consumeRuns(options: ConsumeOptions): Promise<Consumer> {
       return [...parts.keys()].toSorted((one, other) => one - other);
     },
     async close() {
+      isClosed = true;
       clearInterval(timer);
       for (const [partition, part] of parts) leave(partition, part);
       await workers.leave(self).catch(() => undefined); // then it counts as dead a little later

@@ -158,6 +158,16 @@ describe("a consumer", () => {
     consumer = undefined;
   });
 
+  test("that closes while a beat is on its way serves nothing when the reply arrives", async () => {
+    const one = await consume();
+    vi.advanceTimersByTime(2_000);
+    expect(beaten).toHaveLength(2);
+    await one.close();
+    await turn();
+    expect(one.partitions).toEqual([]);
+    expect(lanes).toEqual([]);
+  });
+
   test.each([
     [{ concurrency: 4 }, 0],
     [{ concurrency: 5 }, 4],
