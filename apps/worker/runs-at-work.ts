@@ -17,6 +17,8 @@ export interface RunsAtWork {
   follow(observer: Observer | undefined, begun: (run: BegunRun) => void): Observer;
   /** The run that the calling code belongs to; undefined outside of runs. */
   current(): RunAtWork | undefined;
+  /** Number of active runs. */
+  readonly count: number;
   /** Lists runs that begin from now on in the watch's reports. */
   listIn(watch: Pick<EventLoopWatch, "atWork">): void;
 }
@@ -30,6 +32,7 @@ const SILENT: Observer = {
 
 export function createRunsAtWork(): RunsAtWork {
   const scope = createScope();
+  let count = 0;
   let atWork: EventLoopWatch["atWork"] = () => () => undefined;
 
   return {
@@ -41,16 +44,21 @@ export function createRunsAtWork(): RunsAtWork {
         const followed = { taskId, run, tool: call.name, isOver: false };
         return scope.run(followed, async () => {
           const ended = atWork(`${taskId} ${call.name}`);
+          count += 1;
           try {
             return await observer.running(begun, work);
           } finally {
             ended();
+            count -= 1;
             followed.isOver = true;
           }
         });
       },
     }),
     current: () => scope.get() as RunAtWork | undefined,
+    get count() {
+      return count;
+    },
     listIn(watch) {
       atWork = watch.atWork;
     },

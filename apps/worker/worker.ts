@@ -183,7 +183,8 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       await stopWatching();
       if (!shared) await telemetry.close();
       if (ended) log.info({}, "worker stopped");
-      else log.warn({}, "worker stopped with active runs, other workers take them over");
+      else if (runs.count > 0) log.warn({ runs: runs.count }, "worker stopped with active runs, other workers take them over");
+      else log.warn({}, "worker stopped without active runs, but Redis or an upstream did not respond in time");
       return ended;
     },
   };

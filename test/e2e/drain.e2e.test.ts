@@ -2,7 +2,9 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Client, createClient } from "../../bench/client.ts";
+import { startProxy } from "../contract/proxy.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { startWorkerProcess } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 
 let deployment: Deployment;
@@ -31,6 +33,7 @@ test("waits for its runs as long as the settings say, and leaves longer ones to 
 
   // Not all had ended: the exit code says so.
   expect(await leaving.stop()).toBe(1);
+  expect(leaving.logs.at(-1)).toMatchObject({ msg: "worker stopped with active runs, other workers take them over", runs: 1 });
 
   expect((await client.get(short)).status).toBe("completed");
   expect((await client.get(long)).status).toBe("working");
@@ -52,4 +55,23 @@ test("leaves a step that came to its result all the same, with the answer that i
     return task.status !== "working" && task;
   });
   expect(result?.content?.[0]?.text).toBe("done for Ada, all the same");
+});
+
+test("ends in time although Redis is frozen, and does not report runs that it does not have", async () => {
+  const { redis } = deployment;
+  const url = new URL(redis.url);
+  const proxy = await startProxy(Number(url.port));
+  url.port = String(proxy.port);
+  const leaving = await startWorkerProcess({
+    REDIS_URL: url.href,
+    PARLEY_PREFIX: redis.prefix,
+    PARLEY_TOOLS: join(import.meta.dirname, "tools/busy.ts"),
+    PARLEY_DRAIN_TIMEOUT: "3s",
+  });
+  proxy.freeze();
+  const startedMs = Date.now();
+  expect(await leaving.stop()).toBe(1);
+  expect(Date.now() - startedMs).toBeLessThan(10_000);
+  expect(leaving.logs.at(-1)?.msg).toBe("worker stopped without active runs, but Redis or an upstream did not respond in time");
+  proxy.close();
 });
