@@ -1,4 +1,5 @@
 /** One call to an upstream: what it may ask, and where each answer goes. */
+import { Client } from "@modelcontextprotocol/client";
 import { UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
 import { DEFAULT_SETTINGS } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -6,6 +7,7 @@ import { gate, gates } from "./gate.ts";
 import type { CountedQuestion } from "./questions.ts";
 import { startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
+import type { UpstreamConnector } from "./upstream-session.ts";
 import { aRequest, connectorTo, ELICITATION, leading, someDeps } from "./upstream.fixture.ts";
 
 afterEach(() => void vi.useRealTimers());
@@ -205,6 +207,28 @@ describe("a question", () => {
     expect([...call.abandoned()]).toEqual([question?.key]);
     expect((await call.next([{ question: question!, answer: { action: "withdrawn" } }], leading())).type).toBe("result");
   });
+});
+
+test("the task of an upstream that is no longer needed is cancelled, and no session stays open for that", async () => {
+  const seen: string[] = [];
+  const tasks = {
+    get: async (taskId: string) => ({ taskId, status: "working" as const }),
+    cancel: async (taskId: string) => void seen.push(`cancel ${taskId}`),
+    call: () => Promise.reject(new Error("the call was made before")),
+    update: async () => undefined,
+  };
+  const connector: UpstreamConnector = {
+    ...connectorTo(async () => undefined),
+    async open() {
+      seen.push("open");
+      const client = new Client({ name: "gateway", version: "1" });
+      return { client, isStateless: true, tasks, begin: () => undefined, close: async () => void seen.push("close") };
+    },
+  };
+  const call = startCall("1", aRequest({ round: { responses: {}, task: { id: "t", asked: [] } } }), someDeps(connector));
+  expect(await call.next([], leading())).toMatchObject({ type: "required", task: { id: "t" } });
+  await call.close();
+  expect(seen).toEqual(["open", "close", "open", "cancel t", "close"]);
 });
 
 describe("a call", () => {

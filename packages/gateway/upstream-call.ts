@@ -300,8 +300,13 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     try {
       if (isSessionTask(id)) return await deps.connector.sessionTasks(upstream, currentToken).cancel(id, signal);
       const capabilities = mcpCapabilities(request, elicitation);
-      const opened = await deps.connector.open(upstream, { capabilities, signal, accessToken: currentToken });
-      await opened.tasks?.cancel(id, signal);
+      const { principal } = request;
+      const opened = await deps.connector.open(upstream, { capabilities, signal, principal, accessToken: currentToken });
+      try {
+        await opened.tasks?.cancel(id, signal);
+      } finally {
+        await opened.close();
+      }
     } catch {
       // If the cancellation fails, the upstream's task ends with its ttl.
     }
