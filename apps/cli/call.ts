@@ -30,10 +30,10 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
   const signal = onInterrupt();
   await withServer({ url, tools, dataDir, mayStart: true }, async (server) => {
     const args = await givenArguments(server, { tool, options, flags, interactive, signal });
-    if (args === undefined) return leave();
+    if (args === undefined) return leave("The tool was not called.");
     const { idempotencyKey } = options;
     const called = await begin(server, { tool, args, interactive, signal, ...(idempotencyKey !== undefined && { idempotencyKey }) });
-    if (called === undefined) return leave();
+    if (called === undefined) return leave("The question stays open.");
     if (called.resultType !== "task" || called.taskId === undefined) return printImmediate(called, json);
 
     const { taskId } = called;
@@ -53,8 +53,8 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
   });
 }
 
-function leave(): void {
-  printToStderr("The tool was not called.");
+function leave(why: string): void {
+  printToStderr(why);
   process.exitCode = INTERRUPTED;
 }
 

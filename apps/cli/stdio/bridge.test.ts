@@ -531,6 +531,21 @@ describe("limits", () => {
     await until(() => got.length === 2);
   });
 
+  test("a request that is cancelled before it is sent waits no longer, and its characters do not count", async () => {
+    const { length } = JSON.stringify(call(10));
+    const { send, got, received } = await run(() => undefined, { waitingCharsMax: 66 * length });
+    // As many as are sent at once.
+    for (let id = 10; id < 74; id += 1) send(call(id));
+    await until(() => got.length === 64);
+    for (let id = 74; id < 80; id += 1) {
+      send(call(id), { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    send(call(80), call(81), call(82));
+    await until(() => received.length > 0);
+    expect(received).toMatchObject([{ id: 82, error: { message: expect.stringContaining("characters wait to be sent") } }]);
+  });
+
   test("the bridge reads from the server no faster than the client reads", async () => {
     let free: (() => void) | undefined;
     let sent = 0;

@@ -34,13 +34,13 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
   async function carry(exchange: Exchange, before: Promise<unknown>): Promise<void> {
     const [request] = exchange.requests;
     const opens = request?.method === "initialize" && exchange.revision === undefined;
-    // Requests sent during the first handshake wait for it, and so does a second handshake.
-    if (opens && memory.initialize === undefined) memory.open(request);
-    else if (exchange.revision === undefined) await before;
-    const free = await slots.take(exchange.over.signal);
-    void exchange.begun.promise.then(free);
     let session: Session | undefined;
     try {
+      // Requests sent during the first handshake wait for it, and so does a second handshake.
+      if (opens && memory.initialize === undefined) memory.open(request);
+      else if (exchange.revision === undefined) await before;
+      const free = await slots.take(exchange.over.signal);
+      void exchange.begun.promise.then(free);
       session = await send(exchange, opens);
     } finally {
       sent(exchange);
