@@ -311,6 +311,49 @@ describe("one process's view of data keys", () => {
     expect(await open({ ring: newer }).find(field.slice(4))).toBe("open");
   });
 
+  test("is each word's own, however many are read at once, now or in the background", async () => {
+    const first = open();
+    const [a, b, gone] = [await first.current("a"), await first.current("b"), await first.current("gone")];
+    await first.erase("gone");
+    const keys = open();
+    expect(await Promise.all([keys.find(gone), keys.find(a), keys.find("none"), keys.find(b)])).toEqual([
+      "erased",
+      "open",
+      "key_missing",
+      "open",
+    ]);
+    expect([keys.key("none"), keys.key(gone)]).toEqual([undefined, undefined]);
+    const known = looks();
+    processMs += 6_000;
+    expect([keys.find(a), keys.find(b)]).toEqual(["open", "open"]);
+    expect(looks() - known).toBe(2);
+
+    const other = open();
+    const [next, same] = await Promise.all([other.current("gone"), other.current("b")]);
+    expect([next === gone, same]).toEqual([false, b]);
+  });
+
+  test("is unwrapped once by a process, whose background looks survive an outage, and not at all to be wrapped anew under the same key", async () => {
+    await open().current("acme");
+    const unwrap = vi.fn(fixedKeyRing(contentKey).unwrap);
+    const keys = open({ ring: { ...fixedKeyRing(contentKey), unwrap } });
+    const word = await keys.current("acme");
+    processMs += 6_000;
+    vi.spyOn(redis.redis, "hget").mockRejectedValueOnce(new Error("Command timed out"));
+    expect(keys.find(word)).toBe("open");
+    await redis.redis.ping().then(() => turn());
+    processMs += 5_000;
+    expect(await keys.find(word)).toBe("open");
+    expect(await keys.wrapAnew()).toStrictEqual({ wrapped: 0, current: 1, lacking: 0 });
+    expect(unwrap).toHaveBeenCalledTimes(1);
+  });
+
+  test("is tried, like thousands of others, in several reads of Redis", async () => {
+    const records = Array.from({ length: 2_500 }, (_, n) => [`key:${n}`, `${START_MS} otherkey ${ACME} wrapped`]);
+    await redis.redis.hset(hash(), Object.fromEntries(records));
+    expect(await open().tryKeys(10_000)).toStrictEqual({ open: 0, lacking: 2_500 });
+  });
+
   test("is tried up to a limit, and erased keys are not", async () => {
     const keys = open();
     for (const tenant of ["a", "b", "c", "gone"]) await keys.current(tenant);
@@ -372,6 +415,9 @@ describe("one process's view of data keys", () => {
     }) as never);
     await keys.drop("acme", [next]);
     expect((await fields())[`tenant:${ACME}`]).toBe("wxyz");
+    await redis.redis.hset(hash(), `tenant:${ACME}`, "one two three");
+    await keys.drop("acme", ["two"]);
+    expect((await fields())[`tenant:${ACME}`]).toBe("one three");
   });
 
   test("is empty for a tenant whose words were all dropped, and the next key is its first", async () => {
