@@ -187,6 +187,15 @@ describe("rates", () => {
     front.close();
   });
 
+  test("say of several kinds that are used up when the last of them is there again", async () => {
+    const fronts = [frontEnd(), frontEnd(), frontEnd()];
+    await fronts[0]!.take(caller("ann"), { calls: 100, answers: 5, sessions: 10 });
+    const wait = { data: { retryAfterMs: 1_000 } };
+    await expect(fronts[1]!.take(caller("ann"), { answers: 1, sessions: 1 })).rejects.toMatchObject(wait);
+    await expect(fronts[2]!.take(caller("ann"), { calls: 1, answers: 1 })).rejects.toMatchObject(wait);
+    for (const front of fronts) front.close();
+  });
+
   test("remember portions of ten thousand callers, those that were used last", async () => {
     const front = frontEnd();
     const read = (name: string) => front.take(caller(name), { reads: 1 });
