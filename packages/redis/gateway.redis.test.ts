@@ -209,6 +209,24 @@ describe("a front end's request to the workers", () => {
     expect(await opened.redis.pttl(`${opened.prefix}:gateway:claim:1`)).toBeGreaterThan(50_000);
     for (const stop of stops) stop();
   });
+
+  test("belongs to the worker that claims it first", async () => {
+    const [first, second] = [share(), share()];
+    expect([await first.claimAsked("1", 60_000), await second.claimAsked("1", 60_000)]).toEqual([true, false]);
+  });
+
+  test("does not arrive empty when a connection is restored", async () => {
+    const heard: string[] = [];
+    const restored: Parameters<typeof createGatewayShare>[0]["wakeUps"] = {
+      listen: async (_channel, listener) => {
+        for (const message of [undefined, "a request"]) listener(message);
+        return () => undefined;
+      },
+    };
+    const options = { redis: opened.redis, wakeUps: restored, keys: createKeys(opened.prefix), now: () => nowMs };
+    await createGatewayShare(options).onAsked((text) => heard.push(text));
+    expect(heard).toEqual(["a request"]);
+  });
 });
 
 describe("questions to a caller", () => {
