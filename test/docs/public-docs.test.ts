@@ -22,8 +22,16 @@ interface Exported {
   readonly hasDocstring: boolean;
 }
 
-/** What a module exports, at the place where it is declared. */
+const known = new Map<string, readonly Exported[]>();
+
+/** What a module exports, at the place where it is declared. Read once, because many modules export what is in core's index. */
 function exportsOf(file: string): readonly Exported[] {
+  const found = known.get(file) ?? readExports(file);
+  known.set(file, found);
+  return found;
+}
+
+function readExports(file: string): readonly Exported[] {
   const { text, module, program, comments } = parsed(file);
   const docstrings = comments.filter(({ type, value }) => type === "Block" && value.startsWith("*"));
   const isDocumented = (start: number) => docstrings.some(({ end }) => end <= start && text.slice(end, start).trim() === "");
