@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { JsonObject, ParleyError } from "@parley/core";
+import type { JsonObject, ParleyError, Tool } from "@parley/core";
 import { leastContent } from "./dry-run.ts";
 import { type Context, type Secret, type ToolGenerator, defineTool, dryRun } from "./index.ts";
 
@@ -327,6 +327,56 @@ describe("a dry run", () => {
       { name: "visit", type: "url", message: "V", url },
       { name: "page", type: "url", message: "P", url },
     ]);
+  });
+
+  test("hands a tool without ctx what the engine would hand it", async () => {
+    const seen: unknown[] = [];
+    const tool: Tool = {
+      ...asking(async () => "x"),
+      async run(_args, { ask, callTool, tookPatch }) {
+        const called = async (name: string) => await callTool(name, { tool: "child", arguments: {} });
+        seen.push(
+          await ask("link", { type: "url", message: "?", url: "https://pay.example/" }),
+          await ask("visit", {
+            type: "url",
+            message: "?",
+            url: "",
+            page: { kind: "visit", url: "https://pay.example/", returnTo: "back" },
+          }),
+          await ask("roots", { type: "roots" }),
+          await called("data"),
+          await called("text"),
+          await called("list"),
+          await called("nothing"),
+          await called("none"),
+          tookPatch("change"),
+        );
+        return {};
+      },
+    };
+    const { asks } = await dryRun(tool, {}, { steps: { data: { a: 1 }, text: "one", list: [1], nothing: null } });
+    const result = (text: string) => ({ type: "result", result: { content: [{ type: "text", text }] } });
+    expect(seen).toStrictEqual([
+      { action: "accept" },
+      { action: "accept", content: { query: {} } },
+      { action: "reply", result: { roots: [] } },
+      { type: "result", result: { content: [{ type: "text", text: "" }], structuredContent: { a: 1 } } },
+      result("one"),
+      result(""),
+      result(""),
+      result(""),
+      false,
+    ]);
+    expect(asks.map(({ url }) => url)).toStrictEqual(["https://pay.example/", "https://pay.example/", undefined]);
+  });
+
+  test("stops at a quorum whose form accepts nothing that could be made up", async () => {
+    const schema = z.object({ code: z.string().regex(/^[A-Z]{3}$/) });
+    const tool = asking(async (ctx) => {
+      await ctx.elicit("pay", { message: "?", schema, to: { groups: ["finance"] }, quorum: 2 });
+      return "x";
+    });
+    expect((await dryRun(tool)).stopped).toBe('no answer could be made up for "pay": give one in answers');
   });
 
   test("makes up as many acceptances as a quorum requires", async () => {

@@ -110,6 +110,61 @@ describe("what is kept of an answer", () => {
     expect(await kept(DRAWS, {}, { n: -5 })).toEqual({ keeps: [], read: { n: -5 } });
   });
 
+  test("is nothing where the person gave nothing, or JSON cannot hold what the schema makes", async () => {
+    const keeps: unknown[] = [];
+    const reading: Reading = { kept: undefined, keep: (...each) => void keeps.push(each) };
+    expect(
+      await readAnswer(
+        z.any().transform(() => 5),
+        undefined,
+        reading,
+      ),
+    ).toStrictEqual({ ok: true, value: 5 });
+    const sets = z.object({ list: z.array(z.string()) }).transform(({ list }) => new Set(list));
+    expect(await readAnswer(sets, { list: ["a"] }, reading)).toStrictEqual({ ok: true, value: new Set(["a"]) });
+    const none = z.object({ a: z.string() }).transform(() => null);
+    expect(await readAnswer(none, { a: "x" }, reading)).toStrictEqual({ ok: true, value: null });
+    expect(keeps).toStrictEqual([]);
+  });
+
+  describe("of several people", () => {
+    async function keptOfAll(schema: Schema, contents: readonly Json[]) {
+      const keeps: [Json, boolean][] = [];
+      const reading: Reading = { kept: undefined, keep: (...each) => void keeps.push(each) };
+      const accepted = contents.map((content) => ({ content: content as JsonObject, atMs: 0 }));
+      const read = await readAnswers(schema, accepted, reading);
+      return { keeps, read: read.map((each) => (each.ok ? each.value : "refused")) };
+    }
+    /** Draws a number where none was given. */
+    const draws = z.object({ n: z.number().optional() }).transform(({ n }) => ({ n: n ?? draw() }));
+
+    test("is nothing where the schema leaves each answer as it is", async () => {
+      const contents = [
+        { a: "x", b: 1 },
+        { a: "y", b: 2 },
+      ];
+      expect(await keptOfAll(trims, contents)).toStrictEqual({ keeps: [], read: contents });
+    });
+
+    test("is nothing if one of the answers is refused, although another would be kept", async () => {
+      expect(await keptOfAll(trims, [{ a: " x " }, { a: 5 }])).toStrictEqual({ keeps: [], read: [{ a: "x", b: 4 }, "refused"] });
+    });
+
+    test("is all of them if the schema changes one, and the others as they were given", async () => {
+      const made = [
+        { a: "x", b: 1 },
+        { a: "y", b: 4 },
+      ];
+      expect(await keptOfAll(trims, [{ a: "x", b: 1 }, { a: " y " }])).toStrictEqual({ keeps: [[made, false]], read: made });
+    });
+
+    test("is written before the next side effect if one of them would be drawn again", async () => {
+      const { keeps, read } = await keptOfAll(draws, [{ n: -1 }, {}]);
+      expect(read).toStrictEqual([{ n: -1 }, { n: expect.any(Number) }]);
+      expect(keeps).toStrictEqual([[read, true]]);
+    });
+  });
+
   test("is read anew from the answer if changed code refuses it", async () => {
     const lower = z.object({ a: z.string().regex(/^[a-z]$/), b: z.int().default(4) });
     expect(await kept(lower, { a: "x" }, { a: "X", b: 4 })).toEqual({ keeps: [[{ a: "x", b: 4 }, false]], read: { a: "x", b: 4 } });
