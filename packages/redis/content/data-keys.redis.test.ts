@@ -277,6 +277,36 @@ describe("one process's view of data keys", () => {
     },
   );
 
+  test("of an epoch that continues is used by calls that do not wait for the next key, until there is one", async () => {
+    const word = await open().current("acme");
+    nowMs += HOUR_MS + 1;
+    const { wrap } = fixedKeyRing(contentKey);
+    const held = Promise.withResolvers<void>();
+    const away = new ParleyError("UNAVAILABLE", "away");
+    const slowly = async (...given: Parameters<typeof wrap>) => await held.promise.then(() => wrap(...given));
+    const slow = vi.fn(wrap).mockRejectedValueOnce(away).mockImplementationOnce(slowly);
+    const keys = open({ ring: { ...fixedKeyRing(contentKey), wrap: slow } });
+    for (let call = 0; call < 4; call += 1) expect(await keys.current("acme")).toBe(word);
+    expect(slow).toHaveBeenCalledTimes(2);
+    held.resolve();
+    await vi.waitFor(async () => expect(await keys.current("acme")).not.toBe(word));
+
+    // The next epoch is waited for again.
+    nowMs += HOUR_MS + 1;
+    const next = await keys.current("acme");
+    expect((await fields())[`tenant:${ACME}`]?.split(" ")).toEqual([word, expect.any(String), next]);
+  });
+
+  test("of an epoch that continues is given up for an error in the background that is not an outage", async () => {
+    await open().current("acme");
+    nowMs += HOUR_MS + 1;
+    const defect = new Error("a defect");
+    const wrap = vi.fn(() => Promise.reject(defect) as never).mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "away") as never);
+    const keys = open({ ring: { ...fixedKeyRing(contentKey), wrap } });
+    for (let call = 0; call < 2; call += 1) await keys.current("acme");
+    await vi.waitFor(async () => await expect(keys.current("acme")).rejects.toBe(defect));
+  });
+
   test.each([new ParleyError("QUOTA_EXCEEDED", "too many"), new Error("a defect")])(
     "continues with no key where something else is wrong: $message",
     async (error) => {

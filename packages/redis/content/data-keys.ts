@@ -84,6 +84,8 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
   const scripts = loadScripts(redis, { names: ["swap"], folder: "content/", keyCount: () => 1 });
   const known = boundedMap<string, Known>(KEYS_KEPT_MAX);
   const tenants = boundedMap<string, KnownTenant>(KEYS_KEPT_MAX);
+  /** Digests of tenants whose next epoch could not begin when it was due. */
+  const overdue = boundedMap<string, true>(KEYS_KEPT_MAX);
   const lookups = new Map<string, Promise<unknown>>();
 
   const swap = async (field: string, expected: string, value: string) =>
@@ -181,10 +183,24 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
    * continue.
    */
   async function beginOrKeep(digest: string, list: string, last: string): Promise<string> {
+    if (!overdue.get(digest)) return await beginIfPossible(digest, list, last);
+    // A service that does not reply would delay every call until the request to it times out.
+    inBackground(once(`epoch ${digest}`, () => beginIfPossible(digest, list, last)));
+    return last;
+  }
+
+  async function beginIfPossible(digest: string, list: string, last: string): Promise<string> {
     try {
-      return await begin(digest, list);
+      const word = await begin(digest, list);
+      overdue.delete(digest);
+      return word;
     } catch (error) {
-      if (!(error instanceof ParleyError) || (error.code !== "UNAVAILABLE" && error.code !== "CONTENT_KEY_MISSING")) throw error;
+      if (!(error instanceof ParleyError) || (error.code !== "UNAVAILABLE" && error.code !== "CONTENT_KEY_MISSING")) {
+        // The next call waits, and reports it.
+        overdue.delete(digest);
+        throw error;
+      }
+      overdue.set(digest, true);
       log.warn({ word: last, problem: error.message }, "no new data key, the last epoch continues");
       return last;
     }
