@@ -25,6 +25,7 @@ function hub() {
   const bus = new EventEmitter({ captureRejections: false }).setMaxListeners(1_000);
   const claimed = new Set<string>();
   let lost = 0;
+  let lostReplies = 0;
   const listen = (channel: string, listener: (text: string) => void) => {
     bus.on(channel, listener);
     return () => void bus.off(channel, listener);
@@ -32,6 +33,7 @@ function hub() {
   return {
     asked: () => bus.listenerCount("asked"),
     lose: (count: number) => void (lost = count),
+    loseReplies: (count: number) => void (lostReplies = count),
     asking(): Asking {
       const id = randomUUID();
       return {
@@ -46,7 +48,10 @@ function hub() {
           claimed.add(asked);
           return true;
         },
-        reply: async (process, text) => void bus.emit(`replies ${process}`, text),
+        async reply(process, text) {
+          if (lostReplies > 0) lostReplies -= 1;
+          else bus.emit(`replies ${process}`, text);
+        },
         onReply: async (listener) => listen(`replies ${id}`, listener),
       };
     },
@@ -114,6 +119,14 @@ describe("a resource", () => {
     redis.lose(1);
     expect(await reads.read(upstream, "x:a")).toHaveLength(1);
     expect(server.reads()).toBe(1);
+  });
+
+  test("is read again when the reply was lost", async () => {
+    const server = await serving();
+    const { reads, upstream, redis } = await between(server.url, { workers: 2 });
+    redis.loseReplies(1);
+    expect(await reads.read(upstream, "x:a")).toHaveLength(1);
+    expect(server.reads()).toBe(2);
   });
 
   test("that does not exist is reported with each revision's code; another error is the upstream's own", async () => {

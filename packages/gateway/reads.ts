@@ -145,6 +145,13 @@ export interface ServeReads {
 /** Serves the reads that front ends ask for. Returns the function that stops serving. */
 export async function serveReads({ asking, connector, upstreams, log }: ServeReads): Promise<() => void> {
   const places = gate(READS_MAX);
+  /** Requests that were answered here a moment ago. One that comes again lost its reply. */
+  const answered = new Set<string>();
+
+  function remember(id: string): void {
+    answered.add(id);
+    setTimeout(() => answered.delete(id), READ_TIMEOUT_MS).unref();
+  }
 
   async function serve({ id, from, upstream: name, wanted }: Asked): Promise<void> {
     const upstream = upstreams().find((each) => each.name === name);
@@ -152,8 +159,10 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
     // No place is free. Another worker takes the request, or this one when it is repeated.
     if (!upstream || !leave) return;
     try {
-      if (!(await asking.claimAsked(id, READ_TIMEOUT_MS))) return;
-      await asking.reply(from, JSON.stringify({ id, ...bounded(await readAt(connector, upstream, wanted)) } satisfies Reply));
+      if (!answered.delete(id) && !(await asking.claimAsked(id, READ_TIMEOUT_MS))) return;
+      const came = bounded(await readAt(connector, upstream, wanted));
+      remember(id);
+      await asking.reply(from, JSON.stringify({ id, ...came } satisfies Reply));
     } catch (error) {
       log.warn({ upstream: name, ...describeError(error) }, "read of an upstream could not be answered");
     } finally {
