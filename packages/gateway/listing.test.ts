@@ -40,14 +40,14 @@ test("tools with a duplicate or invalid name are left out and reported", () => {
 test("an upstream may have up to the limit of tools, and one more is left out", () => {
   const { tools, leftOut } = listing(Array.from({ length: TOOLS_MAX + 1 }, (_, index) => tool(`t${index}`)));
   expect(tools).toHaveLength(TOOLS_MAX);
-  expect(leftOut).toEqual([expect.stringContaining(`t${TOOLS_MAX} is beyond`)]);
+  expect(leftOut).toEqual([expect.stringContaining(`t${TOOLS_MAX} exceeds the limit of`)]);
 });
 
 test("a listing may have up to the limit of characters, and a tool beyond it is left out", () => {
   const empty = JSON.stringify(tool("a", { description: "" })).length;
   const large = (extra: number) => listing([tool("a", { description: "x".repeat(LISTING_CHARS_MAX - empty + extra) })]);
   expect(large(0).tools).toHaveLength(1);
-  expect(large(1)).toEqual({ ...NONE, leftOut: [expect.stringContaining("a is beyond")] });
+  expect(large(1)).toEqual({ ...NONE, leftOut: [expect.stringContaining("a exceeds the limit of")] });
 });
 
 test("prompts are kept unchanged, up to the limits of prompts and of arguments", () => {
@@ -62,7 +62,7 @@ test("prompts are kept unchanged, up to the limits of prompts and of arguments",
   const many = Array.from({ length: PROMPTS_MAX + 1 }, (_, index) => ({ name: `p${index}` }));
   const { prompts, leftOut } = listing([], many);
   expect(prompts).toHaveLength(PROMPTS_MAX);
-  expect(leftOut).toEqual([expect.stringContaining(`p${PROMPTS_MAX} is beyond`)]);
+  expect(leftOut).toEqual([expect.stringContaining(`p${PROMPTS_MAX} exceeds the limit of`)]);
   const wide = (length: number) => listing([], [{ name: "p", arguments: Array.from({ length }, (_, index) => ({ name: `a${index}` })) }]);
   expect(wide(ARGUMENTS_MAX).prompts[0]?.arguments).toHaveLength(ARGUMENTS_MAX);
   expect(wide(ARGUMENTS_MAX + 1).prompts[0]?.arguments).toHaveLength(ARGUMENTS_MAX);
