@@ -8,7 +8,7 @@ import { print, printJson } from "./terminal.ts";
 export async function listGrants({ principal, tenant, json }: Grants): Promise<void> {
   await withGrants(async (grants) => {
     for await (const grant of grants.list({ principal, tenant })) {
-      const { owner: _, about, ...rest } = grant;
+      const { owner: _owner, consent: _consent, about, ...rest } = grant;
       if (json) {
         process.stdout.write(`${JSON.stringify({ ...rest, ...about })}\n`);
         continue;

@@ -12,6 +12,8 @@ import { ParleyError } from "@parley/core";
 import { list } from "./environment.ts";
 
 export interface DepositSeal {
+  /** Digests that name the secrets: the first one seals, all of them open. */
+  readonly secretIds: readonly string[];
   seal(taskId: string, key: string, text: string): string;
   /** Throws DEPOSIT_UNREADABLE. */
   open(taskId: string, key: string, sealed: string): string;
@@ -45,6 +47,7 @@ export function depositSeal(secrets: readonly string[]): DepositSeal {
   const [newest] = keys;
   if (!newest) throw new RangeError("at least one secret is needed");
   return {
+    secretIds: keys.map(({ id }) => id),
     seal(taskId, key, text) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", newest.key, nonce).setAAD(boundTo(taskId, key));

@@ -9,7 +9,7 @@ export { type ContentKeys, ringOf } from "./content/open-content.ts";
 export type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
 export type { GatewayShare } from "./gateway.ts";
 export { createIds } from "./ids.ts";
-export type { GrantFilter, GrantRegister, ListedGrant } from "./kept-grants.ts";
+export type { GrantFilter, GrantRegister, RegisteredGrant } from "./kept-grants.ts";
 export type { RateLimits } from "./rates.ts";
 export { inspectRedis, type RedisFacts } from "./inspect.ts";
 export { createKeys, partitionOf, sealWordOf } from "./keys.ts";

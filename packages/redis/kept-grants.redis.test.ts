@@ -1,10 +1,12 @@
 /** Grants that outlive their tasks, in Redis: who gets which, for how long, and what a thief or a mover of records gets. */
 import { randomBytes } from "node:crypto";
+import { GRANTS_MAX } from "@parley/core";
 import { depositSeal } from "@parley/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openRedis, type OpenRedis } from "../../test/contract/open-redis.ts";
+import { startProxy } from "../../test/contract/proxy.ts";
 import { connectRedis, type RedisBackend } from "./backend.ts";
-import { GRANTS_MAX, type ListedGrant } from "./kept-grants.ts";
+import type { RegisteredGrant } from "./kept-grants.ts";
 import { loadScripts } from "./load-scripts.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -18,14 +20,15 @@ let redis: OpenRedis;
 const secret = randomBytes(32).toString("hex");
 const grants = (of: RedisBackend = redis, secrets = [secret]) => of.keptGrants.sealedBy(depositSeal(secrets));
 
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
 /** Another process of the deployment. */
 function beside({ url, prefix }: OpenRedis): Promise<RedisBackend> {
-  const log = { debug() {}, info() {}, warn() {}, error() {} };
-  return connectRedis({ url, prefix }, { log });
+  return connectRedis({ url, prefix }, { log: SILENT });
 }
 
-async function listed(of = redis, filter = {}): Promise<ListedGrant[]> {
-  const all: ListedGrant[] = [];
+async function listed(of = redis, filter = {}): Promise<RegisteredGrant[]> {
+  const all: RegisteredGrant[] = [];
   for await (const each of of.keptGrants.list(filter)) all.push(each);
   return all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
@@ -131,28 +134,102 @@ describe("a grant", () => {
   test("is kept once, however often the command arrives, and keeps what it was renewed to since", async () => {
     const scripts = loadScripts(redis.redis, { names: ["keep", "renew", "remove"], folder: "grant/", keyCount: () => 2 });
     const keys = ["grants", "grant"].map((name) => `${redis.prefix}:{slot}:${name}`);
-    const keep = () => scripts.keep([...keys, "id", "consent", "first", "about", 1_000, 60_000, 100]);
+    const keep = () => scripts.keep([...keys, "id", "consent", "first", "about", 1_000, 60_000, 100, "secret"]);
     expect(await keep()).toBe(1);
-    for (const time of [1, 2]) expect(await scripts.renew([...keys, "first", "second"]), `${time}`).toBe(1);
+    for (const time of [1, 2]) expect(await scripts.renew([...keys, "first", "second", "newer"]), `${time}`).toBe(1);
     expect(await keep()).toBe(0);
     expect(await redis.redis.hgetall(keys[1]!)).toEqual({
       consent: "consent",
       tokens: "second",
+      secret_id: "newer",
       about: "about",
       kept_at_ms: "1000",
       used_at_ms: "1000",
     });
     // One that has expired leaves the list when it is removed.
     await redis.redis.del(keys[1]!);
-    expect(await scripts.remove([...keys, "id", "consent"])).toBe("");
+    expect(await scripts.remove([...keys, "id", "consent"])).toEqual([]);
     expect(await redis.redis.exists(keys[0]!)).toBe(0);
   });
 
-  test("that was sealed by an unknown PARLEY_SECRET is removed", async () => {
+  describe("sealed by a PARLEY_SECRET that this process does not have", () => {
+    const other = ["n".repeat(40)];
+    const grantKey = async () => `${redis.prefix}:grants:{${(await listed())[0]?.owner}}:${ANN.id}`;
+
+    test("is not found, is reported, and stays for the processes that can open it", async () => {
+      const consent = await grants().keep(ANN, KEPT);
+      expect(await grants(redis, other).use(ANN, { ...USE, taskId: "0-later" })).toBeUndefined();
+      expect(redis.logged).toContainEqual({
+        level: "warn",
+        message: "grant is sealed by a secret that this process does not have (PARLEY_SECRET)",
+      });
+      expect(await grants(redis, other).replace(ANN, { consent, text: KEPT.text }, "{}")).toBe(false);
+      expect(await grants().use(ANN, USE)).toEqual({ consent, text: KEPT.text });
+    });
+
+    test("ends nevertheless: to ask for it in vain does not start its time again", async () => {
+      await grants().keep(ANN, KEPT);
+      await redis.redis.pexpire(await grantKey(), 60_000);
+      await grants(redis, other).use(ANN, { ...USE, taskId: "0-later" });
+      expect(await redis.redis.pttl(await grantKey())).toBeLessThanOrEqual(60_000);
+      await grants().use(ANN, USE);
+      expect(await redis.redis.pttl(await grantKey())).toBeGreaterThan(60_000);
+    });
+
+    test("is replaced when the person consents again, and can be revoked without its tokens", async () => {
+      await grants().keep(ANN, KEPT);
+      const second = await grants(redis, other).keep(ANN, { ...KEPT, text: "{}" });
+      expect(await grants(redis, other).use(ANN, USE)).toEqual({ consent: second, text: "{}" });
+      expect(await grants().revoke(ANN, second)).toEqual({ about: ABOUT, text: undefined });
+      expect(await listed()).toEqual([]);
+    });
+
+    test("moves to the newest secret with its first use, so that a rotation asks only people whose grants were not used", async () => {
+      await grants().keep(ANN, KEPT);
+      expect(await grants(redis, [...other, secret]).use(ANN, USE)).toMatchObject({ text: KEPT.text });
+      expect(await grants(redis, other).use(ANN, USE)).toMatchObject({ text: KEPT.text });
+      expect(await grants().use(ANN, USE)).toBeUndefined();
+    });
+
+    test("by an earlier version, which did not name the secret, is used, named and prolonged, or left to end", async () => {
+      await grants().keep(ANN, KEPT);
+      const key = await grantKey();
+      await redis.redis.hdel(key, "secret_id");
+      await redis.redis.pexpire(key, 60_000);
+      expect(await grants(redis, other).use(ANN, USE)).toBeUndefined();
+      expect(await redis.redis.pttl(key)).toBeLessThanOrEqual(60_000);
+      expect(await grants().use(ANN, USE)).toMatchObject({ text: KEPT.text });
+      expect(await redis.redis.pttl(key)).toBeGreaterThan(60_000);
+      expect(await redis.redis.hget(key, "secret_id")).toMatch(/^[\w-]{8}$/);
+    });
+  });
+
+  test("that is sealed by this process's own secret and was damaged is removed", async () => {
     await grants().keep(ANN, KEPT);
-    expect(await grants(redis, ["n".repeat(40), secret]).use(ANN, USE)).toBeDefined();
-    expect(await grants(redis, ["n".repeat(40)]).use(ANN, USE)).toBeUndefined();
+    const key = `${redis.prefix}:grants:{${(await listed())[0]?.owner}}:${ANN.id}`;
+    await redis.redis.hset(key, "tokens", `${await redis.redis.hget(key, "tokens")}A`);
+    expect(await grants().use(ANN, USE)).toBeUndefined();
     expect(await listed()).toEqual([]);
+  });
+
+  test("that a task begins to use costs it one round trip", async () => {
+    const proxy = await startProxy(Number(new URL(redis.url).port));
+    const url = new URL(redis.url);
+    url.port = String(proxy.port);
+    const far = await connectRedis({ url: url.href, prefix: redis.prefix, partitions: 4 }, { log: SILENT });
+    const use = () => grants(far).use(ANN, { ...USE, taskId: "0-later" });
+    await grants().keep(ANN, KEPT);
+    await use(); // scripts are loaded
+    const counts: number[] = [];
+    for (let time = 0; time < 10; time += 1) {
+      const before = proxy.turns();
+      expect(await use()).toBeDefined();
+      counts.push(proxy.turns() - before);
+    }
+    await far.close();
+    proxy.close();
+    // Looks at the clock may come in between.
+    expect(Math.min(...counts)).toBe(1);
   });
 });
 

@@ -8,13 +8,18 @@
  * The owner is a digest of tenant and principal. Tokens are sealed twice: by PARLEY_SECRET, bound to owner, grant and
  * consent, and as content by the tenant's data key, so that erasing the tenant's keys erases them too. The id of a
  * consent has the form of a task id, because that names the data key.
+ *
+ * A grant names the secret that sealed its tokens, so that a process which has other secrets leaves it to those that can
+ * open it. Its first use after a rotation of PARLEY_SECRET seals it with the newest one.
  */
 import { hash } from "node:crypto";
 import {
   type Audit,
   type AuditFact,
   DEFAULT_TENANT,
+  describeError,
   GRANT_KEPT_MAX_MS,
+  GRANTS_MAX,
   type GrantAbout,
   type GrantEnd,
   type GrantOwner,
@@ -22,6 +27,7 @@ import {
   type Ids,
   type KeptGrant,
   type KeptGrants,
+  type ListedGrant,
   type Log,
   ParleyError,
 } from "@parley/core";
@@ -32,26 +38,20 @@ import { loadScripts } from "./load-scripts.ts";
 import type { Acknowledge } from "./replicas.ts";
 import { reached } from "./unavailable.ts";
 
-/** Maximum number of grants of one principal. One more replaces the one that would end first. */
-export const GRANTS_MAX = 100;
-
 /** Seals tokens, in addition to the content key. */
 export interface GrantSeal {
+  /** Digests that name the secrets: the first one seals, all of them open. */
+  readonly secretIds: readonly string[];
   seal(owner: string, grant: string, text: string): string;
   /** Throws a ParleyError DEPOSIT_UNREADABLE. */
   open(owner: string, grant: string, sealed: string): string;
 }
 
 /** A grant as an operator sees it. */
-export interface ListedGrant {
+export interface RegisteredGrant extends ListedGrant {
   readonly owner: string;
-  readonly id: string;
   readonly principal: string;
   readonly tenant: string;
-  readonly about: GrantAbout;
-  readonly keptAtMs: number;
-  readonly usedAtMs: number;
-  readonly endsAtMs: number;
 }
 
 export interface GrantFilter {
@@ -62,7 +62,7 @@ export interface GrantFilter {
 
 /** For operators. Reads no tokens. */
 export interface GrantRegister {
-  list(filter?: GrantFilter): AsyncGenerator<ListedGrant>;
+  list(filter?: GrantFilter): AsyncGenerator<RegisteredGrant>;
   /** Removes the grants that match. Running calls ask again when they next need a token. Resolves to the number of removed grants. */
   revoke(filter: GrantFilter): Promise<number>;
 }
@@ -85,15 +85,24 @@ interface Stored extends GrantAbout {
   readonly tenant?: string | undefined;
 }
 
+interface Taken {
+  readonly consent: string;
+  /** Sealed. */
+  readonly tokens: string;
+  readonly stored: Stored;
+}
+
+const aboutOf = ({ upstream, provider, scopes }: Stored): GrantAbout => ({ upstream, provider, scopes });
+
 export function createGrantRegister(options: KeptGrantsOptions): GrantRegister & { sealedBy(seal: GrantSeal): KeptGrants } {
   const { redis, keys, partitions, codec, ids, acknowledge, audit, log, now } = options;
   const scripts = loadScripts(redis, { names: ["keep", "use", "renew", "remove"], folder: "grant/", keyCount: () => 2 });
   const partitionOf = (owner: string) => Number.parseInt(hash("sha256", owner).slice(0, 8), 16) % partitions;
   const keysOf = (owner: string, id: string) => [keys.grants(owner), keys.grant(owner, id)] as const;
 
-  function note({ principal, tenant, ...about }: Stored, fact: Pick<AuditFact, "verdict" | "taskId">): void {
-    const grant = { upstream: about.upstream, provider: about.provider, scopes: about.scopes };
-    void audit?.note({ action: "grant", principal, ...(tenant !== undefined && { tenant }), grant, ...fact });
+  function note(stored: Stored, fact: Pick<AuditFact, "verdict" | "taskId" | "door">): void {
+    const { principal, tenant } = stored;
+    void audit?.note({ action: "grant", principal, ...(tenant !== undefined && { tenant }), grant: aboutOf(stored), ...fact });
   }
 
   /** Called before a grant is written: an owner without grants in the list is harmless, but an owner missing from it could not be found. */
@@ -114,9 +123,27 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
     return found === "open";
   }
 
-  async function take(owner: string, id: string, consent: string): Promise<Stored | undefined> {
-    const about = (await acknowledge(scripts.remove([...keysOf(owner, id), id, consent]))) as string;
-    return about === "" ? undefined : (JSON.parse(about) as Stored);
+  /** Removes a grant, and resolves to what it was. */
+  async function take(owner: string, id: string, which: string): Promise<Taken | undefined> {
+    const [consent, tokens, about] = (await acknowledge(scripts.remove([...keysOf(owner, id), id, which]))) as string[];
+    if (consent === undefined || tokens === undefined || about === undefined) return undefined;
+    return { consent, tokens, stored: JSON.parse(about) as Stored };
+  }
+
+  /** The owner's grants; those that end first come first. */
+  async function grantsOf(owner: string): Promise<readonly (ListedGrant & { readonly stored: Stored })[]> {
+    const members = await reached(redis.zrange(keys.grants(owner), "0", "-1", "WITHSCORES"));
+    const ids = members.filter((_member, at) => at % 2 === 0);
+    const read = (id: string) => redis.hmget(keys.grant(owner, id), "about", "consent", "kept_at_ms", "used_at_ms");
+    const found = await reached(Promise.all(ids.map(read)));
+    return ids.flatMap((id, at) => {
+      const [text, consent, keptAtMs, usedAtMs] = found[at] ?? [];
+      // The grant has ended since.
+      if (typeof text !== "string" || typeof consent !== "string") return [];
+      const stored = JSON.parse(text) as Stored;
+      const times = { keptAtMs: Number(keptAtMs), usedAtMs: Number(usedAtMs), endsAtMs: Number(members[2 * at + 1]) };
+      return [{ id, consent, about: aboutOf(stored), ...times, stored }];
+    });
   }
 
   async function* owners(): AsyncGenerator<string> {
@@ -130,23 +157,21 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
     }
   }
 
-  async function* list({ principal, tenant, id }: GrantFilter = {}): AsyncGenerator<ListedGrant> {
+  async function* list({ principal, tenant, id }: GrantFilter = {}): AsyncGenerator<RegisteredGrant> {
     const seen = new Set<string>();
     const found = principal !== undefined && tenant !== undefined ? [ownerOf({ principal, tenant })] : owners();
     for await (const owner of found) {
       if (seen.has(owner)) continue;
       seen.add(owner);
-      const members = await reached(redis.zrange(keys.grants(owner), "0", "-1", "WITHSCORES"));
-      for (let i = 0; i < members.length; i += 2) {
-        const [member = "", endsAt] = [members[i], members[i + 1]];
-        const [text, keptAt, usedAt] = await reached(redis.hmget(keys.grant(owner, member), "about", "kept_at_ms", "used_at_ms"));
-        if (text === null || text === undefined) continue;
-        const { upstream, provider, scopes, ...of } = JSON.parse(text) as Stored;
-        const whose = { principal: of.principal, tenant: of.tenant ?? DEFAULT_TENANT };
-        if ((principal ?? whose.principal) !== whose.principal || (tenant ?? whose.tenant) !== whose.tenant || (id ?? member) !== member)
+      for (const { stored, ...grant } of await grantsOf(owner)) {
+        const whose = { principal: stored.principal, tenant: stored.tenant ?? DEFAULT_TENANT };
+        if (
+          (principal ?? whose.principal) !== whose.principal ||
+          (tenant ?? whose.tenant) !== whose.tenant ||
+          (id ?? grant.id) !== grant.id
+        )
           continue;
-        const times = { keptAtMs: Number(keptAt), usedAtMs: Number(usedAt), endsAtMs: Number(endsAt) };
-        yield { owner, id: member, ...whose, about: { upstream, provider, scopes }, ...times };
+        yield { owner, ...whose, ...grant };
       }
     }
   }
@@ -157,29 +182,28 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
     async revoke(filter) {
       let revoked = 0;
       for await (const { owner, id } of list(filter)) {
-        const stored = await take(owner, id, "");
-        if (!stored) continue;
+        const taken = await take(owner, id, "");
+        if (!taken) continue;
         revoked += 1;
-        note(stored, { verdict: "revoked" });
+        note(taken.stored, { verdict: "revoked" });
       }
       return revoked;
     },
 
     sealedBy(seal) {
+      const [newest = ""] = seal.secretIds;
       const bound = (owner: string) => `grant ${owner}`;
       const sealed = (owner: string, id: string, { consent, text }: KeptGrant) =>
         codec.of(consent).sealWord("grant", seal.seal(bound(owner), `${id} ${consent}`, text));
-      const opened = (owner: string, id: string, { consent, tokens }: { readonly consent: string; readonly tokens: string }) =>
-        seal.open(bound(owner), `${id} ${consent}`, codec.of(consent).openWord("grant", tokens));
-
-      async function read(
+      /** Undefined if no process can open it. Throws CONTENT_KEY_MISSING. */
+      async function opened(
         owner: string,
         id: string,
-        found: { readonly consent: string; readonly tokens: string },
+        { consent, tokens }: Pick<Taken, "consent" | "tokens">,
       ): Promise<string | undefined> {
-        if (!(await access(found.consent))) return undefined;
+        if (!(await access(consent))) return undefined;
         try {
-          return opened(owner, id, found);
+          return seal.open(bound(owner), `${id} ${consent}`, codec.of(consent).openWord("grant", tokens));
         } catch (error) {
           if (error instanceof DamagedContent || (error instanceof ParleyError && error.code === "DEPOSIT_UNREADABLE")) return undefined;
           throw error;
@@ -187,14 +211,36 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
       }
 
       async function remove(ref: GrantRef, consent: string, why: GrantEnd): Promise<void> {
-        const stored = await take(ownerOf(ref), ref.id, consent);
-        if (!stored) return;
+        const taken = await take(ownerOf(ref), ref.id, consent);
+        if (!taken) return;
+        const { stored } = taken;
         log.info({ grant: ref.id, upstream: stored.upstream, provider: stored.provider, why }, "grant no longer kept");
         note(stored, { verdict: why });
       }
 
       return {
         remove,
+
+        async list(of) {
+          const owner = ownerOf(of);
+          const isTheirs = ({ principal, tenant = DEFAULT_TENANT }: Stored) =>
+            principal === of.principal && tenant === (of.tenant ?? DEFAULT_TENANT);
+          // A record that was moved to another owner in Redis is not shown to them.
+          return (await grantsOf(owner)).filter(({ stored }) => isTheirs(stored)).map(({ stored: _, ...grant }) => grant);
+        },
+
+        async revoke(ref, consent, door) {
+          const owner = ownerOf(ref);
+          const taken = await take(owner, ref.id, consent);
+          if (!taken) return undefined;
+          note(taken.stored, { verdict: "revoked", ...(door !== undefined && { door }) });
+          const text = await opened(owner, ref.id, taken).catch((error: unknown) => {
+            // The grant is gone, whether or not its tokens open.
+            log.warn({ grant: ref.id, ...describeError(error) }, "revoked grant does not open");
+            return undefined;
+          });
+          return { about: aboutOf(taken.stored), text };
+        },
 
         async keep(ref, { text, about, ttlMs, taskId }) {
           const { principal, tenant, id } = ref;
@@ -211,6 +257,7 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
             Math.floor(now()),
             Math.ceil(ttlMs),
             GRANTS_MAX,
+            newest,
           ];
           await acknowledge(scripts.keep([...keysOf(owner, id), ...given]));
           note(stored, { verdict: "kept", taskId });
@@ -219,32 +266,45 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
 
         async use(ref, { ttlMs, taskId }) {
           const owner = ownerOf(ref);
-          const reply = (await reached(scripts.use([...keysOf(owner, ref.id), ref.id, Math.floor(now()), Math.ceil(ttlMs)]))) as string[];
-          const [consent, tokens, about] = reply;
+          const read = () => scripts.use([...keysOf(owner, ref.id), ref.id, Math.floor(now()), Math.ceil(ttlMs), ...seal.secretIds]);
+          // Sent together, so that a task that begins waits for one round trip. The owner of no grant is listed for nothing, until the list is
+          // trimmed.
+          const isListed = taskId === undefined ? undefined : listOwner(owner, ttlMs);
+          const [reply] = await Promise.all([reached(read()) as Promise<string[]>, isListed]);
+          const [consent, tokens, about, secretId] = reply;
           if (consent === undefined || tokens === undefined || about === undefined) return undefined;
-          const text = await read(owner, ref.id, { consent, tokens });
-          if (text === undefined) {
-            // The tenant's keys were erased, or PARLEY_SECRET has changed. The grant will not open again.
-            await remove(ref, consent, "unreadable");
+          const stored = JSON.parse(about) as Stored;
+          const facts = { grant: ref.id, upstream: stored.upstream, provider: stored.provider };
+          if (tokens === "") {
+            log.warn(facts, "grant is sealed by a secret that this process does not have (PARLEY_SECRET)");
             return undefined;
           }
-          if (taskId !== undefined) {
-            await listOwner(owner, ttlMs);
-            note(JSON.parse(about) as Stored, { verdict: "used", taskId });
+          const text = await opened(owner, ref.id, { consent, tokens });
+          if (text === undefined) {
+            // The secret is one of ours, so no other process opens it either: it was moved or damaged, or the tenant's keys were erased.
+            if (secretId !== "") await remove(ref, consent, "unreadable");
+            else log.warn(facts, "grant of an earlier version does not open");
+            return undefined;
           }
+          if (secretId !== newest) {
+            // During a rotation, or kept by an earlier version, whose grants have not started their time again above.
+            await acknowledge(scripts.renew([...keysOf(owner, ref.id), tokens, sealed(owner, ref.id, { consent, text }), newest]));
+            if (secretId === "") await reached(read());
+          }
+          if (taskId !== undefined) note(stored, { verdict: "used", taskId });
           return { consent, text };
         },
 
         async replace(ref, before, text) {
           const owner = ownerOf(ref);
           const [consent, tokens] = await reached(redis.hmget(keys.grant(owner, ref.id), "consent", "tokens"));
-          if (consent !== before.consent || !tokens || !(await access(consent))) return false;
-          const found = await read(owner, ref.id, { consent, tokens });
+          if (consent !== before.consent || !tokens) return false;
+          const found = await opened(owner, ref.id, { consent, tokens });
           // An earlier call wrote it, and its reply was lost.
           if (found === text) return true;
           if (found !== before.text) return false;
           const renewed = sealed(owner, ref.id, { consent, text });
-          return (await acknowledge(scripts.renew([...keysOf(owner, ref.id), tokens, renewed]))) === 1;
+          return (await acknowledge(scripts.renew([...keysOf(owner, ref.id), tokens, renewed, newest]))) === 1;
         },
       };
     },

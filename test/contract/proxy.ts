@@ -8,6 +8,8 @@ export async function startProxy(targetPort: number) {
   const sockets = new Set<Socket>();
   let frozen = false;
   let delayMs = 0;
+  let turns = 0;
+  let isAsking = false;
   const server = createServer((client) => {
     const target = connect(targetPort, "127.0.0.1");
     for (const socket of [client, target]) {
@@ -21,6 +23,11 @@ export async function startProxy(targetPort: number) {
         target.destroy();
       });
     }
+    client.on("data", () => {
+      if (!isAsking) turns += 1;
+      isAsking = true;
+    });
+    target.on("data", () => (isAsking = false));
     forward(client, target);
     forward(target, client);
     if (frozen) hold(client, target);
@@ -57,6 +64,8 @@ export async function startProxy(targetPort: number) {
   }
   return {
     port: address.port,
+    /** How often a client has sent something after the target last answered: round trips. */
+    turns: () => turns,
     freeze() {
       frozen = true;
       hold(...sockets);

@@ -1,5 +1,6 @@
 /** Every port of core in memory: the readable reference for packages/redis, and what the test kit runs tools on. */
 export * from "./claims.ts";
+export * from "./grants.ts";
 export * from "./wake-ups.ts";
 export * from "./queue.ts";
 export * from "./sessions.ts";

@@ -1,8 +1,8 @@
 --[[ keep.lua: keeps a grant for its owner, in place of an earlier one for the same purpose.
 
 KEYS  grants  sorted set   the owner's grants, by the time at which they end; expires with the last of them
-      grant   hash         consent, tokens (sealed), about, kept_at_ms, used_at_ms; expires ttl_ms after its last use
-ARGV  id, consent, tokens, about, now_ms, ttl_ms, count_max
+      grant   hash         consent, tokens (sealed), secret_id, about, kept_at_ms, used_at_ms; expires ttl_ms after its last use
+ARGV  id, consent, tokens, about, now_ms, ttl_ms, count_max, secret_id (names the secret that has sealed the tokens)
 
 Returns 1, or 0 if this consent is already kept: the command was sent again after its reply was lost, and the tokens may have been renewed
 since.
@@ -20,7 +20,7 @@ while redis.call('ZCARD', grants) >= count_max do
   redis.call('DEL', grants .. ':' .. first)
 end
 
-redis.call('HSET', grant, 'consent', consent, 'tokens', tokens, 'about', about, 'kept_at_ms', ARGV[5], 'used_at_ms', ARGV[5])
+redis.call('HSET', grant, 'consent', consent, 'tokens', tokens, 'secret_id', ARGV[8], 'about', about, 'kept_at_ms', ARGV[5], 'used_at_ms', ARGV[5])
 redis.call('PEXPIRE', grant, ttl_ms)
 redis.call('ZADD', grants, now_ms + ttl_ms, id)
 if redis.call('PTTL', grants) < ttl_ms then redis.call('PEXPIRE', grants, ttl_ms) end
