@@ -58,6 +58,7 @@ export * from "./use-cases/declare-unavailable.ts";
 export * from "./use-cases/visit-page.ts";
 export * from "./use-cases/receive-event.ts";
 export * from "./use-cases/fresh-token.ts";
+export * from "./use-cases/own-grants.ts";
 export * from "./use-cases/cancel-task.ts";
 export * from "./use-cases/run-task.ts";
 export * from "./use-cases/suspects.ts";

@@ -11,7 +11,8 @@
  *
  * The owner is the principal that called. Callers of another tenant are always in the last column.
  */
-import { type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
+import { ANONYMOUS, type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
+import type { GrantOwner } from "./kept-grants.ts";
 import { hasAccepted, tallied } from "./quorum.ts";
 import type { Ask, CallFacts, Task } from "./task.ts";
 
@@ -48,6 +49,14 @@ export function owns(
   { principal, tenant = DEFAULT_TENANT }: { readonly principal: string; readonly tenant?: string },
 ): boolean {
   return principal === caller.principal && tenant === caller.tenant;
+}
+
+/**
+ * Whose kept grants the caller may list and revoke: their own. Undefined for an anonymous caller, who has none: everyone
+ * is the same principal.
+ */
+export function grantOwnerOf({ principal, tenant, authenticatedBy }: Caller): GrantOwner | undefined {
+  return principal === ANONYMOUS || authenticatedBy === "nobody" ? undefined : { principal, tenant };
 }
 
 function isPutTo(

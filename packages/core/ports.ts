@@ -569,6 +569,11 @@ export interface OauthProviders {
    * configured.
    */
   refresh(tokens: GrantedTokens): Promise<GrantedTokens>;
+  /**
+   * Asks the provider to end what it granted. Resolves to `unsupported` if it offers no way to do so. Throws
+   * PROVIDER_UNAVAILABLE, PROVIDER_INVALID and OAUTH_UNAVAILABLE.
+   */
+  revoke(tokens: GrantedTokens): Promise<"ended" | "unsupported">;
 }
 
 /** The tokens with which other systems report events. They are derived, never stored. */

@@ -4,11 +4,12 @@
  *
  *   start ─▶ provider ─▶ callback: state, iss ─▶ code redeemed
  *
- * Source: RFC 6749, 4.1 and 6; RFC 7636; RFC 9207; RFC 9700, 2.1.
+ * Source: RFC 6749, 4.1 and 6; RFC 7009; RFC 7636; RFC 9207; RFC 9700, 2.1.
  */
 import { ParleyError } from "@parley/core";
 import * as oauth from "oauth4webapi";
 import { boundedFetch } from "./ask-provider.ts";
+import { unsafeAddress } from "./address.ts";
 import { discoverAddresses } from "./discover.ts";
 import { refuse, shown } from "./refuse.ts";
 
@@ -25,6 +26,8 @@ export interface CodeFlow {
   redeem(parameters: URLSearchParams, begun: FlowBegun, asked: Pick<Asked, "callback" | "resource">): Promise<oauth.TokenEndpointResponse>;
   /** Throws the same errors as `redeem`. */
   refresh(refreshToken: string, resource?: string): Promise<oauth.TokenEndpointResponse>;
+  /** Revokes a token. Returns false if the provider has no revocation endpoint. Throws the same errors as `redeem`. */
+  revoke(token: string, type: "refresh_token" | "access_token"): Promise<boolean>;
 }
 
 export interface Asked {
@@ -38,7 +41,7 @@ export interface Asked {
 export interface CodeFlowSettings {
   /** Undefined for a provider without an issuer: it is identified by its endpoints, and a callback that names an issuer is refused. */
   readonly issuer: string | undefined;
-  readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
+  readonly endpoints: { readonly authorization: string; readonly token: string; readonly revocation?: string | undefined } | undefined;
   readonly client: string;
   readonly secret: string | undefined;
   /** How the secret is sent. */
@@ -75,15 +78,18 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         issuer: issuer ?? new URL(endpoints.authorization).origin,
         authorization_endpoint: endpoints.authorization,
         token_endpoint: endpoints.token,
+        ...(endpoints.revocation !== undefined && { revocation_endpoint: endpoints.revocation }),
       };
     const name = issuer ?? "";
     const addresses = await discoverAddresses({ issuer: name, timeoutMs, allowHttp }, ["authorization_endpoint", "token_endpoint"]);
     const { authorization_endpoint, token_endpoint, metadata } = addresses;
+    const { revocation_endpoint } = metadata;
     return {
       issuer: name,
       authorization_endpoint,
       token_endpoint,
       authorization_response_iss_parameter_supported: metadata["authorization_response_iss_parameter_supported"] === true,
+      ...(typeof revocation_endpoint === "string" && { revocation_endpoint }),
     };
   }
 
@@ -128,6 +134,18 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         ...fetching,
       });
       return await oauth.processRefreshTokenResponse(as, client, response);
+    },
+    async revoke(token, type) {
+      const as = await provider();
+      const { revocation_endpoint: address } = as;
+      if (address === undefined) return false;
+      // Checked here and not at discovery: access does not depend on this address.
+      const unsafe = unsafeAddress(address, allowHttp);
+      if (unsafe !== undefined) throw refuse("PROVIDER_INVALID", `${what}: its revocation_endpoint ${unsafe}`);
+      const additionalParameters = { token_type_hint: type };
+      const response = await oauth.revocationRequest(as, client, authentication, token, { additionalParameters, ...fetching });
+      await oauth.processRevocationResponse(response);
+      return true;
     },
   };
 }

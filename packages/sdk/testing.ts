@@ -352,7 +352,10 @@ function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
         replace: (taskId, key, before, text) => store.redeposit({ taskId, key, before, deposit: text }),
       },
       // A provider that always renews.
-      oauth: { refresh: async (tokens) => ({ ...tokens, accessToken: `${tokens.accessToken}, renewed` }) },
+      oauth: {
+        refresh: async (tokens) => ({ ...tokens, accessToken: `${tokens.accessToken}, renewed` }),
+        revoke: async () => "unsupported",
+      },
       claims: createMemoryClaims({ clock }),
       // Every sleep parks, so that the clock decides how long it takes.
       settings: {

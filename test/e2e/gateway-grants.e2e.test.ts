@@ -244,7 +244,9 @@ test("an operator lists and revokes grants, and the audit records all of it", as
   expect(rest).toMatchObject({ tenant: "default", provider: "id", scopes: ["read"] });
   await expect(parley("grants", "revoke", id)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("--principal") });
   await expect(parley("grants", "revoke", "--principal", "nobody")).rejects.toMatchObject({ code: 1 });
-  expect((await parley("grants", "revoke", id, "--principal", principal)).stdout).toContain("1 grants are revoked");
+  expect((await parley("grants", "revoke", id, "--principal", principal)).stdout).toContain(
+    "1 grants are revoked; the provider ended 1 of them",
+  );
   expect((await parley("grants", "list")).stdout).toMatch(
     /^\S{22} {2}u_\S+ {2}default {2}mail at id \(read\) {2}granted .*, used .*, ends .*\n$/,
   );
@@ -257,6 +259,6 @@ test("an operator lists and revokes grants, and the audit records all of it", as
   const streams = (await redis.keys()).filter((key) => key.endsWith(":audit"));
   const records = (await Promise.all(streams.map((key) => redis.redis.xrange(key, "-", "+")))).flat();
   const verdicts = records.map(([, fields]) => fields.join(" ")).filter((text) => text.includes('"action":"grant"'));
-  for (const verdict of ["kept", "used", "refused", "ended", "revoked"])
+  for (const verdict of ["kept", "used", "refused", "ended", "revoked", "provider_ended"])
     expect(verdicts.filter((text) => text.includes(`"verdict":"${verdict}"`)).length, verdict).toBeGreaterThan(0);
 });

@@ -20,7 +20,9 @@ export function addGrants(program: Command): void {
     .action(async (options: Grants) => (await import("../grants.ts")).listGrants(options));
   grants
     .command("revoke [id]")
-    .description("Remove grants: later calls ask the person again, and running calls do when they next need a token")
+    .description(
+      "Remove grants: later calls ask the person again, and running calls do when they next need a token. With PARLEY_SECRET and PARLEY_OAUTH, providers are asked to end the access, too",
+    )
     .option("-p, --principal <principal>", "Grants of this caller")
     .option("-t, --tenant <tenant>", "Grants of this tenant")
     .option("--json", "Print the count as JSON")

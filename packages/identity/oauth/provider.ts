@@ -7,12 +7,16 @@ import type { OauthProviderSettings } from "./providers-file.ts";
 export interface OauthProvider {
   readonly name: string;
   readonly title: string;
+  /** The host at which people log in. */
+  readonly host: string;
   /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   start(scopes: readonly string[], callback: string): Promise<FlowBegun & { readonly url: string }>;
   /** Completes a grant with the callback's `parameters`. Throws GRANT_REFUSED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   finish(finish: FinishGrant): Promise<GrantedTokens>;
   /** Throws GRANT_EXPIRED, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   refresh(tokens: GrantedTokens): Promise<GrantedTokens>;
+  /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  revoke(tokens: GrantedTokens): Promise<"ended" | "unsupported">;
 }
 
 export interface FinishGrant {
@@ -65,6 +69,7 @@ export function createOauthProvider(settings: OauthProviderSettings, now: () => 
   return {
     name,
     title,
+    host: new URL(issuer ?? endpoints?.authorization ?? "").host,
     start: (scopes, callback) => flow.start({ callback, scopes, resource, extra }),
     async finish({ parameters, begun, scopes, callback }) {
       try {
@@ -81,11 +86,20 @@ export function createOauthProvider(settings: OauthProviderSettings, now: () => 
         throw failed(what, "GRANT_EXPIRED", error);
       }
     },
+    async revoke({ accessToken, refreshToken }) {
+      try {
+        // A provider ends the access tokens of a refresh token with it (RFC 7009, 2.1).
+        const isDone = refreshToken === undefined ? flow.revoke(accessToken, "access_token") : flow.revoke(refreshToken, "refresh_token");
+        return (await isDone) ? "ended" : "unsupported";
+      } catch (error) {
+        throw failed(what, "PROVIDER_INVALID", error);
+      }
+    },
   };
 }
 
 /** The library's error is not attached as the cause, because it contains the provider's response. */
-function failed(what: string, refusal: "GRANT_REFUSED" | "GRANT_EXPIRED", error: unknown): ParleyError {
+function failed(what: string, refusal: "GRANT_REFUSED" | "GRANT_EXPIRED" | "PROVIDER_INVALID", error: unknown): ParleyError {
   const failure = flowFailure(error);
   switch (failure.type) {
     case "parley":
@@ -105,13 +119,16 @@ export interface OauthDirectory extends OauthProviders {
 
 export function createOauthProviders(settings: readonly OauthProviderSettings[], now: () => number, timeoutMs?: number): OauthDirectory {
   const providers = new Map(settings.map((each) => [each.name, createOauthProvider(each, now, timeoutMs)]));
+
+  function providerOf({ provider: name }: GrantedTokens): OauthProvider {
+    const provider = providers.get(name);
+    if (!provider) throw new ParleyError("OAUTH_UNAVAILABLE", `the provider ${name} is not set up in this process (PARLEY_OAUTH)`);
+    return provider;
+  }
+
   return {
     find: (name) => providers.get(name),
-    async refresh(tokens) {
-      const provider = providers.get(tokens.provider);
-      if (!provider)
-        throw new ParleyError("OAUTH_UNAVAILABLE", `the provider ${tokens.provider} is not set up on this worker (PARLEY_OAUTH)`);
-      return await provider.refresh(tokens);
-    },
+    refresh: async (tokens) => await providerOf(tokens).refresh(tokens),
+    revoke: async (tokens) => await providerOf(tokens).revoke(tokens),
   };
 }

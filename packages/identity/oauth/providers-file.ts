@@ -17,7 +17,7 @@ export interface OauthProviderSettings {
   /** The name that people see. */
   readonly title: string;
   readonly issuer: string | undefined;
-  readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
+  readonly endpoints: { readonly authorization: string; readonly token: string; readonly revocation?: string | undefined } | undefined;
   readonly client: string;
   readonly secret: string | undefined;
   readonly secretIn: "header" | "body";
@@ -54,7 +54,7 @@ const entry = z.strictObject({
   name,
   title: z.string().min(1).max(80).optional(),
   issuer: z.string().optional(),
-  endpoints: z.strictObject({ authorization: z.string(), token: z.string() }).optional(),
+  endpoints: z.strictObject({ authorization: z.string(), token: z.string(), revocation: z.string().optional() }).optional(),
   client: z.string().min(1).max(500),
   secret: secret.optional(),
   secretIn: z.enum(["header", "body"]).default("header"),
@@ -95,6 +95,7 @@ export function readOauthFile(file: string, environment: Readonly<Record<string,
       issuer: given.issuer,
       "endpoints.authorization": given.endpoints?.authorization,
       "endpoints.token": given.endpoints?.token,
+      "endpoints.revocation": given.endpoints?.revocation,
     };
     for (const [where, address] of Object.entries(addresses)) {
       const unsafe = address === undefined ? undefined : unsafeAddress(address, given.allowHttp, "`allowHttp: true`");

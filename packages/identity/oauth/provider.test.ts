@@ -1,0 +1,156 @@
+/** The end of a grant at its provider (RFC 7009), at a real provider and at ones that are down, slow or lying. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { GrantedTokens } from "@parley/core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createProvider } from "../../../deploy/provider/provider.ts";
+import { logIn } from "../../../test/support/person.ts";
+import { createOauthProvider } from "./provider.ts";
+
+const SCOPES = ["read"];
+const CALLBACK = "http://127.0.0.1/oauth/callback/id";
+const REVOCATION = "/token/revocation";
+const METADATA = "/.well-known/oauth-authorization-server";
+
+let server: ReturnType<typeof createServer>;
+let issuer: string;
+let client: string;
+/** Answers in place of the provider, by path. */
+const instead = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
+
+beforeAll(async () => {
+  server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const provider = createProvider({ issuer, resource: "https://crm.example", scopes: SCOPES, tokenSeconds: () => 600 });
+  server.on("request", (request, response) => {
+    const answer = instead.get(new URL(request.url ?? "/", issuer).pathname);
+    if (answer) answer(request, response);
+    else void provider.callback()(request, response);
+  });
+  const registered = await fetch(`${issuer}/reg`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ application_type: "native", redirect_uris: [CALLBACK], token_endpoint_auth_method: "none" }),
+  });
+  client = ((await registered.json()) as { client_id: string }).client_id;
+});
+afterEach(() => instead.clear());
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+function providerOf(settings: object = {}, timeoutMs = 5_000) {
+  const id = {
+    name: "id",
+    title: "Id",
+    issuer,
+    endpoints: undefined,
+    client,
+    secret: undefined,
+    secretIn: "header" as const,
+    scopes: SCOPES,
+    parameters: {},
+    resource: undefined,
+    allowHttp: false,
+  };
+  return createOauthProvider({ ...id, ...settings }, Date.now, timeoutMs);
+}
+
+async function granted(): Promise<GrantedTokens> {
+  const provider = providerOf();
+  const { url, ...begun } = await provider.start(SCOPES, CALLBACK);
+  const back = await logIn(new URL(url), "alice");
+  return await provider.finish({ parameters: back.searchParams, begun, scopes: SCOPES, callback: CALLBACK });
+}
+
+const TOKENS: GrantedTokens = { provider: "id", accessToken: "t0ken", refreshToken: "r3fresh", scopes: SCOPES };
+
+/** Metadata of the provider with another revocation endpoint. */
+function serving(revocation: string | undefined) {
+  instead.set(METADATA, (_request, response) => {
+    const endpoints = { authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` };
+    const metadata = { issuer, ...endpoints, ...(revocation !== undefined && { revocation_endpoint: revocation }) };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
+  });
+}
+
+describe("a grant that is revoked", () => {
+  test("is over at the provider: its refresh token is no longer accepted", async () => {
+    const tokens = await granted();
+    const provider = providerOf();
+    const renewed = await provider.refresh(tokens);
+    expect(await provider.revoke(renewed)).toBe("ended");
+    await expect(provider.refresh(renewed)).rejects.toMatchObject({ code: "GRANT_EXPIRED", data: { reason: "invalid_grant" } });
+    // Revoking what is over already is no error (RFC 7009, 2.2).
+    expect(await provider.revoke(renewed)).toBe("ended");
+  });
+
+  test("is named by its refresh token, or by its access token if there is none", async () => {
+    const sent: string[] = [];
+    instead.set(REVOCATION, async (request, response) => {
+      sent.push(Buffer.concat(await request.toArray()).toString());
+      response.writeHead(200).end();
+    });
+    const { refreshToken: _, ...withoutRefresh } = TOKENS;
+    expect([await providerOf().revoke(TOKENS), await providerOf().revoke(withoutRefresh)]).toEqual(["ended", "ended"]);
+    const fields = sent.map((text) => Object.fromEntries(new URLSearchParams(text)));
+    expect(fields).toEqual([
+      { client_id: client, token: "r3fresh", token_type_hint: "refresh_token" },
+      { client_id: client, token: "t0ken", token_type_hint: "access_token" },
+    ]);
+  });
+
+  test("stays at a provider without a revocation endpoint, in its metadata or in the file", async () => {
+    serving(undefined);
+    expect(await providerOf().revoke(TOKENS)).toBe("unsupported");
+    const endpoints = { authorization: `${issuer}/auth`, token: `${issuer}/token` };
+    expect(await providerOf({ endpoints }).revoke(TOKENS)).toBe("unsupported");
+    expect(await providerOf({ endpoints: { ...endpoints, revocation: `${issuer}${REVOCATION}` } }).revoke(TOKENS)).toBe("ended");
+  });
+
+  test.each([
+    ["is down", (_: unknown, response: ServerResponse) => void response.writeHead(503).end(), "PROVIDER_UNAVAILABLE"],
+    ["does not answer", () => undefined, "PROVIDER_UNAVAILABLE"],
+    [
+      "redirects",
+      (_: unknown, response: ServerResponse) => void response.writeHead(307, { location: "http://127.0.0.1:9/metadata" }).end(),
+      "PROVIDER_INVALID",
+    ],
+    [
+      "refuses",
+      (_: unknown, response: ServerResponse) =>
+        void response.writeHead(400, { "content-type": "application/json" }).end('{"error":"unsupported_token_type"}'),
+      "PROVIDER_INVALID",
+    ],
+    [
+      "sends more than is read",
+      (_: unknown, response: ServerResponse) => void response.writeHead(200).end("x".repeat(300_000)),
+      "PROVIDER_INVALID",
+    ],
+  ] as const)("at a provider that %s is reported in time, and no token is in the error", async (_what, answer, code) => {
+    instead.set(REVOCATION, answer);
+    const startedMs = performance.now();
+    const error: unknown = await providerOf({}, 300)
+      .revoke(TOKENS)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code });
+    expect(String((error as Error).stack)).not.toMatch(/t0ken|r3fresh/);
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+  });
+
+  test.each(["http://id.example/revoke", "https://user:pass@id.example/revoke", "file:///etc/passwd", "no address"])(
+    "is not sent to %s, and people can still log in there",
+    async (address) => {
+      serving(address);
+      const provider = providerOf();
+      await expect(provider.revoke(TOKENS)).rejects.toMatchObject({
+        code: "PROVIDER_INVALID",
+        message: expect.stringContaining("revocation_endpoint"),
+      });
+      await provider.start(SCOPES, CALLBACK);
+    },
+  );
+});
