@@ -4,6 +4,7 @@
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
  *                                                       ├─▶ served host ─▶ / and /play: pages without anyone's data
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
+ *                                                       ├─▶ served host ─▶ authenticated ─▶ /accounts: the access that people granted for later calls
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /oauth/callback, /returns: people who return
  *                                                       ├─▶ /events: other systems, by the token in the address
  *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
@@ -38,6 +39,7 @@ import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./pl
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
 import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { accountsRoute } from "./routes/accounts/route.ts";
 import { home } from "./routes/home/route.ts";
 import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
@@ -164,6 +166,17 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
     asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors, grants, visits });
   });
+  const { oauth, visitors } = pages;
+  // Without a login everyone is the same person, and nothing is kept.
+  const hasAccounts = services.grants !== undefined && visitors.ticket === undefined;
+  if (oauth && hasAccounts) {
+    await server.register(async (scope) => {
+      securityHeaders(scope, PAGE_HEADERS);
+      servedHost(scope, trusted);
+      authenticated(scope, { authenticate: visitors.authenticate, resource: undefined, log });
+      accountsRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, oauth });
+    });
+  }
   await server.register(async (scope) => {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
@@ -186,7 +199,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await server.register(async (scope) => {
     securityHeaders(scope, PLAIN_PAGE_HEADERS);
     servedHost(scope, trusted);
-    home(scope, { resourceUrl, playground, needsToken: resource !== undefined });
+    home(scope, { resourceUrl, playground, needsToken: resource !== undefined, hasAccounts });
   });
   if (playground) {
     await server.register(async (scope) => {

@@ -1,5 +1,6 @@
 /** A deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
 import {
+  type Audit,
   type Caller,
   type Catalogue,
   type Catalogues,
@@ -13,7 +14,14 @@ import {
   type Settings,
 } from "@parley/core";
 import type { Login, OauthDirectory } from "@parley/identity";
-import { createMemoryClaims, createMemoryQueue, createMemorySessions, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
+import {
+  createMemoryClaims,
+  createMemoryGrants,
+  createMemoryQueue,
+  createMemorySessions,
+  createMemoryStore,
+  createMemoryWakeUps,
+} from "@parley/core/memory";
 import { createScope, createValidator, type DepositSeal, depositSeal, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { growingPollInterval } from "@parley/protocol";
 import { onTestFinished } from "vitest";
@@ -68,6 +76,8 @@ export interface Deploy {
   /** The providers at which tools act in a person's name. None by default. */
   readonly oauth?: OauthDirectory;
   /** Off by default. */
+  readonly audit?: Audit;
+  /** Off by default. */
   readonly playground?: boolean;
   readonly resourceUrl?: string;
   /** Unlimited by default. */
@@ -94,6 +104,12 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
   const store = createMemoryStore({ clock, wakeUps });
   const seal = depositSeal([SECRET]);
+  const ids = {
+    taskId: () => `0-${crypto.randomUUID()}`,
+    token: () => crypto.randomUUID(),
+    uuid: () => crypto.randomUUID(),
+    random: Math.random,
+  };
   const services: Services = {
     store,
     ...(request.files && { files: request.files }),
@@ -106,18 +122,17 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       },
     },
     claims: createMemoryClaims({ clock }),
-    ...(request.oauth && { oauth: request.oauth }),
+    ...(request.oauth && {
+      oauth: request.oauth,
+      grants: createMemoryGrants({ clock, ids, ...(request.audit && { audit: request.audit }) }),
+    }),
+    ...(request.audit && { audit: request.audit }),
     eventTokens: eventTokens({ secrets: [SECRET], publicUrl: "https://parley.example.com" }),
     queue,
     wakeUps,
     clock,
     scope: createScope(),
-    ids: {
-      taskId: () => `0-${crypto.randomUUID()}`,
-      token: () => crypto.randomUUID(),
-      uuid: () => crypto.randomUUID(),
-      random: Math.random,
-    },
+    ids,
     digest: sha256Digest,
     validate: createValidator(),
     log: { debug: write, info: write, warn: write, error: write },

@@ -10,9 +10,12 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { AxeBuilder } from "@axe-core/playwright";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createClient, type TaskState } from "../../bench/client.ts";
+import { findChromium, startChromium } from "../support/chromium.ts";
 import { grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
@@ -25,6 +28,10 @@ import { writeUpstreams } from "../support/upstream.ts";
 const SERVICE = "Bearer the-gateway's-own";
 const run = promisify(execFile);
 
+const command = findChromium();
+if (command === undefined) console.log("gateway-grants.e2e.test.ts: no Chromium here, so no browser; apt-get install chromium");
+
+let browser: Browser | undefined;
 let redis: TestRedis;
 let proxy: Proxy;
 let fronts: readonly FrontEnd[] = [];
@@ -60,6 +67,7 @@ async function startUpstream(name: string): Promise<Server> {
 }
 
 beforeAll(async () => {
+  if (command !== undefined) browser = await startChromium(command);
   const targets = ["", ""];
   proxy = await startProxy(targets);
   folder = await mkdtemp(join(tmpdir(), "parley-gateway-grants-"));
@@ -114,6 +122,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  await browser?.close();
   await proxy?.close();
   for (const server of upstreams) {
     server.closeAllConnections();
@@ -228,6 +237,63 @@ test("a grant that was revoked at the provider is asked for again, once", async 
   expect(again.status).toBe("input_required");
   expect(textOf(await consent(ann, again))).toBe("read at crm");
   expect(textOf(await calling(ann))).toBe("read at crm");
+});
+
+describe.skipIf(command === undefined)("the page of connected accounts, in a browser", () => {
+  async function visit<Of>(options: BrowserContextOptions, use: (page: Page) => Promise<Of>): Promise<Of> {
+    const { headers } = await person("ann");
+    const context = await browser!.newContext({ ...options, extraHTTPHeaders: headers });
+    try {
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on("console", (message) => complaints.push(`${message.location().url} ${message.text()}`));
+      const done = await use(page);
+      expect(complaints.filter((text) => !text.includes("favicon"))).toEqual([]);
+      return done;
+    } finally {
+      await context.close();
+    }
+  }
+
+  test("lists what a person granted, and removes it without script, by the keyboard", async () => {
+    const ann = await person("ann");
+    // The provider has ended it (above).
+    expect(textOf(await consent(ann, await calling(ann, "mail_read")))).toBe("read at mail");
+    await visit({ javaScriptEnabled: false }, async (page) => {
+      await page.goto(`${proxy.url}/`);
+      await page.getByRole("link", { name: "Connected accounts" }).click();
+      await page.getByRole("heading", { name: "Connected accounts" }).waitFor();
+      expect((await page.getByRole("heading", { level: 2 }).allInnerTexts()).toSorted()).toEqual(["crm", "mail"]);
+      const text = await page.getByRole("main").innerText();
+      expect(text).toContain(`Id (${new URL(provider.issuer).host})`);
+      expect(provider.issued.filter((token) => text.includes(token))).toEqual([]);
+      await page.getByRole("button", { name: "Remove access of crm" }).focus();
+      await page.keyboard.press("Enter");
+      const said = await page.getByRole("status").innerText();
+      expect(said).toBe("The access of crm was removed. Its next call asks you again. Id ended it as well.");
+      expect(await page.getByRole("heading", { level: 2 }).allInnerTexts()).toEqual(["mail"]);
+    });
+    // What was granted to mail at the same provider is not affected.
+    expect(textOf(await calling(ann, "mail_read"))).toBe("read at mail");
+    const again = await calling(ann);
+    expect(again.status).toBe("input_required");
+    expect(textOf(await consent(ann, again))).toBe("read at crm");
+  });
+
+  test.each([
+    ["light", "desktop"],
+    ["dark", "phone"],
+  ] as const)("axe finds nothing in %s on a %s, and nothing is wider than the screen", async (colorScheme, device) => {
+    const viewport = device === "phone" ? { width: 360, height: 740 } : { width: 1_280, height: 800 };
+    // The page's own policy would refuse the script of axe.
+    await visit({ colorScheme, viewport, bypassCSP: true }, async (page) => {
+      await page.goto(`${proxy.url}/accounts`);
+      const folder = process.env["PAGES_SHOTS"];
+      if (folder !== undefined) await page.screenshot({ path: join(folder, `accounts-${colorScheme}.png`), fullPage: true });
+      expect((await new AxeBuilder({ page }).analyze()).violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")).toBe(true);
+    });
+  });
 });
 
 test("an operator lists and revokes grants, and the audit records all of it", async () => {

@@ -22,6 +22,7 @@ export interface GrantProviderOptions {
 }
 
 export interface GrantProvider {
+  readonly issuer: string;
   /** Of Parley's processes. */
   readonly env: { readonly PARLEY_OAUTH: string; readonly GRANT_SECRET: string };
   /** Access and refresh tokens that were issued so far. */
@@ -65,6 +66,7 @@ export async function startGrantProvider(given: GrantProviderOptions): Promise<G
     JSON.stringify({ providers: [{ name, title, issuer, client, ...(!rotates && { secret: { environment: "GRANT_SECRET" } }), scopes }] }),
   );
   return {
+    issuer,
     env: { PARLEY_OAUTH: file, GRANT_SECRET: secret },
     issued,
     redeemed,

@@ -9,6 +9,8 @@
 import type { Ask, TaskStore } from "@parley/core";
 
 export const ASKS_PATH = "/asks";
+/** The page on which people see the access that they granted for later calls (routes/accounts). */
+export const ACCOUNTS_PATH = "/accounts";
 
 export interface PageAddresses {
   urlOf(taskId: string, key: string): string;

@@ -1,5 +1,5 @@
 import { ParleyError } from "@parley/core";
-import type { Login } from "@parley/identity";
+import { createOauthProviders, type Login } from "@parley/identity";
 import Fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
 import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "../deployment.fixture.ts";
@@ -67,6 +67,7 @@ async function front(authenticate: Authenticate, { playground = true } = {}) {
     resource,
     visitors: { authenticate, ticket: undefined },
     login,
+    oauth: createOauthProviders([], Date.now),
     playground,
   });
   const { server } = deployment.fronts[0]!.app;
@@ -94,7 +95,7 @@ describe("a front end", () => {
       asked.push({ method: method as HTTPMethods, url });
       throw unauthorized();
     }, served);
-    for (const port of [services.store, services.queue, services.wakeUps]) {
+    for (const port of [services.store, services.queue, services.wakeUps, services.grants!]) {
       for (const method of Object.keys(port))
         Object.assign(port, { [method]: () => Promise.reject(new Error(`${method} was called for nobody`)) });
     }
@@ -102,13 +103,14 @@ describe("a front end", () => {
     const guarded = routesOf(server).filter(({ method, url }) => !isOpen(url) && method !== "OPTIONS");
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD", "DELETE"].map((method) => ({ method, url: "/mcp" }))));
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/asks/:taskId/*" }))));
+    expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/accounts" }))));
     expect(guarded).toContainEqual({ method: "GET", url: "/oauth/callback/:provider" });
     expect(guarded).toContainEqual({ method: "GET", url: "/returns/:state" });
     expect(guarded).toEqual(expect.arrayContaining(["GET", "HEAD"].map((method) => ({ method, url: "/play/api/tasks/:taskId/timeline" }))));
     for (const route of guarded) {
       const refused = await send(route);
       expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
-      if (/^\/(asks|oauth|returns)/.test(route.url)) expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
+      if (/^\/(asks|accounts|oauth|returns)/.test(route.url)) expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
       else if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
     }
     expect(asked).toEqual(guarded);

@@ -13,11 +13,14 @@ const CALLBACK = "http://127.0.0.1/oauth/callback/id";
 const REVOCATION = "/token/revocation";
 const METADATA = "/.well-known/oauth-authorization-server";
 
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+const JSON_TYPE = { "content-type": "application/json" };
+
 let server: ReturnType<typeof createServer>;
 let issuer: string;
 let client: string;
 /** Answers in place of the provider, by path. */
-const instead = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
+const instead = new Map<string, Answer>();
 
 beforeAll(async () => {
   server = createServer().listen(0, "127.0.0.1");
@@ -31,7 +34,7 @@ beforeAll(async () => {
   });
   const registered = await fetch(`${issuer}/reg`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: JSON_TYPE,
     body: JSON.stringify({ application_type: "native", redirect_uris: [CALLBACK], token_endpoint_auth_method: "none" }),
   });
   client = ((await registered.json()) as { client_id: string }).client_id;
@@ -73,7 +76,7 @@ function serving(revocation: string | undefined) {
   instead.set(METADATA, (_request, response) => {
     const endpoints = { authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` };
     const metadata = { issuer, ...endpoints, ...(revocation !== undefined && { revocation_endpoint: revocation }) };
-    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
+    response.writeHead(200, JSON_TYPE).end(JSON.stringify(metadata));
   });
 }
 
@@ -111,34 +114,26 @@ describe("a grant that is revoked", () => {
     expect(await providerOf({ endpoints: { ...endpoints, revocation: `${issuer}${REVOCATION}` } }).revoke(TOKENS)).toBe("ended");
   });
 
-  test.each([
-    ["is down", (_: unknown, response: ServerResponse) => void response.writeHead(503).end(), "PROVIDER_UNAVAILABLE"],
+  test.each<[what: string, answer: Answer, code: string]>([
+    ["is down", (_request, response) => void response.writeHead(503).end(), "PROVIDER_UNAVAILABLE"],
     ["does not answer", () => undefined, "PROVIDER_UNAVAILABLE"],
-    [
-      "redirects",
-      (_: unknown, response: ServerResponse) => void response.writeHead(307, { location: "http://127.0.0.1:9/metadata" }).end(),
-      "PROVIDER_INVALID",
-    ],
+    ["redirects", (_request, response) => void response.writeHead(307, { location: "http://127.0.0.1:9/" }).end(), "PROVIDER_INVALID"],
     [
       "refuses",
-      (_: unknown, response: ServerResponse) =>
-        void response.writeHead(400, { "content-type": "application/json" }).end('{"error":"unsupported_token_type"}'),
+      (_request, response) => void response.writeHead(400, JSON_TYPE).end('{"error":"unsupported_token_type"}'),
       "PROVIDER_INVALID",
     ],
-    [
-      "sends more than is read",
-      (_: unknown, response: ServerResponse) => void response.writeHead(200).end("x".repeat(300_000)),
-      "PROVIDER_INVALID",
-    ],
-  ] as const)("at a provider that %s is reported in time, and no token is in the error", async (_what, answer, code) => {
+    ["sends more than is read", (_request, response) => void response.writeHead(200).end("x".repeat(300_000)), "PROVIDER_INVALID"],
+  ])("at a provider that %s is reported in time, and no token is in the error", async (what, answer, code) => {
     instead.set(REVOCATION, answer);
     const startedMs = performance.now();
-    const error: unknown = await providerOf({}, 300)
+    const timeoutMs = what === "does not answer" ? 300 : 10_000;
+    const error: unknown = await providerOf({}, timeoutMs)
       .revoke(TOKENS)
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code });
     expect(String((error as Error).stack)).not.toMatch(/t0ken|r3fresh/);
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
   });
 
   test.each(["http://id.example/revoke", "https://user:pass@id.example/revoke", "file:///etc/passwd", "no address"])(

@@ -3,6 +3,7 @@ import { type Caller, isCounted, type OpenPage, ParleyError, type Rated, SCOPES 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
+import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { NOTICES, type NoticeName, noticePage, type Shown } from "./views.ts";
@@ -14,6 +15,22 @@ export const DOOR = "page";
 export async function permit({ resource, rates }: FrontEnd, { caller }: FastifyRequest, rate: Rated): Promise<void> {
   if (resource) requireScopes(caller, [SCOPES.answer], "the page");
   if (isCounted(caller)) await rates.take(caller, { [rate]: 1 });
+}
+
+/** Accepts only forms as bodies. A scope may add other types. */
+export function formBodies(scope: FastifyInstance, bodyLimit: number): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string", bodyLimit }, (_request, body, done) =>
+    done(null, new URLSearchParams(String(body))),
+  );
+}
+
+/** Browsers send where a form comes from. A client that does not is not a browser, and has no person's cookies. */
+export function isOwnForm({ headers }: FastifyRequest, addresses: PageAddresses): boolean {
+  const site = headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin" && site !== "none") return false;
+  const { origin, host } = headers;
+  return origin === undefined || URL.parse(origin)?.host === host || addresses.origins().includes(origin);
 }
 
 /** A page for one person. */

@@ -22,13 +22,14 @@ import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@p
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { gate, gateFor, gates } from "../../front-end/gate.ts";
-import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import { DOOR, notice, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { createJourneys, type Journey } from "./journeys.ts";
-import { awayPage, grantPage } from "./views.ts";
+import { markup } from "./html.ts";
+import { awayPage, grantPage, noticePage, NOTICES } from "./views.ts";
 
 export interface Grants {
   /** Shows the page of the ask. Throws OAUTH_UNAVAILABLE. */
@@ -112,6 +113,12 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
     return { consent, discard: () => grants.remove(ref, consent, "overtaken") };
   }
 
+  function grantedForLater(reply: FastifyReply): FastifyReply {
+    const address = `${addresses.base()}${ACCOUNTS_PATH}`;
+    const detail = markup`Your later calls use the same access. <a href="${address}">Connected accounts</a> lists it, and removes it.`;
+    return sendPage(reply, NOTICES.granted.status, noticePage(NOTICES.granted, detail));
+  }
+
   return {
     show,
 
@@ -162,7 +169,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
           ? { content: { consent: kept.consent, provider: name, scopes } }
           : { content: { deposit: key, provider: name, scopes }, deposit: seal.seal(taskId, key, JSON.stringify(tokens)) };
         const { type } = await leavePage(services, { ...ref, digest, answer: { action: "accept", ...answer } });
-        if (type === "accepted" || type === "duplicate") return await notice(reply, "granted");
+        if (type === "accepted" || type === "duplicate") return await (kept ? grantedForLater(reply) : notice(reply, "granted"));
         await kept?.discard();
       } catch (error) {
         if (!(error instanceof ParleyError) || !isForPerson(error)) throw error;

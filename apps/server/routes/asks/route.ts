@@ -16,7 +16,7 @@ import { receiveUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { DOOR, formText, notice, permit, sendShown, showErrors, withFormToken } from "./every-page.ts";
+import { DOOR, formBodies, formText, isOwnForm, notice, permit, sendShown, showErrors, withFormToken } from "./every-page.ts";
 import type { Grants } from "./grants.ts";
 import type { Visits } from "./visits.ts";
 import { filesPage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
@@ -40,13 +40,7 @@ export const OWN_UPLOADS_MAX = 10;
 export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures, visitors, grants, visits }: AsksRoute): void {
   const { services, limits } = frontEnd;
 
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser(
-    "application/x-www-form-urlencoded",
-    { parseAs: "string", bodyLimit: FORM_BYTES_MAX },
-    (_request, body, done) => done(null, new URLSearchParams(String(body))),
-  );
-
+  formBodies(scope, FORM_BYTES_MAX);
   // The handler reads the body as it arrives: see upload.ts.
   scope.addContentTypeParser("multipart/form-data", (_request, payload, done) => done(null, payload));
   const uploads = gate("uploads", UPLOADS_MAX);
@@ -67,7 +61,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
   });
 
   scope.post(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
-    if (!isOwnForm(request)) return notice(reply, "foreign");
+    if (!isOwnForm(request, addresses)) return notice(reply, "foreign");
     await permit(frontEnd, request, "answers");
     const ref = refOf(request);
     const visit = await visitPage(services, ref);
@@ -143,14 +137,6 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const shown = withFormToken(signatures, toShow);
     const text = page.page.kind === "files" ? filesPage({ wanted: within(page.page), shown }) : secretPage(shown);
     return sendShown(reply, toShow, text);
-  }
-
-  /** Browsers send where a form comes from. A client that does not is not a browser, and has no person's cookies. */
-  function isOwnForm({ headers }: FastifyRequest): boolean {
-    const site = headers["sec-fetch-site"];
-    if (site !== undefined && site !== "same-origin" && site !== "none") return false;
-    const { origin, host } = headers;
-    return origin === undefined || URL.parse(origin)?.host === host || addresses.origins().includes(origin);
   }
 
   showErrors(scope, frontEnd, visitors);

@@ -133,7 +133,7 @@ function buttons(send: string): Html {
   return markup`<div class="actions"><button class="main" name="action" value="accept">${send}</button><button name="action" value="decline" formnovalidate>Decline</button></div>`;
 }
 
-function loggedInAs({ authenticatedBy, names, principal }: Caller): Html | undefined {
+export function loggedInAs({ authenticatedBy, names, principal }: Caller): Html | undefined {
   if (authenticatedBy === "nobody") return undefined;
   return markup`<p class="quiet">You are logged in as ${names[0] ?? principal}.</p>`;
 }
@@ -227,6 +227,6 @@ export const NOTICES = {
 
 export type NoticeName = keyof typeof NOTICES;
 
-export function noticePage({ title, sentence }: Notice, detail?: string): string {
+export function noticePage({ title, sentence }: Notice, detail?: string | Html): string {
   return page(title, markup`<p>${sentence}</p>${detail === undefined ? undefined : markup`<p class="quiet">${detail}</p>`}`);
 }

@@ -3,9 +3,10 @@ export interface HomePage {
   readonly endpoint: string;
   readonly playground: boolean;
   readonly needsToken: boolean;
+  readonly hasAccounts: boolean;
 }
 
-export function homePage({ endpoint, playground, needsToken }: HomePage): string {
+export function homePage({ endpoint, playground, needsToken, hasAccounts }: HomePage): string {
   const address = escaped(endpoint);
   const play = playground
     ? `<p><a class="play" href="play/">Open the playground</a></p>
@@ -33,6 +34,7 @@ ${needsToken ? "<p>Callers log in here. Clients that support OAuth do this autom
 <h2>From a terminal</h2>
 <pre tabindex="0" aria-label="Commands">parley tools --url ${address}
 parley call <em>tool</em> --url ${address}</pre>
+${hasAccounts ? '<h2>Your accounts</h2>\n<p><a href="accounts">Connected accounts</a> lists the access that you granted to tools for later calls, and removes it.</p>' : ""}
 </main>
 </html>
 `;

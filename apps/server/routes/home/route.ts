@@ -8,18 +8,20 @@ export interface Home {
   readonly resourceUrl: string | undefined;
   readonly playground: boolean;
   readonly needsToken: boolean;
+  /** Whether people can see and remove access that they granted. */
+  readonly hasAccounts: boolean;
 }
 
 const ACCEPTS_HTML = /(?:^|,)\s*(?:text\/html|application\/xhtml\+xml)\s*(?:[;,]|$)/i;
 
-export function home(scope: FastifyInstance, { resourceUrl, playground, needsToken }: Home): void {
+export function home(scope: FastifyInstance, { resourceUrl, playground, needsToken, hasAccounts }: Home): void {
   const endpointOf = ({ headers }: FastifyRequest) => resourceUrl ?? `http://${headers.host}/mcp`;
 
   scope.get("/", (request, reply) => {
     const endpoint = endpointOf(request);
     void reply.header("vary", "Accept, Host");
     if (ACCEPTS_HTML.test(request.headers.accept ?? "")) {
-      return reply.type("text/html; charset=utf-8").send(homePage({ endpoint, playground, needsToken }));
+      return reply.type("text/html; charset=utf-8").send(homePage({ endpoint, playground, needsToken, hasAccounts }));
     }
     // If every Host is served, the Host header may not be a valid host name. The playground then has no URL.
     const play = playground ? URL.parse("play/", endpoint) : null;
