@@ -27,7 +27,7 @@ export function accountsPage({ grants, caller, done, problem }: AccountsView): s
   const list =
     grants.length === 0
       ? markup`<p>No account of yours is connected: no tool has access to one for later calls.</p>`
-      : markup`<p>Your calls use these accounts of yours without asking you again.</p>
+      : markup`<p>Tools use these accounts for your calls without asking you again.</p>
 <ul class="list">${grants.map(account)}</ul>`;
   return page("Connected accounts", markup`${said}${fault}${list}${loggedInAs(caller)}`);
 }
@@ -39,7 +39,7 @@ function account({ grant, title, host, token }: AccountView): Html {
 <h2>${about.upstream}</h2>
 <p>Uses your account at <strong>${title}</strong>${at} for:</p>
 <ul>${about.scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
-<p class="quiet">Granted ${time(keptAtMs)}, last used ${time(usedAtMs)}. Ends ${time(endsAtMs)} unless a call uses it before.</p>
+<p class="quiet">Granted ${time(keptAtMs)}, last used ${time(usedAtMs)}. Ends ${time(endsAtMs)} unless a call uses it before then.</p>
 <form method="post">
 <input type="hidden" name="grant" value="${id}"><input type="hidden" name="consent" value="${consent}"><input type="hidden" name="token" value="${token}">
 <div class="actions"><button name="action" value="revoke">Remove access of ${about.upstream}</button></div>

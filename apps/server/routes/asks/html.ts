@@ -47,6 +47,7 @@ p { margin: 0 0 1rem; }
 .list { margin: 0; padding: 0; list-style: none; }
 .list > li { padding: 1.25rem 0; border-top: 1px solid var(--line); }
 .list .actions { margin-top: 1rem; }
+time { white-space: nowrap; }
 .done { padding-left: .9rem; border-left: 3px solid var(--accent); }
 .said { white-space: pre-line; overflow-wrap: anywhere; padding-left: .9rem; border-left: 3px solid var(--accent); }
 .quiet { margin-top: .6rem; font-size: .9rem; opacity: .8; overflow-wrap: anywhere; }
