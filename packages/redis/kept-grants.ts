@@ -226,7 +226,7 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
           const isTheirs = ({ principal, tenant = DEFAULT_TENANT }: Stored) =>
             principal === of.principal && tenant === (of.tenant ?? DEFAULT_TENANT);
           // A record that was moved to another owner in Redis is not shown to them.
-          return (await grantsOf(owner)).filter(({ stored }) => isTheirs(stored)).map(({ stored: _, ...grant }) => grant);
+          return (await grantsOf(owner)).flatMap(({ stored, ...grant }) => (isTheirs(stored) ? [grant] : []));
         },
 
         async revoke(ref, consent, door) {

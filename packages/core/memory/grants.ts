@@ -77,7 +77,14 @@ export function createMemoryGrants({ clock, ids, audit }: MemoryGrants): KeptGra
       if (grant) note(grant, { verdict: why });
     },
     async list(owner) {
-      return inOrder(grantsOf(owner)).map(({ ref, text: _, ...grant }) => ({ id: ref.id, ...grant }));
+      return inOrder(grantsOf(owner)).map(({ ref: { id }, consent, about, keptAtMs, usedAtMs, endsAtMs }) => ({
+        id,
+        consent,
+        about,
+        keptAtMs,
+        usedAtMs,
+        endsAtMs,
+      }));
     },
     async revoke(ref, consent, door) {
       const grant = take(ref, consent);
