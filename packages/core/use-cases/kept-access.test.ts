@@ -30,6 +30,8 @@ function deployed({ outage = 0, ...more }: Partial<Services> & { readonly outage
       },
       replace: () => Promise.reject(new Error("not needed")),
       keep: () => Promise.reject(new Error("not needed")),
+      list: () => Promise.reject(new Error("not needed")),
+      revoke: () => Promise.reject(new Error("not needed")),
       async remove(ref: GrantRef, consent: string, why: GrantEnd) {
         reach("remove", ref, consent, why);
         kept = undefined;
