@@ -6,11 +6,11 @@ import { openSession } from "./session-client.fixture.ts";
 import { offered } from "./tools.fixture.ts";
 
 async function counting() {
-  const { fronts, services } = await deploy({ catalogue: offered });
+  const { fronts, services, sessions } = await deploy({ catalogue: offered });
   const [front] = fronts as [Front];
   const client = await openSession(front);
   const [load, feed] = [vi.spyOn(services.store, "load"), vi.spyOn(services.store, "feed")];
-  return { front, client, services, reads: () => ({ load: load.mock.calls.length, feed: feed.mock.calls.length }) };
+  return { front, client, services, sessions, reads: () => ({ load: load.mock.calls.length, feed: feed.mock.calls.length }) };
 }
 
 test("a call that ends at once is read once, at its end", async () => {
@@ -30,6 +30,21 @@ test("a call that asks is read when it asks, at its answer, after it and at its 
   // The answer and the end may be seen in one read.
   const { load, feed } = reads();
   expect([load, feed]).toEqual(feed === 2 ? [3, 2] : [4, 3]);
+});
+
+test("a reply is read beside its session, and one from a session that ended changes nothing", async () => {
+  const { front, client, services, sessions } = await counting();
+  const stream = await client.stream(front, "tools/call", { name: "greet", arguments: {} });
+  const asked = await stream.next();
+  const load = vi.mocked(services.store.load);
+  const taskId = load.mock.calls[0]?.[0] ?? "";
+  await sessions.close(client.sessionId);
+  const before = load.mock.calls.length;
+  const reply = await client.reply(front, asked.id, { action: "accept", content: { name: "Ann" } });
+  expect([reply.status, load.mock.calls.length]).toEqual([404, before + 1]);
+  const foreign = await client.reply(front, `${String(asked.id).slice(0, -1)}!`, { action: "accept", content: { name: "Ann" } });
+  expect([foreign.status, load.mock.calls.length]).toEqual([404, before + 1]);
+  expect((await services.store.load(taskId))?.status).toBe("input_required");
 });
 
 test("a call of 2026-07-28 that ends at once is read once, at its end", async () => {

@@ -33,6 +33,17 @@ describe("the run queue and its consumers", () => {
     expect(run.mock.calls[0]![0].queuedAtMs - before).toBeLessThan(1_000);
   });
 
+  test("the first run of a task is handed out with what the task calls, if its job says so", async () => {
+    const run = vi.fn(async (_run: TakenRun) => undefined);
+    await consume({ run });
+    const calls = { kind: "tool", name: "a tool" } as const;
+    await opened.queue.add({ taskId: newTaskId(), run: 1, cause: "created", calls });
+    await vi.waitFor(() => expect(run.mock.calls).toMatchObject([[{ run: 1, cause: "created", calls }]]));
+    await opened.queue.add({ taskId: newTaskId(), run: 1, cause: "created" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    expect(run.mock.calls[1]![0]).not.toHaveProperty("calls");
+  });
+
   test("a run that was added twice is handed out once, and can be added again when it has ended", async () => {
     const run = vi.fn(async (_run: TakenRun) => undefined);
     const ref = { taskId: newTaskId(), run: 1 };

@@ -12,7 +12,7 @@ import { type Keys, RUN_QUEUE } from "./keys.ts";
 import { openLane } from "./lane.ts";
 import { BEAT_EVERY_MS, type LiveWorker, type LiveWorkers, serving } from "./live-workers.ts";
 import { createPlaces, type Places } from "./places.ts";
-import { type RedisQueue, runOfJob } from "./queue.ts";
+import { type JobData, readCalledWord, type RedisQueue, runOfJob } from "./queue.ts";
 import { startSweeps } from "./sweeps.ts";
 import { reached } from "./unavailable.ts";
 
@@ -31,7 +31,7 @@ export interface TakenRun extends RunRef {
   readonly queuedAtMs: number;
   /** The run was overdue, or its job was handed out before: another worker may have begun it. */
   readonly isSecondHand: boolean;
-  /** What a new task calls, if the lane told. */
+  /** What a new task calls, if the front end that created it sent this along. */
   readonly calls?: Called;
 }
 
@@ -209,7 +209,14 @@ class PatientWorker extends Worker {
   }
 }
 
-function runOf({ id = "", name, timestamp, attemptsStarted }: Job): TakenRun {
+function runOf({ id = "", name, timestamp, attemptsStarted, data }: Job<JobData>): TakenRun {
   const cause = name as RunCause;
-  return { ...runOfJob(id), cause, queuedAtMs: timestamp, isSecondHand: cause === "overdue" || attemptsStarted > 1 };
+  const calls = readCalledWord(String(data.calls));
+  return {
+    ...runOfJob(id),
+    cause,
+    queuedAtMs: timestamp,
+    isSecondHand: cause === "overdue" || attemptsStarted > 1,
+    ...(calls && { calls }),
+  };
 }

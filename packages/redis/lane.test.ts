@@ -81,14 +81,16 @@ describe("a lane", () => {
     await close();
   });
 
-  test("passes on offers that it has no place for, a new task with its priority", async () => {
+  test("passes on offers that it has no place for, a new task with its priority and what it calls", async () => {
     const { happened, hear, ends, close } = aLane({ concurrency: 2 });
     hear("0-a 2 1700");
     hear("0-b 2 1800");
     hear("0-c 1 1900 0");
+    hear("0-e 1 1900 0 tool:plain");
     expect(happened.slice(2)).toStrictEqual([
       ["add", { taskId: "0-b", run: 2, cause: "answered" }],
       ["add", { taskId: "0-c", run: 1, cause: "created", place: 0 }],
+      ["add", { taskId: "0-e", run: 1, cause: "created", place: 0, calls: { kind: "tool", name: "plain" } }],
     ]);
     ends[0]!.resolve(undefined);
     await turn();

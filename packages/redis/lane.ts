@@ -30,6 +30,7 @@ interface Told {
   readonly run: number;
   readonly cause: "answered" | "created";
   readonly place?: number;
+  readonly calls?: Called;
 }
 
 export interface Lane {
@@ -46,18 +47,18 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
     // A call without a message means that the connection was restored. The sweep finds offers that were lost.
     if (message === undefined) return;
     const [taskId = "", number, toldAtMs, place, called = ""] = message.split(" ");
+    const calls = readCalledWord(called);
     const told: Told = {
       taskId,
       run: Number(number),
       ...(place === undefined ? { cause: "answered" } : { cause: "created", place: Number(place) }),
+      ...(calls && { calls }),
     };
-    const work = (isClosed || !places.tryTake() ? passOn(told) : begin(told, Number(toldAtMs), readCalledWord(called))).finally(() =>
-      atWork.delete(work),
-    );
+    const work = (isClosed || !places.tryTake() ? passOn(told) : begin(told, Number(toldAtMs))).finally(() => atWork.delete(work));
     atWork.add(work);
   }
 
-  async function begin({ taskId, run: number, cause }: Told, queuedAtMs: number, calls: Called | undefined): Promise<void> {
+  async function begin({ taskId, run: number, cause, calls }: Told, queuedAtMs: number): Promise<void> {
     try {
       await run({ taskId, run: number, cause, queuedAtMs, isSecondHand: false, ...(calls && { calls }) });
     } catch (error) {

@@ -46,6 +46,16 @@ describe("the run queue", () => {
     expect(await queue.counts(0)).toStrictEqual({ waiting: 0, active: 0 });
   });
 
+  test("says in the job of a new task what the task calls, if that can be said in one word", async () => {
+    const created = { taskId: TASK, cause: "created" } as const;
+    await queue.add({ ...created, run: 1, calls: { kind: "prompt", name: "a b" } });
+    await queue.add({ ...created, run: 2, calls: { kind: "tool", name: "half \uD83D" } });
+    await queue.add({ ...created, run: 3 });
+    await queue.add({ taskId: TASK, run: 4, cause: "answered", calls: { kind: "tool", name: "plain" } });
+    const data = await Promise.all(["1", "2", "3", "4"].map(async (run) => (await job(run))["data"]));
+    expect(data).toEqual(['{"calls":"prompt:a%20b"}', "{}", "{}", "{}"]);
+  });
+
   test("puts new tasks after all others: first if not counted, by their share's turn, or at their given place", async () => {
     await queue.add({ taskId: TASK, run: 1, cause: "created" });
     turns.learn({ taskId: TASK, share: "ada" }, 5);

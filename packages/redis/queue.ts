@@ -64,6 +64,12 @@ export function readCalledWord(word: string): Called | undefined {
   }
 }
 
+/** Other versions of Parley may leave it out, or add to it. */
+export interface JobData {
+  /** calledWord. */
+  readonly calls?: string;
+}
+
 export interface RedisQueue extends RunQueue {
   /** `place`: the priority of a first run, if it is already known. */
   add(run: Parameters<RunQueue["add"]>[0] & { readonly place?: number }): Promise<void>;
@@ -92,8 +98,8 @@ export interface RedisQueueOptions {
 
 /**
  * The run queue: one BullMQ queue per partition, on the store's connection, so that a task and its run are sent in
- * one burst and in that order. The job's id identifies the run (see jobIdOf), its name is the cause, and it has no
- * data.
+ * one burst and in that order. The job's id identifies the run (see jobIdOf), its name is the cause, and its data
+ * says what a new task calls.
  */
 export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }: RedisQueueOptions): RedisQueue {
   const queues = new Map<number, Promise<Queue>>();
@@ -137,11 +143,13 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
     async open(partitions) {
       await reached(Promise.all(partitions.map(queueOf)));
     },
-    async add({ taskId, run, cause = "overdue", share, place }) {
+    async add({ taskId, run, cause = "overdue", share, place, calls }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
       const order = cause === "created" ? { priority: place ?? placeOf({ taskId, share }) } : {};
-      const add = async () => (await queueOf(partition)).add(cause, {}, { jobId: jobIdOf({ taskId, run }, cause), ...order });
+      const [called] = cause === "created" ? calledWord(calls) : [];
+      const data: JobData = called === undefined ? {} : { calls: called };
+      const add = async () => (await queueOf(partition)).add(cause, data, { jobId: jobIdOf({ taskId, run }, cause), ...order });
       await reached(add());
     },
     lane({ taskId, cause, share, calls }) {

@@ -32,6 +32,8 @@ export interface AnswerTask extends TaskRef {
    * is that of the cancellation. Otherwise a client that replies automatically and wrongly would be asked forever.
    */
   readonly countRefusals?: boolean;
+  /** The task, if its reading has begun already. */
+  readonly reading?: Promise<Task | undefined> | undefined;
 }
 
 export interface Answered {
@@ -75,7 +77,8 @@ async function answerChildren(services: Services, request: AnswerTask): Promise<
   }
   for (const [key, reply] of given.filter(([name]) => isOfChild(name))) {
     const at = await whereAsked(services, { taskId, key }, task);
-    const answered = at && (await orNothing(answerOwn(services, { ...request, taskId: at.taskId, replies: { [at.key]: reply } })));
+    const answered =
+      at && (await orNothing(answerOwn(services, { ...request, taskId: at.taskId, replies: { [at.key]: reply }, reading: undefined })));
     const receipt = at && answered?.receipts.get(at.key);
     // A child that the store has deleted ended long ago.
     if (receipt) receipts.set(key, receipt);
@@ -98,7 +101,7 @@ async function orNothing(answering: Promise<Answered>): Promise<Answered | undef
 async function answerOwn(services: Services, request: AnswerTask): Promise<Answered> {
   const keys = Object.keys(request.replies);
   const { caller } = request;
-  const task = await services.store.load(request.taskId);
+  const task = await (request.reading ?? services.store.load(request.taskId));
   const view = task && viewOf(caller, task);
   if (!view) return await answerAgain(services, request, task);
   readable(task);

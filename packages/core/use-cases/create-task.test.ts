@@ -28,6 +28,8 @@ const call = {
   binding: '<{"arguments":{"n":1},"kind":"tool","name":"subject"} of 0-1>',
 };
 
+const calls = { kind: "tool", name: "subject" };
+
 const unaudited = (services: Services): Services => {
   const { audit: _, ...rest } = services;
   return rest;
@@ -51,7 +53,7 @@ describe("a call", () => {
     });
     const audit = { principal: "alice", door: "a door", action: "call", taskId: "0-1", tool: "tool subject", call: call.binding };
     expect(requests).toStrictEqual([["create", { taskId: "0-1", call, graceMs, quotas: taskQuotas, audit }]]);
-    expect(runs).toStrictEqual([{ taskId: "0-1", cause: "created", share: "principal:alice", run: 1 }]);
+    expect(runs).toStrictEqual([{ taskId: "0-1", cause: "created", calls, share: "principal:alice", run: 1 }]);
     expect(told).toStrictEqual([call]);
     expect(logged).toStrictEqual([["info", "task created", { taskId: "0-1", tool: "subject" }]]);
   });
@@ -61,7 +63,7 @@ describe("a call", () => {
     const { binding: _, ...unbound } = { ...call, principal: "anonymous" };
     await createTask(unaudited(services), plain, { ...request, caller: anybody });
     expect(requests).toStrictEqual([["create", { taskId: "0-1", call: unbound, graceMs }]]);
-    expect(runs).toStrictEqual([{ taskId: "0-1", cause: "created", run: 1 }]);
+    expect(runs).toStrictEqual([{ taskId: "0-1", cause: "created", calls, run: 1 }]);
   });
 
   test("keeps what the tool, the caller, the session and the trace provide, and omits what is absent", async () => {
@@ -158,12 +160,12 @@ describe("a listening worker", () => {
     const replace = ({ create }: TaskStore) => ({ create: async (given: CreateRequest) => created ?? (await create(given)) });
     return { ...inMemory({ queue, replace }), told, added };
   };
-  const first = { taskId: "0-1", cause: "created", share: "principal:alice" };
+  const first = { taskId: "0-1", cause: "created", share: "principal:alice", calls: { kind: "tool", name: plain.name } };
 
   test("is offered the first run by the store, and the queue has none", async () => {
     const { services, told, added, requestsOf } = listening({ lane: "an ear", created: "delivered" });
     await createTask(services, plain, request);
-    expect([told, added]).toStrictEqual([[{ ...first, calls: { kind: "tool", name: plain.name } }], []]);
+    expect([told, added]).toStrictEqual([[first], []]);
     expect(requestsOf("create")).toMatchObject([{ lane: "an ear" }]);
   });
 

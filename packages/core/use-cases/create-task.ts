@@ -63,10 +63,11 @@ export async function createTask(services: Services, runnable: Runnable, request
   const once = onceOf(services, request);
   const fingerprint = (id: string) => bindingOfCall(services, id, runnable, sent);
   const counted = isCounted(caller);
-  const first = { taskId, cause: "created", ...(counted && { share: shareOf(call) }) } as const;
+  const calls = { kind: runnable.kind, name: runnable.name };
+  const first = { taskId, cause: "created", calls, ...(counted && { share: shareOf(call) }) } as const;
   // With a lane, the store offers the run to the listening worker. Otherwise both writes are sent at once: store and
   // queue share a connection, which keeps their order (task before run) in one round trip.
-  const lane = queue.lane?.({ ...first, calls: { kind: runnable.kind, name: runnable.name } });
+  const lane = queue.lane?.(first);
   const [created] = await Promise.all([
     store.create({
       taskId,

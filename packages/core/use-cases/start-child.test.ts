@@ -150,7 +150,7 @@ describe("a child", () => {
     expect(resultOf(task)).toMatchObject(end);
     expect(added).toMatchObject([
       { taskId: id, run: 1, cause: "created" },
-      { taskId: child, run: 1, cause: "created" },
+      { taskId: child, run: 1, cause: "created", calls: { kind: "tool", name: "child" } },
       { taskId: id, run: 2, cause: "answered" },
     ]);
   });

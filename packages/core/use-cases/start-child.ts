@@ -61,7 +61,7 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
   }
   if (created !== "created" && created !== "exists") return;
   // Sent again, for instance after a lost reply. Adding it twice adds it once.
-  await queue.add({ taskId, run: 1, cause: "created" });
+  await queue.add({ taskId, run: 1, cause: "created", calls: { kind: "tool", name: tool.name } });
   if (created === "exists") return;
   observer?.created(call);
   log.info({ taskId, tool: tool.name, parentId: task.id }, "child task created");

@@ -10,7 +10,7 @@
  * Source: specification 2025-11-25, 2025-06-18 and 2025-03-26, basic/transports.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { DEFAULT_TENANT, owns, ParleyError, type SessionStore } from "@parley/core";
+import { DEFAULT_TENANT, owns, ParleyError, type SessionStore, type Task } from "@parley/core";
 import {
   headerValue,
   internalError,
@@ -44,7 +44,7 @@ import { dispatch } from "./dispatch.ts";
 import { eventIds } from "./event-ids.ts";
 import { followOnce } from "./follow-once.ts";
 import { forgetEnded } from "./forget-ended.ts";
-import { receiveNotice, receiveReply } from "./replies.ts";
+import { beginReading, receiveNotice, receiveReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
 import { openStandalone } from "./standalone.ts";
@@ -132,14 +132,16 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     readonly messages: readonly SessionMessage[];
     readonly outlet: Outlet;
     readonly reply: FastifyReply;
+    /** The task that a single message replies to. */
+    readonly reading?: Promise<Task | undefined> | undefined;
   }
 
-  async function receiveMessages({ context, messages, outlet, reply }: Messages): Promise<void> {
+  async function receiveMessages({ context, messages, outlet, reply, reading }: Messages): Promise<void> {
     const toAnswer = messages.filter((message) => message.type === "request" || message.type === "rejected");
     const others = messages.filter((message) => message.type === "response" || message.type === "notification");
     const received = Promise.all(
       others.map(async (message) => {
-        if (message.type === "response") await receiveReply(route, context, message);
+        if (message.type === "response") await receiveReply(route, context, message, reading);
         else if (message.notice) await receiveNotice(route, context, message.notice);
       }),
     );
@@ -171,6 +173,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       request.rpcMethod = "initialize";
       return await initialize(request, reply, first.initialize);
     }
+    const reading = beginReading(route, headerValue(request.headers, "mcp-session-id"), body);
     const context = await contextOf(request);
     const { dialect } = context;
     const outlet = new Outlet(request, reply, outletOptions);
@@ -194,7 +197,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     )
       return;
     if (message.type === "request") return await answerRequest(context, message, { channel: outlet });
-    await receiveMessages({ context, messages: [message], outlet, reply });
+    await receiveMessages({ context, messages: [message], outlet, reply, reading });
   }
 
   async function get(request: FastifyRequest, reply: FastifyReply): Promise<void> {

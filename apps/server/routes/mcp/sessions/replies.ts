@@ -1,12 +1,30 @@
 /**
  * The messages of clients that are not requests: replies to asks and notifications. Any front end receives them.
  */
-import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt } from "@parley/core";
+import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt, type Task } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
 import { taskOfCall } from "./note-call.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
+
+/**
+ * Begins to read the task that a message replies to, beside the session, which saves a round trip. The id of the message must have been
+ * sent to the session that the request names. Whether the session exists, and belongs to the caller, is not known yet.
+ */
+export function beginReading(
+  { services, askIds }: Pick<SessionRoute, "services" | "askIds">,
+  sessionId: string | undefined,
+  message: unknown,
+): Promise<Task | undefined> | undefined {
+  if (sessionId === undefined || typeof message !== "object" || message === null || "method" in message || !("id" in message))
+    return undefined;
+  const asked = askIds.read(sessionId, message.id);
+  const reading = asked && services.store.load(asked.taskId);
+  // If the request is refused, nothing awaits it.
+  reading?.catch(() => undefined);
+  return reading;
+}
 
 /**
  * Delivers the reply to an elicitation, sampling or roots request. If it is invalid, the question is asked again, because its sender
@@ -16,6 +34,7 @@ export async function receiveReply(
   { services, askIds }: SessionRoute,
   { session, caller, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
+  reading?: Promise<Task | undefined>,
 ) {
   const asked = askIds.read(session.id, id);
   if (!asked) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
@@ -26,6 +45,7 @@ export async function receiveReply(
     replies: { [asked.key]: reply },
     readReply: dialect.readReply,
     countRefusals: true,
+    reading,
   });
   throwIfRefused(receipts.get(asked.key));
 }
