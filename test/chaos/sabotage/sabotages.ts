@@ -34,16 +34,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     lifecycles: 60,
   },
   {
-    name: "publish before register: a wake-up before the call watches is lost",
-    file: "apps/server/routes/mcp/stateless/answer-call.ts",
-    find:
-      "  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {\n" +
-      "    // The client may have disconnected while this waited for Redis, and may have called again.\n" +
-      "    if (exchange.channel.closed.aborted) return abandon(exchange);\n" +
-      "    const task = await createTask(services, runnable, { ...create, hidden: true, taskId });\n",
+    name: "late watch: a call is woken only by what happens 30 ms after its creation",
+    file: "packages/core/use-cases/watch-task.ts",
+    find: "        const leave = await wakeUps.watch(taskId, (change) => {\n",
     replace:
-      "  const task = await createTask(services, runnable, { ...create, hidden: true, taskId });\n" +
-      "  const answered = await holdOpen({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {\n",
+      "        isProven = true;\n" +
+      "        await clock.sleep(30, over.signal);\n" +
+      "        const leave = await wakeUps.watch(taskId, (change) => {\n",
     breaks: "wake-ups",
     lifecycles: 20,
   },
