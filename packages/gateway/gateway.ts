@@ -34,7 +34,7 @@ import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
 
-/** State that the processes of a deployment share. packages/redis implements it. */
+/** State that the processes of a deployment share. packages/redis implements it, and memory/share.ts is the readable reference. */
 export interface Share extends CallHolders, Asking {
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
   send(process: string, run: string): Promise<void>;

@@ -1,0 +1,119 @@
+/** What the processes of a gateway share, in memory: the rules of packages/redis/gateway.ts in readable form. */
+import { randomUUID } from "node:crypto";
+import type { Share } from "../gateway.ts";
+
+interface Held {
+  readonly process: string;
+  readonly untilMs: number;
+}
+
+type Listener = (text: string) => void;
+
+/** A process that has not beaten for this long is dead. */
+const ALIVE_MS = 7_000;
+const MINUTE_MS = 60_000;
+/** How many dead processes one look takes. */
+const DEAD_MAX = 10;
+
+/** Returns a function that adds a process to the deployment. */
+export function createMemoryShares(now: () => number): () => Share {
+  /** Processes, by the time until which they count as alive. */
+  const alive = new Map<string, number>();
+  /** Tasks of each process, and whether their calls are final. */
+  const calls = new Map<string, Map<string, boolean>>();
+  const holders = new Map<string, Held>();
+  const lists = new Map<string, { readonly revision: string; readonly text: string }>();
+  const leases = new Map<string, Held>();
+  const claimed = new Map<string, number>();
+  const buckets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
+  const listeners = new Map<string, Set<Listener>>();
+
+  async function listen(channel: string, listener: Listener): Promise<() => void> {
+    const all = listeners.get(channel) ?? new Set();
+    listeners.set(channel, all.add(listener));
+    return () => void all.delete(listener);
+  }
+
+  async function publish(channel: string, text: string): Promise<void> {
+    for (const listener of listeners.get(channel) ?? []) setImmediate(() => listener(text));
+  }
+
+  return () => {
+    const id = randomUUID();
+    return {
+      id,
+      async claim(taskId, { isFinal, ttlMs }) {
+        const own = calls.get(id) ?? new Map<string, boolean>();
+        calls.set(id, own.set(taskId, isFinal));
+        holders.set(taskId, { process: id, untilMs: now() + ttlMs });
+      },
+      async release(taskId) {
+        calls.get(id)?.delete(taskId);
+        holders.delete(taskId);
+      },
+      async holderOf(taskId) {
+        const holder = holders.get(taskId);
+        if (!holder || holder.process === id || holder.untilMs <= now()) return "here";
+        const { process } = holder;
+        return (alive.get(process) ?? 0) > now() ? { process } : "here";
+      },
+      send: (process, run) => publish(`run ${process}`, run),
+      onSent: (listener) => listen(`run ${id}`, listener),
+      ask: (text) => publish("asked", text),
+      onAsked: (listener) => listen("asked", listener),
+      reply: (process, text) => publish(`reply ${process}`, text),
+      onReply: (listener) => listen(`reply ${id}`, listener),
+      async claimAsked(request, ttlMs) {
+        if ((claimed.get(request) ?? 0) > now()) return false;
+        claimed.set(request, now() + ttlMs);
+        return true;
+      },
+      async beat() {
+        const wasMember = alive.has(id);
+        alive.set(id, now() + ALIVE_MS);
+        return wasMember;
+      },
+      async takeDead() {
+        // A process that looks is alive, however long it took.
+        const dead = [...alive].filter(([process, untilMs]) => untilMs < now() && process !== id).slice(0, DEAD_MAX);
+        return dead.flatMap(([process]) => {
+          const found = [...(calls.get(process) ?? [])].map(([taskId, isFinal]) => ({ taskId, isFinal }));
+          alive.delete(process);
+          calls.delete(process);
+          return found;
+        });
+      },
+      async leave() {
+        alive.delete(id);
+        calls.delete(id);
+      },
+      async readLists(known) {
+        const stored = [...known].flatMap(([name, revision]) => {
+          const list = lists.get(name);
+          if (!list) return [];
+          return [[name, list.revision === revision ? { revision } : list] as const];
+        });
+        return new Map(stored);
+      },
+      async writeList(upstream, text) {
+        lists.set(upstream, { revision: randomUUID(), text });
+      },
+      async lease(upstream, ttlMs) {
+        const lease = leases.get(upstream);
+        if (lease && lease.process !== id && lease.untilMs > now()) return false;
+        leases.set(upstream, { process: id, untilMs: now() + ttlMs });
+        return true;
+      },
+      async takeQuestions(principal, count, perMinute) {
+        const { tokens, atMs } = buckets.get(principal) ?? { tokens: perMinute, atMs: now() };
+        // A clock that is behind adds nothing.
+        const filled = Math.min(perMinute, tokens + (Math.max(0, now() - atMs) * perMinute) / MINUTE_MS);
+        // More at once than a minute has take all of it.
+        const wanted = Math.min(count, perMinute);
+        if (filled < wanted) return Math.ceil(((wanted - filled) * MINUTE_MS) / perMinute);
+        buckets.set(principal, { tokens: filled - wanted, atMs: Math.max(now(), atMs) });
+        return 0;
+      },
+    };
+  };
+}

@@ -1,0 +1,140 @@
+/** What the processes of every gateway share: the memory and the Redis one alike. */
+import type { Share } from "@parley/gateway";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { until } from "../support/until.ts";
+import { newTaskId } from "./builders.ts";
+
+interface UnderTest {
+  /** Adds a process. */
+  share(): Share;
+  /** Lets time pass: its own, and that of leases. */
+  pass(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const FACTS = { isFinal: true, ttlMs: 60_000 };
+
+export function describeShare(where: string, open: () => Promise<UnderTest>): void {
+  describe(`a gateway's share ${where}`, () => {
+    let under: UnderTest;
+    beforeEach(async () => {
+      under = await open();
+    });
+    afterEach(() => under.close());
+    const share = () => under.share();
+
+    test("names the process that claimed a call, as long as it beats and holds it", async () => {
+      const [holder, other] = [share(), share()];
+      const task = newTaskId();
+      expect(await other.holderOf(task)).toBe("here");
+      await holder.beat();
+      await holder.claim(task, FACTS);
+      expect([await holder.holderOf(task), await other.holderOf(task)]).toEqual(["here", { process: holder.id }]);
+      await holder.release(task);
+      expect(await other.holderOf(task)).toBe("here");
+      await holder.claim(task, FACTS);
+      await holder.leave();
+      expect(await other.holderOf(task)).toBe("here");
+    });
+
+    test("passes runs to the process that they name, and to no other", async () => {
+      const [holder, other] = [share(), share()];
+      const got: string[] = [];
+      const stops = await Promise.all([holder.onSent((run) => got.push(`holder ${run}`)), other.onSent((run) => got.push(`other ${run}`))]);
+      await other.send(holder.id, "a run");
+      await until(() => got.length > 0);
+      for (const stop of stops) stop();
+      expect(got).toEqual(["holder a run"]);
+    });
+
+    test("reports the calls of a dead process once, which notices that at its next beat", async () => {
+      const [dead, one, other] = [share(), share(), share()];
+      const [final, repeatable] = [newTaskId(), newTaskId()];
+      expect([await dead.beat(), await dead.beat()]).toEqual([false, true]);
+      await dead.claim(final, FACTS);
+      await dead.claim(repeatable, { ...FACTS, isFinal: false });
+      expect(await one.takeDead()).toEqual([]);
+      await under.pass(7_001);
+      await one.beat();
+      expect(await dead.takeDead()).toEqual([]);
+      const found = (await Promise.all([one.takeDead(), other.takeDead()])).flat();
+      expect(found.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal))).toEqual([
+        { taskId: final, isFinal: true },
+        { taskId: repeatable, isFinal: false },
+      ]);
+      expect([await one.takeDead(), await dead.beat(), await one.beat()]).toEqual([[], false, true]);
+    });
+
+    test("takes ten dead processes at a time", async () => {
+      for (let dead = 0; dead < 11; dead += 1) {
+        const process = share();
+        await process.beat();
+        await process.claim(newTaskId(), FACTS);
+      }
+      await under.pass(7_001);
+      const looks = share();
+      expect([await looks.takeDead(), await looks.takeDead(), await looks.takeDead()].map((found) => found.length)).toEqual([10, 1, 0]);
+    });
+
+    test("keeps the lists of upstreams, and returns those that have changed", async () => {
+      const [writer, reader] = [share(), share()];
+      await writer.writeList("crm", "first");
+      const read = async (revision = "") =>
+        (await reader.readLists(
+          new Map([
+            ["crm", revision],
+            ["none", ""],
+          ]),
+        )) as ReadonlyMap<string, Listed>;
+      const first = await read();
+      expect([[...first.keys()], first.get("crm")?.text]).toEqual([["crm"], "first"]);
+      const { revision } = first.get("crm")!;
+      expect((await read(revision)).get("crm")).toEqual({ revision });
+      await writer.writeList("crm", "second");
+      expect((await read(revision)).get("crm")?.text).toBe("second");
+      expect(await reader.readLists(new Map())).toEqual(new Map());
+    });
+
+    test("lets one process read the lists of an upstream, and another one when its lease is over", async () => {
+      const [one, other] = [share(), share()];
+      expect([await one.lease("crm", 150), await other.lease("crm", 150), await other.lease("mail", 150)]).toEqual([true, false, true]);
+      expect(await one.lease("crm", 150)).toBe(true);
+      await under.pass(200);
+      expect([await other.lease("crm", 30_000), await one.lease("crm", 150)]).toEqual([true, false]);
+    });
+
+    test("brings a request to all workers, lets one claim it, and brings the reply to the process that asked", async () => {
+      const [asker, other, ...workers] = [share(), share(), share(), share()];
+      const claimed: boolean[] = [];
+      const replied: string[] = [];
+      const serve = async (worker: Share, from: string) => {
+        const isMine = await worker.claimAsked("1", 60_000);
+        claimed.push(isMine);
+        if (isMine) await worker.reply(from, "done");
+      };
+      const stops = await Promise.all([
+        asker.onReply((text) => replied.push(`asker ${text}`)),
+        other.onReply((text) => replied.push(`other ${text}`)),
+        ...workers.map((worker) => worker.onAsked((text) => void serve(worker, text))),
+      ]);
+      await asker.ask(asker.id);
+      await until(() => claimed.length === 2 && replied.length > 0);
+      for (const stop of stops) stop();
+      expect([claimed.toSorted(), replied]).toEqual([[false, true], ["asker done"]]);
+    });
+
+    test("counts the questions to a caller, for all processes together", async () => {
+      const [one, other] = [share(), share()];
+      const taken = await Promise.all([one, other, one].map((process) => process.takeQuestions("ann", 1, 3)));
+      expect(taken).toEqual([0, 0, 0]);
+      expect(await other.takeQuestions("ann", 1, 3)).toBe(20_000);
+      expect(await other.takeQuestions("bob", 9, 3)).toBe(0);
+      expect(await one.takeQuestions("bob", 2, 3)).toBe(40_000);
+    });
+  });
+}
+
+interface Listed {
+  readonly revision: string;
+  readonly text?: string;
+}
