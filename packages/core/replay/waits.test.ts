@@ -460,6 +460,26 @@ describe("a call of another tool", () => {
     expect(askKeys(await waiting.run())).toStrictEqual(["call:sub"]);
   });
 
+  test("that is withdrawn while its child is being made is not open afterwards, and makes room at once", async () => {
+    const stop = new AbortController();
+    const task = subject(
+      async ({ ask, callTool }) => {
+        const { type } = await callTool("sub", { tool: "child", arguments: {} }, { signal: stop.signal });
+        await ask("last", form("?"));
+        return { type };
+      },
+      // The withdrawn call and the question.
+      { journalEntriesMax: 2 },
+    );
+    task.wire({
+      async startChild() {
+        stop.abort();
+        await systemClock.sleep(5);
+      },
+    });
+    expect(askKeys(await task.run())).toStrictEqual(["last"]);
+  });
+
   test("that is withdrawn before its child exists creates none", async () => {
     const started: string[] = [];
     for (const isEarly of [true, false]) {

@@ -57,6 +57,7 @@ describe("the kept grants of a task", () => {
       ["remove", REF, "c1", "refused"],
     ]);
     expect(await access?.find("crm", { ttlMs: 1_000 })).toBeUndefined();
+    expect(await access?.find("crm", { ttlMs: 1_000, not: "c1" })).toBeUndefined();
   });
 
   test("leave out the consent that the upstream has refused", async () => {
