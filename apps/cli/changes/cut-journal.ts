@@ -1,5 +1,5 @@
 /** Cuts the journal of an exported task before one of its effects settled: the point at which a fork begins. */
-import { entryKey, isOfCompensation, type KeyedEntry, settledBefore } from "@parley/core";
+import { entryKey, isOfCompensation, isReadingKey, type KeyedEntry, readingKey, settledBefore } from "@parley/core";
 import type { RecordedTask } from "@parley/sdk/replay";
 
 export interface Cut {
@@ -14,7 +14,8 @@ export interface Cut {
  * after it, or were still waiting, run again. Throws an Error that lists the effects of the journal if none has this name.
  */
 export function cutAt(recorded: RecordedTask, name: string): Cut {
-  const journal = Object.entries(recorded.journal).filter(([key]) => !isOfCompensation(key));
+  const all = Object.entries(recorded.journal).filter(([key]) => !isOfCompensation(key));
+  const journal = all.filter(([key]) => !isReadingKey(key));
   const open = [...recorded.asks, ...(recorded.events ?? []), ...(recorded.calls ?? [])].map(({ key }) => entryKey("ask", key));
   const settled = journal
     .filter(([, { place }]) => place !== undefined)
@@ -25,11 +26,15 @@ export function cutAt(recorded: RecordedTask, name: string): Cut {
   const at = effectOf(known, name);
   const place = recorded.journal[at]?.place ?? Number.POSITIVE_INFINITY;
   const kept = journal.filter(([key, entry]) => (isFact(key) ? settledBefore(entry.calledAt) < place : (entry.place ?? place) < place));
+  const read = new Set(kept.filter(([key]) => key.startsWith(ASK)).map(([key]) => readingKey(key.slice(ASK.length))));
+  const readings = all.filter(([key]) => read.has(key));
   return {
     at,
-    entries: kept.toSorted(([, a], [, b]) => (a.place ?? 0) - (b.place ?? 0)).map(([key, entry]) => ({ key, entry })),
+    entries: [...readings, ...kept.toSorted(([, a], [, b]) => (a.place ?? 0) - (b.place ?? 0))].map(([key, entry]) => ({ key, entry })),
   };
 }
+
+const ASK = entryKey("ask", "");
 
 /** Entries that do not settle a promise, and therefore have no place. */
 function isFact(key: string): boolean {

@@ -182,14 +182,33 @@ describe("an exported task", () => {
     });
   });
 
-  test("has nothing of what schemas made of answers: a replay reads the answers", () => {
+  test("has what schemas made of answers if it has the answers", () => {
     const outcome = { type: "value", value: { city: "Graz" } } as const;
     const read = new Map([...journal, [readingKey("accepted"), { digest: "", calledAt: "0", outcome }]]);
-    const { journal: left } = toRecordedTask(
-      { task, journal: read },
-      { atMs: 9, redaction: { withContent: true, fields: [] }, isSealed: false },
-    );
-    expect(left).toStrictEqual(Object.fromEntries(journal));
+    const left = (withContent: boolean, fields: string[] = []) =>
+      toRecordedTask({ task, journal: read }, { atMs: 9, redaction: { withContent, fields }, isSealed: false }).journal;
+    expect(left(true)).toStrictEqual(Object.fromEntries(read));
+    expect(left(true, ["city"])["read accepted"]?.outcome).toStrictEqual({ type: "value", value: { city: "Xxxx" } });
+    expect(left(false)).not.toHaveProperty("read accepted");
+    expect(
+      readRecordedTask(
+        JSON.stringify(toRecordedTask({ task, journal: read }, { atMs: 9, redaction: { withContent: true, fields: [] }, isSealed: false })),
+      ),
+    ).toHaveProperty("journal");
+  });
+
+  test("says who answered, by a placeholder if it has no content", () => {
+    const accepted = [
+      { by: "u_Ada7", person: "u_Ada7", content: { city: "Graz" }, atMs: 3 },
+      { content: { city: "Linz" }, atMs: 4 },
+    ];
+    const outcome = { type: "answer", by: "u_Ada7", answer: { action: "accept", content: { city: "Linz" } }, accepted } as const;
+    const of = new Map([["ask:both", { digest: "d", calledAt: "0", place: 1, outcome }]]);
+    const left = (withContent: boolean) =>
+      toRecordedTask({ task, journal: of }, { atMs: 9, redaction: { withContent, fields: [] }, isSealed: false }).journal["ask:both"]
+        ?.outcome;
+    expect(left(true)).toStrictEqual(outcome);
+    expect(left(false)).toMatchObject({ by: "x_Xxx1", accepted: [{ by: "x_Xxx1", content: { city: "Xxxx" }, atMs: 3 }, { atMs: 4 }] });
   });
 
   test("otherwise has placeholders, except for what the engine recorded for itself", () => {

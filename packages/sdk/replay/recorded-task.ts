@@ -3,6 +3,7 @@
  * secrets from pages, so exports hold none either.
  */
 import {
+  type Acceptance,
   type Ask,
   type AskRequest,
   type AwaitedCall,
@@ -98,7 +99,7 @@ function isAsk(ask: unknown): boolean {
 }
 
 function isEntry([key, entry]: readonly [string, unknown]): boolean {
-  if (!key.includes(":") || !isObject(entry) || !CALLED_AT.test(String(entry["calledAt"]))) return false;
+  if (!(key.includes(":") || isReadingKey(key)) || !isObject(entry) || !CALLED_AT.test(String(entry["calledAt"]))) return false;
   const { place } = entry;
   return isObject(entry["outcome"]) && (place === undefined || (Number.isSafeInteger(place) && Number(place) >= 1));
 }
@@ -141,15 +142,15 @@ export function toRecordedTask(
     ...(task.events && { events: task.events.map((event) => recordedEvent(event, { redaction, isSealed })) }),
     ...(task.calls && { calls: task.calls }),
     journal: Object.fromEntries(
-      // A replay checks what the handler calls, and what its schemas make of the answers is content.
+      // Without content, schemas read the placeholders of the answers.
       [...journal]
-        .filter(([key]) => !isReadingKey(key))
+        .filter(([key]) => withContent || !isReadingKey(key))
         .map(([key, entry]) => [
           key,
           {
             ...entry,
             digest: isSealed && !key.startsWith(CALL_ENTRY) ? "" : entry.digest,
-            outcome: key.startsWith("step:") || key.startsWith("ask:") ? redactOutcome(entry.outcome, redaction) : entry.outcome,
+            outcome: isContent(key) ? redactOutcome(entry.outcome, redaction) : entry.outcome,
           },
         ]),
     ),
@@ -159,6 +160,10 @@ export function toRecordedTask(
 }
 
 const CALL_ENTRY = entryKey("ask", callKey(""));
+
+function isContent(key: string): boolean {
+  return key.startsWith("step:") || key.startsWith("ask:") || isReadingKey(key);
+}
 
 type How = Pick<ToRecord, "redaction" | "isSealed">;
 
@@ -207,12 +212,16 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
     case "value":
       return outcome.value === undefined ? outcome : { type: "value", value: redactJson(outcome.value, redaction) };
     case "answer": {
-      const { answer } = outcome;
+      const { answer, by, accepted } = outcome;
       const content = answer.action === "accept" ? answer.content : undefined;
-      if (content) return { type: "answer", answer: { action: "accept", content: redactJson(content, redaction) as JsonObject } };
+      const who = {
+        ...(by !== undefined && { by: redactName(by, redaction) }),
+        ...(accepted && { accepted: accepted.map((each) => redactAcceptance(each, redaction)) }),
+      };
+      if (content) return { type: "answer", answer: { action: "accept", content: redactJson(content, redaction) as JsonObject }, ...who };
       if (answer.action === "reply")
-        return { type: "answer", answer: { action: "reply", result: redactJson(answer.result, redaction) as JsonObject } };
-      return { type: "answer", answer };
+        return { type: "answer", answer: { action: "reply", result: redactJson(answer.result, redaction) as JsonObject }, ...who };
+      return { type: "answer", answer, ...who };
     }
     case "error":
       return { ...outcome, message: redaction.withContent ? outcome.message : redactText(outcome.message) };
@@ -222,6 +231,20 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
     case "cancelled":
       return outcome;
   }
+}
+
+function redactAcceptance({ by, person, content, atMs }: Acceptance, redaction: Redaction): Acceptance {
+  return {
+    ...(by !== undefined && { by: redactName(by, redaction) }),
+    ...(person !== undefined && { person: redactName(person, redaction) }),
+    content: redactJson(content, redaction) as JsonObject,
+    atMs,
+  };
+}
+
+/** A principal. Its placeholder is another one for another person, almost certainly. */
+function redactName(name: string, { withContent }: Redaction): string {
+  return withContent ? name : redactText(name);
 }
 
 /** Which values stay readable. */

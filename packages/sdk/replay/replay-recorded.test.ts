@@ -64,6 +64,38 @@ describe("a waiting task, replayed from its export,", () => {
     expect(await replayRecorded(tool(paid(z.string())), exported)).toMatchObject({ verdict: "diverges" });
   });
 
+  test("continues behind a question that several people accepted, whoever they were", async () => {
+    const board: Run = async (ctx) => {
+      const all = await ctx.elicit("board", { message: "Ship it?", schema: APPROVAL, to: { groups: ["board"] }, quorum: 2 });
+      const by = ctx.answeredBy("board")?.accepted?.map(({ principal }) => principal);
+      await approve(ctx, `${all.map(({ content }) => content.how).join(" and ")}, says ${String(by)}?`);
+      return "sent";
+    };
+    const running = await startTool(tool(board), { order: "4711" });
+    await running.answer({ board: { how: "sea" } }, { principal: "ada", groups: ["board"] });
+    await running.answer({ board: { how: "air" } }, { principal: "eve", groups: ["board"] });
+    const { verdict, next } = await replayRecorded(tool(board), await running.exported());
+    expect([verdict, next]).toEqual(["continues", "waits for ask:approve"]);
+  });
+
+  test("asks what it asked with the id that its schema drew from an answer", async () => {
+    let drawn = 0;
+    const schema = z.object({ id: z.number().default(() => (drawn += 1)) });
+    const draws: Run = async (ctx) => {
+      const { id } = await ctx.elicit("which", { message: "Which?", schema });
+      await approve(ctx, `Ship ${id}?`);
+      return "sent";
+    };
+    const running = await startTool(tool(draws), { order: "4711" });
+    await running.answer({ which: {} });
+    const exported = readRecordedTask(JSON.stringify(await running.exported())) as RecordedTask;
+    expect(await replayRecorded(tool(draws), exported)).toMatchObject({
+      verdict: "continues",
+      next: "waits for ask:approve",
+      recorded: ["ask:which", "ask:approve"],
+    });
+  });
+
   test("stops at the first step that is not recorded, and names it", async () => {
     const exported = await sleeping();
     const late = { ...exported, atMs: exported.atMs + 7 * 3_600_000 };

@@ -21,6 +21,7 @@ import {
   entryKey,
   errorName,
   errorText,
+  isReadingKey,
   type Journal,
   openOf,
   ParleyError,
@@ -314,7 +315,8 @@ function taskOf({ taskId, call, status, run, generation, atMs, asks, events, cal
 
 /** By the settlement that each call followed; calls after the same settlement in the order in which they were found. */
 function inCallOrder({ journal, ...open }: RecordedTask, found: readonly string[]): readonly string[] {
-  const calledAts = new Map(Object.entries(journal).map(([id, { calledAt }]) => [id, calledAt]));
+  const calls = Object.entries(journal).filter(([id]) => !isReadingKey(id));
+  const calledAts = new Map(calls.map(([id, { calledAt }]) => [id, calledAt]));
   for (const { key, calledAt } of openOf(open)) calledAts.set(entryKey("ask", key), calledAt);
   const position = new Map(found.map((id, index) => [id, index]));
   return [...calledAts]
