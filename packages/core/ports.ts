@@ -170,13 +170,13 @@ export interface TaskStore {
 
   /**
    * Returns at most `limit` feed items after `cursor` (undefined: from the start), oldest first, and the cursor to
-   * continue from.
+   * continue from: after all of them, and after each.
    */
   feed(
     taskId: string,
     cursor: string | undefined,
     limit?: number,
-  ): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined }>;
+  ): Promise<{ readonly items: readonly FeedItem[]; readonly cursor: string | undefined; readonly cursors: readonly string[] }>;
 
   /** Returns the journal's entries without their content, in no particular order; empty if the task does not exist. */
   journal(taskId: string): Promise<readonly JournalLine[]>;

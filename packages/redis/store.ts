@@ -506,14 +506,15 @@ export function createRedisStore({
 
     async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const taskKeys = keys.task(taskId);
-      if (!taskKeys) return { items: [], cursor };
+      if (!taskKeys) return { items: [], cursor, cursors: [] };
       if (cursor !== undefined && !/^\d+-\d+$/.test(cursor))
         throw new ParleyError("INVALID_CURSOR", "the cursor does not belong to a feed");
       const rows = await reached(reads.stream(taskKeys[2], cursor, Math.min(limit, FEED_LENGTH_MAX)));
-      if (rows.length === 0) return { items: [], cursor };
+      if (rows.length === 0) return { items: [], cursor, cursors: [] };
       return await withContent(taskId, async (content) => ({
         items: rows.map(([, item]) => JSON.parse(content.open("feed", item)) as FeedItem),
         cursor: rows.at(-1)?.[0],
+        cursors: rows.map(([id]) => id),
       }));
     },
 

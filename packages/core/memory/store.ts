@@ -479,8 +479,8 @@ export function createMemoryStore({
     async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const after = Number(cursor ?? 0);
       const items = (find(taskId)?.feed ?? []).filter(({ position }) => position > after).slice(0, limit);
-      const last = items.at(-1);
-      return { items: items.map(({ item }) => structuredClone(item)), cursor: last ? String(last.position) : cursor };
+      const cursors = items.map(({ position }) => String(position));
+      return { items: items.map(({ item }) => structuredClone(item)), cursor: cursors.at(-1) ?? cursor, cursors };
     },
 
     async recorded(taskId) {

@@ -280,7 +280,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect(await store.load(taskId)).toMatchObject({ expiresAtMs: nowMs + 100 });
 
       await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined());
-      expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
+      expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined, cursors: [] });
       expect(await life.cancel(taskId)).toBe("unknown");
     });
   });

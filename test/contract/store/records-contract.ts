@@ -10,7 +10,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
       const report = { taskId, token, nowMs: Date.now() };
-      expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined });
+      expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined, cursors: [] });
 
       await store.report({
         ...report,
@@ -36,7 +36,7 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
         { type: "emit", kind: "toast", data: { message: "Held ☃" } },
         { type: "progress", progress: 2 },
       ]);
-      expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor });
+      expect(await store.feed(taskId, second.cursor)).toEqual({ items: [], cursor: second.cursor, cursors: [] });
     });
 
     test("a feed is read in pieces of any size, and no item is left out or read twice", async () => {
@@ -50,6 +50,9 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
 
       expect([first.items, second.items]).toEqual([items.slice(0, 2), items.slice(2)]);
       expect((await store.feed(taskId, second.cursor, 1)).items).toEqual([]);
+      expect(second.cursors.at(-1)).toBe(second.cursor);
+      const [one = ""] = second.cursors;
+      expect((await store.feed(taskId, one)).items).toEqual(items.slice(3));
     });
 
     test("a feed keeps the newest thousand items", async () => {

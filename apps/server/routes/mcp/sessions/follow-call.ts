@@ -43,7 +43,7 @@ export interface FollowCall {
   readonly isJoined?: boolean;
 }
 
-const EMPTY_FEED: FeedPage = { items: [], cursor: undefined };
+const EMPTY_FEED: FeedPage = { items: [], cursor: undefined, cursors: [] };
 
 /** `answered`: the response was sent. `left`: the stream ended without it and may be resumed. */
 export type Followed = "answered" | "left";
@@ -230,12 +230,14 @@ class CallStream {
   /** Sends the feed from `first` on. Returns whether the tool has released its callers. */
   async #reportFeed(first: FeedPage): Promise<boolean> {
     let released = false;
-    for await (const { items, cursor } of feedPages(this.#route.services.store, this.#task.id, first)) {
-      for (const item of items) {
+    for await (const { items, cursors } of feedPages(this.#route.services.store, this.#task.id, first)) {
+      for (const [index, item] of items.entries()) {
+        // First, so that the id of the item's event includes the item: a client that resumes from it has read it.
+        const feed = cursors[index];
+        if (feed !== undefined) this.#cursor = { ...this.#cursor, feed };
         await this.#report(item);
         released ||= item.type === "release";
       }
-      if (cursor !== undefined) this.#cursor = { ...this.#cursor, feed: cursor };
       if (this.#exchange.channel.closed.aborted) break;
     }
     return released;

@@ -13,7 +13,7 @@ function endless() {
     const from = Number(cursor ?? 0);
     const items = Array.from({ length: limit }, (_, index): FeedItem => ({ type: "progress", progress: from + index }));
     read += limit;
-    return { items, cursor: String(from + limit) };
+    return { items, cursor: String(from + limit), cursors: items.map((_, index) => String(from + index + 1)) };
   };
   return { store: { feed }, read: () => read };
 }
@@ -45,6 +45,22 @@ describe("the feed of a task", () => {
     expect(messages.flatMap(({ params }) => (params?.["data"] === undefined ? [] : [params["data"]]))).toEqual(said);
     expect(messages.at(-1)).toMatchObject({ result: { content: [{ text: "said" }] } });
     expect(Math.max(...(await read()))).toBe(FEED_PAGE);
+  });
+
+  test("is continued behind the last item that the client has read, and no item is sent twice", async () => {
+    const { front } = await reading();
+    const client = await openSession(front);
+    let stream = await client.stream(front, "tools/call", { name: "chatter", arguments: {} });
+    const received: unknown[] = [];
+    for (let event = await stream.next(); ; event = await stream.next()) {
+      if (event.result !== undefined) break;
+      received.push(event.params?.["data"]);
+      // In the middle of a page, at its end, and at its beginning.
+      if (received.length % 5 !== 0) continue;
+      stream.close();
+      stream = await client.listen(front, event.eventId);
+    }
+    expect(received).toEqual(said);
   });
 
   test("is read page by page to its end, for a call without a session", async () => {
