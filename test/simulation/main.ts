@@ -64,9 +64,9 @@ async function many(): Promise<boolean> {
   for (const [rule, { cases, seeds }] of Object.entries(found))
     console.log(`broken             ${rule}: ${cases} cases, seeds ${seeds.join(", ")} …`);
   for (const [rule, { seeds }] of Object.entries(found).slice(0, SHOWN)) await explain(seeds[0] ?? seed, rule as Rule);
-  // Each rule is a test.
+  // Each rule is a test. A run that was stopped has not passed them: CI counts a missing report as failed.
   const failed = Object.keys(found).length;
-  await writeReport({ numPassedTests: rules.length - failed, numFailedTests: failed, found });
+  if (!stopped.signal.aborted) await writeReport({ numPassedTests: rules.length - failed, numFailedTests: failed, found });
   return Object.keys(found).length === 0;
 }
 
