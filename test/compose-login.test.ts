@@ -24,7 +24,7 @@ test("nothing of the deployment, with a provider or without, is published beyond
   for (const port of published) expect(port).toMatch(/^\S+ (\$\{[A-Z_]+:-)?127\.0\.0\.1:/);
 });
 
-test("the provider is there with the profile alone, and front ends and workers take the settings that require a login", () => {
+test("the provider runs only with the profile, and front ends and workers take the settings that require a login", () => {
   const provider = Object.values(services).filter(({ profiles = [] }) => profiles.includes("login"));
   expect(provider).toHaveLength(1);
   for (const name of ["server", "worker"]) expect(services[name]?.env_file?.map(({ path }) => path)).toEqual([".env"]);

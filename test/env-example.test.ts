@@ -21,7 +21,7 @@ test.each(settings)("$name is described as in its schema, and shown with its def
   if (name !== "REDIS_URL") expect(schema.parse(value === "" ? undefined : value)).toEqual(schema.parse(undefined));
 });
 
-test("what the provider of docker-compose.yml is tried with fits, and is for the resource that it issues tokens for", () => {
+test("the test of the provider of docker-compose.yml matches it, and is for the resource that it issues tokens for", () => {
   const given = Object.fromEntries(
     [...read("deploy/provider/try.env").matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
   );

@@ -31,7 +31,7 @@ describe("images of a release", () => {
     expect(text).not.toContain("secrets.");
   });
 
-  test("are built by actions that nobody can move: each is named by its commit, with the version that this was", () => {
+  test("are built by actions that cannot be changed: each is named by its commit, with the version of that commit", () => {
     const uses = text.split("\n").filter((line) => /^\s*(- )?uses:/.test(line));
     expect(uses.length).toBeGreaterThan(5);
     for (const line of uses) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);

@@ -47,7 +47,7 @@ describe("a lifecycle is judged sound", () => {
     expect(judge(aStory(), completed(), again)).toMatchObject({ findings: [], repeatedEffects: 1 });
   });
 
-  test("when nobody knows who won, and the tool got what somebody sent", () => {
+  test("when the winner is unknown, and the tool got an answer that was sent", () => {
     const sent = [
       { ask: "size", value: "four" },
       { ask: "size", value: "five", receipt: "late" },
@@ -59,7 +59,7 @@ describe("a lifecycle is judged sound", () => {
     expect(rulesBroken(aStory({ sent: [], left: true }), waiting, SOUND.slice(0, 2))).toEqual([]);
   });
 
-  test("when nobody acknowledged its call", () => {
+  test("when its call was not acknowledged", () => {
     const { taskId: _, ...unknown } = aStory({ sent: [] });
     expect(rulesBroken(unknown, undefined, [])).toEqual([]);
   });
@@ -107,7 +107,7 @@ describe("a lifecycle is judged broken", () => {
     expect(rulesBroken(aStory({ sent }), completed())).toContain("first-answer");
   });
 
-  test("when somebody was told late and nobody else had answered", () => {
+  test("when a sender received `late` and no one else had answered", () => {
     const sent = [{ ask: "size", value: "four", receipt: "late" }];
     expect(rulesBroken(aStory({ sent }), completed({}), SOUND.slice(0, 2))).toEqual(["receipts"]);
   });

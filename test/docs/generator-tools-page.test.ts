@@ -44,7 +44,7 @@ describe.each(ASKS.map((row) => [row[0] ?? "", row] as const))(
     const asked = { ...(json(yielded) as JsonObject), message: "?" };
     const [sent = "", sentBefore] = answer.replace(/\)$/, "").split(" (");
 
-    test("is put to clients of every revision as the page says", async () => {
+    test("is asked of clients of every revision as the page says", async () => {
       const puts = await putEverywhere(asked);
       expect(puts.map(({ version }) => version)).toEqual(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]);
       for (const { version, fields, message } of puts) {
@@ -61,7 +61,7 @@ describe.each(ASKS.map((row) => [row[0] ?? "", row] as const))(
   },
 );
 
-test("a page to visit is put by url, to clients that know it", async () => {
+test("a page to visit is asked by url, of clients that know url mode", async () => {
   const [, text = ""] = /^- \*\*url\.\*\* `(\{"ask":"url".*?\})` sends/m.exec(page) ?? [];
   const puts = await putEverywhere({ ...(JSON.parse(text) as JsonObject), message: "Pay" });
   expect(puts.map(({ message }) => message)).toEqual(["Pay", "Pay", undefined, undefined]);
@@ -76,7 +76,7 @@ test("hints travel in every revision, and only where there are any", async () =>
 describe.each(table("emitted").map((row) => [row[0] ?? "", row] as const))(
   "%s",
   (_, [emitted = "", feed = "", status = "", content = ""]) => {
-    test("is told as the page says", async () => {
+    test("is shown as the page says", async () => {
       const yielded = json(emitted);
       const run = await runTool(telling(yielded as JsonObject));
       expect(run.feed).toStrictEqual([json(feed)].filter((item) => item !== undefined));

@@ -114,7 +114,7 @@ describe("awaits outside ctx", () => {
   const input = z.object({ regions: z.array(z.string()) });
   const regions = { regions: ["eu", "us"] };
 
-  test("are told apart by their item", async () => {
+  test("are distinguished by their item", async () => {
     const database = database0;
     const saving = defineTool({
       ...tool,

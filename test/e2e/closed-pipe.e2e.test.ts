@@ -100,7 +100,7 @@ describe("a client of stdio", () => {
     }
   }
 
-  test("that reads no more ends it, with nothing on standard error", async () => {
+  test("that stops reading ends it, with nothing on standard error", async () => {
     await stdio(async (pipe) => {
       pipe.child.stdout?.destroy();
       for (let id = 1; id <= 3; id += 1) pipe.send({ jsonrpc: "2.0", id, method: "ping" });

@@ -77,7 +77,7 @@ describe("a worker that is killed", () => {
     expect((await marks(file)).filter((mark) => mark === "after")).toHaveLength(1);
   });
 
-  test("between step and ask: the step is not done again, and the ask is put once", IN_TIME, async () => {
+  test("between step and ask: the step is not repeated, and the question is asked once", IN_TIME, async () => {
     const file = join(await mkdtemp(join(directory, "between-")), "marks");
     const { redis, prefix } = deployment.redis;
     const { taskId } = await client.call("steps", { file, thinkMs: 3_000 });
@@ -151,7 +151,7 @@ describe("a worker that is killed", () => {
 });
 
 test(
-  "of twenty racing answers through both front ends one counts, and every other sender is told (I2)",
+  "of twenty racing answers through both front ends one counts, and every other sender receives its receipt (I2)",
   { timeout: 60_000 + ROUNDS * 1_000 },
   async () => {
     for (let round = 0; round < ROUNDS; round += 1) {

@@ -109,7 +109,7 @@ describe("parley dev", () => {
     expect(await answer(await waitingTask())).toBe("Good evening, Ann?\n");
   });
 
-  test("a file that is imported before it is there is waited for", async () => {
+  test("a file that is imported before it exists is waited for", async () => {
     let at = printed.length;
     await save("tools.ts", greeting("Good night").replace("./mark.ts", "./new.ts"));
     await says("The tools do not load", at);

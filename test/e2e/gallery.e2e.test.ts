@@ -329,7 +329,7 @@ describe("the command line against it", () => {
     expect(await parley("tasks", "cancel", taskId)).toMatchObject({ code: 0, stdout: expect.stringContaining("cancelled") });
   });
 
-  test("tells what is wrong with a call, and where a server is missing", async () => {
+  test("says what is wrong with a call, and where a server is missing", async () => {
     expect(await parley("call", "no_such_tool")).toMatchObject({ code: 1, stderr: expect.stringContaining("no_such_tool") });
     expect(await parley("call", "book_dinner", "-a", "date=tomorrow")).toMatchObject({ code: 1, stdout: expect.stringContaining("/date") });
     expect(await parley("call", "research", "--url", "http://127.0.0.1:1/mcp")).toMatchObject({

@@ -104,7 +104,7 @@ describe("answers of an upstream", () => {
 });
 
 describe("capabilities that an upstream does not keep", () => {
-  test("are prompts and resources that it does not have: its tools are listed all the same, and nothing in their place", async () => {
+  test("are prompts and resources that it does not have: its tools are still listed, and nothing in place of the others", async () => {
     const listed = async (method: string) => {
       const { headers, body } = message(method, {}, "");
       return ((await (await fetch(deployment.url, { method: "POST", headers, body })).json()) as { result: object }).result;
@@ -125,7 +125,7 @@ describe("capabilities that an upstream does not keep", () => {
 });
 
 describe("lists", () => {
-  test("that are said to have changed five thousand times are read once a second at most, and are another one each time", async () => {
+  test("that are announced as changed five thousand times are read once a second at most, and differ each time", async () => {
     const readings = async () => Number(await (await fetch(new URL("/readings", hostile.url))).text());
     const [before, startedMs] = [await readings(), Date.now()];
     await (await fetch(new URL("/flood", hostile.url))).text();

@@ -127,7 +127,7 @@ describe.concurrent.each([...ALL, ...FORMS_ALONE])("$name", { timeout: 90_000 },
 });
 
 test.each([blockingV2("2025-06-18"), blockingV2("2025-03-26")])(
-  "$name cannot be sent to a page, and the upstream is told so",
+  "$name cannot be sent to a page, and the upstream is notified",
   async (dialect) => {
     for (const kind of ["classic", "pipe"] as const) expect(await heard(dialect, kind, "page", "accept")).toEqual({ refused: -32601 });
   },

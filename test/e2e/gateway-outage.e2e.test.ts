@@ -72,7 +72,7 @@ test("Redis killed while a person thinks: the answer reaches the call that waits
   expect([await marked("called confirm thought"), await marked("answered thought")]).toEqual([1, 1]);
 });
 
-test("Redis killed right after the answer: it counts once, and the result is there or says that the upstream is lost", async () => {
+test("Redis killed right after the answer: it counts once, and the result arrives or says that the upstream is lost", async () => {
   const { taskId } = await client.call("up_confirm", { text: "after" });
   await reached(taskId, ["input_required"]);
   await answer(taskId);
@@ -94,7 +94,7 @@ test("Redis killed while the upstream works: its result is recorded when Redis i
   expect(await marked("called slow 1500")).toBe(1);
 });
 
-test("the front end that took the call is killed while a person thinks: another one is answered at, as if nothing had been", async () => {
+test("the front end that took the call is killed while a person thinks: another front end takes the answer as if nothing had happened", async () => {
   const first = createClient(`${deployment.frontEnds[0]!.url}/mcp`, 1);
   const { taskId } = await first.call("up_confirm", { text: "moved" });
   first.close();

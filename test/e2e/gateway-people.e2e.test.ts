@@ -42,11 +42,11 @@ afterAll(async () => {
 test.each([
   [200, 1],
   [40, 3],
-])("%i overlapping calls of twenty people, answered in random order, in %i rounds: none strays", async (calls, rounds) => {
+])("%i overlapping calls of twenty people, answered in random order, in %i rounds: no answer goes astray", async (calls, rounds) => {
   expect(await overlappingCalls({ url: deployment.url, tokens, calls, rounds })).toEqual({ answers: calls * rounds, strays: 0 });
 });
 
-test("what one is asked is nothing that another can read or answer", async () => {
+test("one person's question cannot be read or answered by another", async () => {
   const [one, other] = [createClient(deployment.url, 1, tokens[0]), createClient(deployment.url, 1, tokens[1])];
   const { taskId } = await one.call("up_ask", { text: "mine" });
   await until(async () => (await one.get(taskId)).status === "input_required");

@@ -67,7 +67,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test("a caller is asked as often as may be; one question beyond gets an error that says when to try again", async () => {
+test("a caller is asked up to the limit; one question more gets an error that says when to retry", async () => {
   const client = createClient(`${front.url}/mcp`, 4);
   const tasks = await Promise.all(
     Array.from({ length: RATE + 2 }, async (): Promise<TaskState> => {

@@ -44,7 +44,7 @@ const offered = (condition: (names: readonly string[]) => boolean) =>
     everyMs: 100,
   });
 
-test("upstreams come, change and go; what waits is answered where it was asked; a file that does not fit changes nothing", async () => {
+test("upstreams come, change and go; waiting questions are answered where they were asked; an invalid file changes nothing", async () => {
   await writeUpstreams(directory, [{ name: "classic", url: classic.url }]);
   await offered((all) => all.includes("classic_confirm"));
   const { taskId } = await client.call("classic_confirm", { text: "held" });

@@ -70,7 +70,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     for (const question of ["first", "second"]) expect(await marked(`answered ${question} of plan`)).toBe(1);
   });
 
-  test("whose worker is killed right after the answer continues with another one, and hears it once", async () => {
+  test("whose worker is killed right after the answer continues with another one, and receives it once", async () => {
     const taskId = await call("up_review", "struck");
     await asked(taskId, "question-1");
     await client.answer(taskId, { "question-1": accept(true) });
@@ -81,7 +81,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     for (const question of ["first", "second"]) expect(await marked(`answered ${question} of struck`)).toBe(1);
   });
 
-  test("whose question was read by a worker that died before it could record it fails and says so, and is cancelled there", async () => {
+  test("whose question was read by a worker that died before recording it fails with that reason, and is cancelled at the upstream", async () => {
     const [worker] = workers.splice(0);
     const pid = String(worker!.pid);
     const taskId = await call("up_strike", pid);
@@ -96,7 +96,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     await until(async () => (await marked(`cancelled strike ${pid}`)) === 1);
   });
 
-  test("the same where it may be called again: it is, once, and asks its question", async () => {
+  test("the same if it may be repeated: it is called again, once, and asks its question", async () => {
     const [worker] = workers.splice(0);
     const pid = String(worker!.pid);
     const taskId = await call("up_strike-again", pid);
@@ -110,7 +110,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     expect(await marked(`cancelled strike-again ${pid}`)).toBe(1);
   });
 
-  test("that is cancelled is cancelled there, and its session is ended", async () => {
+  test("that is cancelled is cancelled at the upstream, and its session is ended", async () => {
     const sessions = async () => Number(await (await fetch(new URL("/sessions", upstream.url))).text());
     const taskId = await call("up_review", "unwanted");
     await asked(taskId, "question-1");

@@ -61,7 +61,7 @@ async function replaceWorkers(how: "kill" | "stop"): Promise<void> {
 }
 
 describe("a task of an upstream", () => {
-  test("is looked at until it has ended, and its result is the call's; a plain result is taken as well", async () => {
+  test("is polled until it has ended, and its result is the call's; a plain result is accepted as well", async () => {
     expect(said(await ended(await call("own_work", "3")))).toEqual({ text: "3", answers: {} });
     expect(said(await ended(await call("own_plain", "at once")))).toEqual({ text: "at once", capable: true });
   });
@@ -81,7 +81,7 @@ describe("a task of an upstream", () => {
     expect(await marked("answered second plan")).toBe(1);
   });
 
-  test("that fails, or is cancelled there, fails the call in its own words", async () => {
+  test("that fails, or is cancelled at the upstream, fails the call with the upstream's message", async () => {
     expect(await ended(await call("own_break", "x"))).toMatchObject({
       status: "failed",
       error: { code: -32099, message: "it broke", data: { part: "axle" } },
@@ -92,7 +92,7 @@ describe("a task of an upstream", () => {
     });
   });
 
-  test("is cancelled with the call that it is of", async () => {
+  test("is cancelled with its call", async () => {
     const taskId = await call("own_review", "unwanted");
     await asked(taskId, "question-1");
     await client.cancel(taskId);

@@ -154,7 +154,7 @@ const accept = (ok: boolean, key = "question-1") => ({ [key]: { action: "accept"
 const marked = async (line: string) => (await marksIn(marks)).filter((mark) => mark.startsWith(line)).length;
 
 describe("the list", () => {
-  test("has the tools of all upstreams, untouched but for their names, and the deployment's own", async () => {
+  test("has the tools of all upstreams, unchanged except for their names, and the deployment's own", async () => {
     const tools = new Map((await listed()).map((tool) => [tool.name, tool]));
     expect(tools.get("classic_plain")).toMatchObject({
       title: "Plain",
@@ -203,7 +203,7 @@ describe("a question of a classic upstream", () => {
     },
   );
 
-  test("is declined, cancelled or not answered in time, each told as what it is", async () => {
+  test("is declined, cancelled or not answered in time, each reported as such", async () => {
     const declined = await client.call("classic_confirm", { text: "declined" });
     await settled(declined.taskId);
     await client.answer(declined.taskId, { "question-1": { action: "decline" } });
@@ -247,7 +247,7 @@ describe("a question of a classic upstream", () => {
     expect(said(await ended(taskId))).toEqual([true, false]);
   });
 
-  test("that its upstream gives up is withdrawn, and the task ends with what the upstream says then", async () => {
+  test("that its upstream gives up is withdrawn, and the task ends with the upstream's result", async () => {
     const { taskId } = await client.call("classic_impatient", { text: "now" });
     const asked = await settled(taskId);
     expect(asked.status).toBe("input_required");
@@ -416,7 +416,7 @@ describe("prompts", () => {
   const saidBy = ({ messages }: { messages: readonly { content: unknown }[] }) =>
     JSON.parse((messages[0]!.content as { text: string }).text) as unknown;
 
-  test("of an upstream are listed as they are but for their names, and got, in every family of revisions", async () => {
+  test("of an upstream are listed and read in every family of revisions, unchanged except for their names", async () => {
     const [now, before] = [await modern(), new v1.Client({ name: "test", version: "1" })];
     await before.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
     try {
@@ -449,7 +449,7 @@ describe("prompts", () => {
 });
 
 describe("resources", () => {
-  test("of an upstream are listed under uris of their own, read by their templates, and completed, in every family of revisions", async () => {
+  test("of an upstream are listed under separate uris, read by their templates, and completed, in every family of revisions", async () => {
     const [now, before] = [await modern(), new v1.Client({ name: "test", version: "1" })];
     await before.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
     try {
@@ -492,7 +492,7 @@ describe("an upstream that holds nothing", () => {
     expect(await marked("called deploy v2")).toBe(2);
   });
 
-  test("that wants a page visited first is called again when its person agreed", async () => {
+  test("that requires a page visit is called again once the person agreed", async () => {
     const { taskId } = await client.call("classic_url-first", { text: "account" });
     expect(await settled(taskId)).toMatchObject({
       inputRequests: { "question-1": { params: { mode: "url", url: "https://example.com/account" } } },
@@ -514,7 +514,7 @@ async function replaceWorkers(): Promise<void> {
 }
 
 describe("a worker that is killed while it holds a call", () => {
-  test("leaves one that may be repeated: it is called again, once, and the same question has its answer already", async () => {
+  test("leaves a call that may be repeated: it is made again, once, and the same question is already answered", async () => {
     const { taskId } = await client.call("classic_confirm-again", { text: "repeated" });
     await settled(taskId);
     await replaceWorkers();
@@ -525,7 +525,7 @@ describe("a worker that is killed while it holds a call", () => {
     expect(await marked("answered repeated")).toBe(1);
   });
 
-  test("leaves one that may not: its task fails by itself and says so, and the upstream is not called again", async () => {
+  test("leaves a call that may not be repeated: its task fails with that reason, and the upstream is not called again", async () => {
     const { taskId } = await client.call("classic_confirm", { text: "lost" });
     await settled(taskId);
     await replaceWorkers();
@@ -544,7 +544,7 @@ describe("a worker that is killed while it holds a call", () => {
 });
 
 describe("a worker that is asked to stop while it holds calls", () => {
-  test("waits for answers for a while, and then its tasks say what became of them", async () => {
+  test("waits for answers for a while, and then its tasks report what happened", async () => {
     const [answered, left] = await Promise.all(
       ["answered", "left"].map(async (text) => {
         const { taskId } = await client.call("classic_confirm", { text });
@@ -577,7 +577,7 @@ describe("an upstream in trouble", () => {
     expect((await ended(taskId)).result).toMatchObject({ isError: true, content: [{ text: "it did not work" }] });
   });
 
-  test("that sends more than a message may have, or a task may keep, fails the call alone", async () => {
+  test("that sends more than a message or a task may hold fails only the call", async () => {
     for (const [chars, code] of [
       [9_000_000, "UPSTREAM_LOST"],
       [1_000_000, "TOO_LARGE"],
@@ -587,7 +587,7 @@ describe("an upstream in trouble", () => {
     }
   });
 
-  test("says that its list has changed again and again: the new list is there soon", async () => {
+  test("says that its list has changed again and again: the new list is offered soon", async () => {
     for (let round = 1; round <= 50; round += 1) await (await fetch(new URL(`/late/${round}`, classic.url))).text();
     await offered(["classic_late-50"]);
   });
@@ -610,7 +610,7 @@ describe("an upstream in trouble", () => {
 });
 
 describe("server-everything", () => {
-  test("asks through its own form, and what was typed comes back", async () => {
+  test("asks through its own form, and receives the input", async () => {
     await offered(["any.trigger-elicitation-request"]);
     const { taskId } = await client.call("any.trigger-elicitation-request", {});
     const asked = await settled(taskId);
@@ -621,7 +621,7 @@ describe("server-everything", () => {
 });
 
 describe("another deployment", () => {
-  test("that is behind itself lists nothing of itself; one that passes no questions on says so to its upstreams", async () => {
+  test("that is its own upstream lists nothing of itself; one that passes on no questions declares that to its upstreams", async () => {
     const own = await mkdtemp(join(tmpdir(), "parley-gateway-"));
     const [port = 0] = await freePorts(1);
     const file = await writeUpstreams(own, [
@@ -651,7 +651,7 @@ describe("another deployment", () => {
     }
   });
 
-  test("that is behind this one, and has this one behind it, lists what is its own and no more at each look", async () => {
+  test("that is behind this one and has this one behind it lists only its own items, each time", async () => {
     const own = await mkdtemp(join(tmpdir(), "parley-gateway-"));
     const ports = await freePorts(2);
     const names = ["left", "right"] as const;

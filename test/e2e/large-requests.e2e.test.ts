@@ -135,7 +135,7 @@ const calls = [
 
 // Both figures come from the kernel's own books.
 describe.skipIf(process.platform !== "linux")(
-  "while sixteen of the largest requests are answered at once, and nobody reads the answers",
+  "while sixteen of the largest requests are answered at once, and no client reads the answers",
   IN_TIME,
   () => {
     async function attack(request: Buffer): Promise<readonly Reply[]> {

@@ -180,7 +180,7 @@ describe("who opens a page", () => {
     expect([shown.status, shown.text]).toEqual([200, expect.stringContaining("You are logged in as ")]);
   });
 
-  test("sees nothing of what another person is asked: neither that, nor whether there is such a task", async () => {
+  test("sees nothing that another person is asked, not even whether there is such a task", async () => {
     const { page } = await asked("alice");
     const session = await sessionOf(page, "bob");
     const foreign = await look(page, session);

@@ -58,7 +58,7 @@ async function dump(): Promise<string> {
 }
 
 describe("a secret", () => {
-  test("is in no dump of Redis, no log and no answer, while its task waits and after it", async () => {
+  test("is in no dump of Redis, no log and no answer, while its task waits and afterwards", async () => {
     const secret = randomBytes(12).toString("base64url");
     const { taskId, at } = await asking();
     const opened = await (await fetch(at(0))).text();

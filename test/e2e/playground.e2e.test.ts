@@ -255,34 +255,37 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     },
   );
 
-  test.each(["2026-07-28+tasks", "2025-11-25+tasks"])("of two tabs that answer one question the later is told, in %s", async (dialect) => {
-    const first = await open(at(dialect, "two_at_once"));
-    await call(first, "two_at_once");
-    await dialog(first).waitFor();
-    const second = await open(new URL(first.url()).hash, {}, first.context());
-    await dialog(second).getByText("Does operations agree?").waitFor();
-    // The second one's answer is under way when the first one's arrives.
-    const arrived = Promise.withResolvers<void>();
-    await second.route("**/mcp", async (route) => {
-      const message = route.request().postDataJSON() as { method?: string; result?: object } | null;
-      if (message?.method === "tasks/update" || message?.result) await arrived.promise;
-      await route.continue();
-    });
-    await dialog(second).getByRole("button", { name: "Decline" }).click();
-    await first.getByLabel("Agreed").check();
-    await dialog(first).getByRole("button", { name: "Answer" }).click();
-    await dialog(first).getByText("Does legal agree?").waitFor();
-    arrived.resolve();
-    await second.getByText(/^Too late: another person answered “Does operations agree\?” first/).waitFor();
+  test.each(["2026-07-28+tasks", "2025-11-25+tasks"])(
+    "of two tabs that answer one question the later one is notified, in %s",
+    async (dialect) => {
+      const first = await open(at(dialect, "two_at_once"));
+      await call(first, "two_at_once");
+      await dialog(first).waitFor();
+      const second = await open(new URL(first.url()).hash, {}, first.context());
+      await dialog(second).getByText("Does operations agree?").waitFor();
+      // The second one's answer is under way when the first one's arrives.
+      const arrived = Promise.withResolvers<void>();
+      await second.route("**/mcp", async (route) => {
+        const message = route.request().postDataJSON() as { method?: string; result?: object } | null;
+        if (message?.method === "tasks/update" || message?.result) await arrived.promise;
+        await route.continue();
+      });
+      await dialog(second).getByRole("button", { name: "Decline" }).click();
+      await first.getByLabel("Agreed").check();
+      await dialog(first).getByRole("button", { name: "Answer" }).click();
+      await dialog(first).getByText("Does legal agree?").waitFor();
+      arrived.resolve();
+      await second.getByText(/^Too late: another person answered “Does operations agree\?” first/).waitFor();
 
-    // A question that is answered elsewhere goes away, and the tab says so.
-    await dialog(second).getByText("Does legal agree?").waitFor();
-    await dialog(first).getByRole("button", { name: "Decline" }).click();
-    await second.getByText(/“Does legal agree\?” was answered elsewhere/).waitFor();
-    for (const page of [first, second]) await result(page).getByText("true decline").waitFor();
-  });
+      // A question that is answered elsewhere goes away, and the tab says so.
+      await dialog(second).getByText("Does legal agree?").waitFor();
+      await dialog(first).getByRole("button", { name: "Decline" }).click();
+      await second.getByText(/“Does legal agree\?” was answered elsewhere/).waitFor();
+      for (const page of [first, second]) await result(page).getByText("true decline").waitFor();
+    },
+  );
 
-  test("what is typed and not sent is there after a reload and after Later, and gone once it is answered", async () => {
+  test("unsent input is kept after a reload and after Later, and removed once the question is answered", async () => {
     const page = await open(at("2026-07-28+tasks", "every_field"));
     const kept = () => page.evaluate('sessionStorage.getItem("parley.drafts")');
     await call(page, "every_field");
@@ -365,7 +368,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await result(page).getByRole("button", { name: "Show more (242,000 characters left)" }).waitFor();
   });
 
-  test("large forms are painted without a long standstill", IN_TIME, async () => {
+  test("large forms are painted without long pauses", IN_TIME, async () => {
     const page = await open(at("2026-07-28+tasks", ""));
     await watchTasks(page);
     for (const tool of ["many_fields", "many_options"]) {
@@ -407,7 +410,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect([Number.parseInt(entries, 10) <= 400, rows <= 120]).toEqual([true, true]);
   });
 
-  test("everything that a tool tells is shown: status, progress, logs, stream, toasts, thinking, artifacts", async () => {
+  test("everything that a tool reports is shown: status, progress, logs, stream, toasts, thinking, artifacts", async () => {
     const page = await open(at("2026-07-28+tasks", "emits"));
     await call(page, "emits");
     await dialog(page).waitFor();

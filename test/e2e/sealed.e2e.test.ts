@@ -107,7 +107,7 @@ describe("a deployment that seals content", () => {
     expect(logs()).not.toContain(MARKER);
   });
 
-  test("tells the owner of a task what is wrong while its key is missing, lets it wait, and continues without a restart", async () => {
+  test("reports to the owner of a task that its key is missing, lets the task wait, and continues without a restart", async () => {
     const ring = join(folder, "ring");
     await writeFile(ring, older);
     const taskId = await waiting();

@@ -51,7 +51,7 @@ test("shows what tools throw, unless it is configured not to", async () => {
 /** `START_ROUNDS=100` for as long as it takes. */
 const ROUNDS = Number(process.env["START_ROUNDS"] ?? 4);
 
-test("killed and started again, round after round, it loses no task that waits", { timeout: ROUNDS * 30_000 }, async () => {
+test("killed and started again, round after round, it loses no waiting task", { timeout: ROUNDS * 30_000 }, async () => {
   const asked: string[] = [];
   const args = ["--tools", join(import.meta.dirname, "../dialects/tools.ts"), "--data-dir", dataDir];
   for (let round = 1; round <= ROUNDS; round += 1) {

@@ -58,7 +58,7 @@ describe("in front of a server elsewhere", () => {
     expect(answered.map(({ id }) => Number(id)).toSorted((one, other) => one - other)).toEqual(ids);
   });
 
-  test("lines that are no messages, or too long, are answered by errors, and the next is served", async () => {
+  test("lines that are not messages, or too long, are answered with errors, and the next is served", async () => {
     const pipe = pipeTo(["--url", `${deployment.frontEnds[0]?.url}/mcp`]);
     await initialized(pipe);
     pipe.send("Hello?");
@@ -71,7 +71,7 @@ describe("in front of a server elsewhere", () => {
     expect(problems).toEqual(["the line is not valid JSON", "the line is longer than 16777216 bytes"]);
   });
 
-  test("of two clients on one pipe both are served: a handshake in the middle of the other's question, and ids that collide", async () => {
+  test("two clients on one pipe are both served: a handshake during the other's question, and colliding ids", async () => {
     const pipe = pipeTo(["--url", deployment.url]);
     await initialized(pipe);
     pipe.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: { marker: "shared" } } });
@@ -106,7 +106,7 @@ describe("in front of a server elsewhere", () => {
     expect(pipe.said()).toBe("");
   });
 
-  test("what a script has written before it closed its end is answered", async () => {
+  test("a script gets answers to everything that it wrote before it closed its end", async () => {
     const pipe = pipeTo(["--url", deployment.url]);
     pipe.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: INITIALIZE });
     pipe.send({ jsonrpc: "2.0", method: "notifications/initialized" });

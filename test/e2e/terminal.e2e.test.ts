@@ -93,7 +93,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect(JSON.parse(content)).toEqual({ purpose: "abc", people: 4, category: "meals", projects: ["gemini"], billable: true });
   });
 
-  test("lets a person decline, and visit a page whose host is shown as it is", async () => {
+  test("lets a person decline, and visit a page whose host is shown unchanged", async () => {
     const [declining, visiting] = await Promise.all([terminal("call", "greet"), terminal("call", "visit")]);
     await declining.shows("Answer?");
     await declining.press("Down", "Enter");

@@ -124,7 +124,7 @@ describe("the log", () => {
     }
   });
 
-  test("tells by the request's id which lines belong to one request", () => {
+  test("shows by the request's id which lines belong to one request", () => {
     const created = of("task created")!;
     expect(created["requestId"]).toEqual(expect.any(String));
     const answered = lines().filter((line) => line.msg === "request answered" && line["requestId"] === created["requestId"]);

@@ -8,7 +8,7 @@ import { defineTool } from "@parley/sdk";
 import { runTool, startTool } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
 
-test("questions that are put at once are open at once, and are answered in any order", async () => {
+test("questions that are asked at once are open at once, and are answered in any order", async () => {
   const both = defineTool({
     name: "both",
     async run(_args, ctx) {

@@ -23,7 +23,7 @@ const trip = defineTool({
   },
 });
 
-test("what is yielded is asked, done and told, once", async () => {
+test("what is yielded is asked, done and reported, once", async () => {
   const run = await runTool(trip, {}, { answers: { travellers: 2, train: "noon" }, crashAt: "every" });
   expect(run.text).toBe("2 in the noon train, booking 1");
   expect(booked).toEqual(["noon"]);
@@ -43,7 +43,7 @@ const approvals = defineTool({
   },
 });
 
-test("several at once have names of their own", async () => {
+test("several at once have separate names", async () => {
   const run = await runTool(approvals, {}, { answers: { "ada/approve": true, "bob/approve": false } });
   expect(run.text).toBe("refused");
 });

@@ -18,7 +18,7 @@ const today = shop(async (ctx) => {
   return await ctx.step("ship", () => "shipped");
 });
 
-test("new work behind the question is met by tasks that wait there", async () => {
+test("new work after the question is reached by tasks that wait there", async () => {
   const running = await startTool(today);
   running.redeploy(
     shop(async (ctx) => {

@@ -68,7 +68,7 @@ describe("a reply breaks the rule", () => {
     expect(broken(response, expected)).toBe(rule);
   });
 
-  test("but not by what it was sent itself", () => {
+  test("but not by what was sent to it", () => {
     expect(broken(reply(result({ uri: "file:///etc/passwd" })), { said: '{"uri":"file:///etc/passwd"}' })).toBeUndefined();
   });
 });

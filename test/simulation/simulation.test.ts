@@ -50,7 +50,7 @@ describe("a case", () => {
     }
   });
 
-  test("comes to its end when its choices run out: all that follows is calm", async () => {
+  test("ends when its choices run out: no further fault follows", async () => {
     for (let seed = 1; seed <= 40; seed += 1) {
       const { choices } = await simulateSeed(seed);
       const { facts } = await simulateKept(generate(String(seed)), choices.slice(0, choices.length / 2));
@@ -94,6 +94,6 @@ describe("a case", () => {
   });
 });
 
-test("every program can be told as a handler", () => {
+test("every program can be shown as a handler", () => {
   for (let seed = 1; seed <= 500; seed += 1) expect(describeProgram(generate(String(seed)))).not.toContain("undefined");
 });

@@ -12,7 +12,7 @@ describe("a copy of the tree", () => {
   beforeAll(async () => void (copy = await copyTree()), 60_000);
   afterAll(() => rm(copy, { recursive: true, force: true }));
 
-  test("has packages of its own, and every dependency of the tree in the same version", () => {
+  test("has its own packages, and every dependency of the tree in the same version", () => {
     expect(realpathSync(join(copy, "node_modules/@parley/core"))).toBe(realpathSync(join(copy, "packages/core")));
     const workspaces = ["packages", "apps"].flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => join(folder, name)));
     const nested = workspaces.filter((workspace) => readdirSync(join(ROOT, workspace)).includes("node_modules"));

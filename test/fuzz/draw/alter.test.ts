@@ -4,7 +4,7 @@ import { altered, alterations, meansTheSame } from "./alter.ts";
 
 const SEALED = "eyJhbGciOiJkaXIifQ..vt1f1Ym0ZLR7bh1K.GkTl2w.Wk3vJ0o5T0aP1qfM2t0q8g";
 
-test("what is altered is another text, and never by accident the same", () => {
+test("an altered text is different, and never equal by accident", () => {
   const ways = new Set<string>();
   fc.assert(
     fc.property(alterations(), (alteration) => {
@@ -31,7 +31,7 @@ test("what is altered is another text, and never by accident the same", () => {
   );
 });
 
-test("bits that mean nothing are told from those that do", () => {
+test("bits without a meaning are distinguished from those with one", () => {
   // 16 octets are 22 characters, of which the last has two bits that count.
   const tag = "Wk3vJ0o5T0aP1qfM2t0q8g";
   expect(meansTheSame(`a.${tag}`, `a.${tag.slice(0, -1)}h`)).toBe(true);

@@ -52,7 +52,7 @@ describe("what is due", () => {
     expect(finished(surplus(1), { name: "odd", header: "accept", value: "b", due: "any" })).toMatchObject({ due: "any" });
   });
 
-  test("is nothing certain where an edit took the id: what is left is a notification", () => {
+  test("is uncertain if an edit removed the id: the rest is a notification", () => {
     const edit: AnyChange = { name: "text inserted", text: "insert", place: 0.38, with: " ", due: "any" };
     expect(finished(edit, refused(["params", "name"], [-1]))).toMatchObject({ text: expect.stringContaining('"i d":1'), due: "any" });
     const elsewhere: AnyChange = { ...edit, place: 1 };
@@ -73,14 +73,14 @@ describe("what is due", () => {
     expect(finished(long(BODY_BYTES_MAX - rest + 1))).toMatchObject({ due: "refused", codes: [-32_600] });
   });
 
-  test("is a parse error for what is no JSON, or what its depth deserves", () => {
+  test("is a parse error for text that is not JSON, or the error for its depth", () => {
     expect(finished({ name: "cut", text: "cut", place: 0.5, with: "", due: "any" })).toMatchObject({ due: "refused", codes: [-32_700] });
     const inserted = (times: number): AnyChange => ({ name: "inserted", text: "insert", place: 0, with: "[".repeat(times), due: "any" });
     expect(finished(inserted(BODY_DEPTH_MAX - 3)).codes).toEqual([-32_700]);
     expect(finished(inserted(BODY_DEPTH_MAX - 2)).codes).toEqual([-32_700, -32_600]);
   });
 
-  test("is anything where nobody is answered", () => {
+  test("is anything if no reply is due", () => {
     const silent: AnyChange = { name: "no id", drop: ["id"], due: "any", silences: true };
     expect(finished(silent, refused(["params"], []))).toMatchObject({ due: "any" });
   });

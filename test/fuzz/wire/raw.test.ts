@@ -9,7 +9,7 @@ const JSON_REPLY = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent
 describe("what came back is read", () => {
   const read = (text: string, closed = false) => parseResponses(Buffer.from(text), closed);
 
-  test("one after the other, with 100 Continue told apart", () => {
+  test("one after the other, with 100 Continue recognised", () => {
     const { responses, rest } = read(`HTTP/1.1 100 Continue\r\n\r\n${JSON_REPLY}HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n`);
     expect(responses.map(({ status, informational }) => [status, informational])).toEqual([
       [100, true],
@@ -38,7 +38,7 @@ describe("what came back is read", () => {
     expect(response).toMatchObject({ outcome: "left", messages: [{ eventId: "7", method: "x" }] });
   });
 
-  test("and what is no response is left over", () => {
+  test("and the rest, which is not a response, is left over", () => {
     expect(read(`${JSON_REPLY}surplus`).rest).toBe("surplus");
     expect(read("no HTTP at all\r\n\r\n").rest).toContain("no HTTP");
   });
@@ -65,7 +65,7 @@ describe("an exchange", () => {
   }
   const piece = (text: string, pauseMs = 0) => ({ bytes: Buffer.from(text), pauseMs });
 
-  test("ends when all replies are there", () =>
+  test("ends when all replies have arrived", () =>
     against(
       (text) => (text.endsWith("!") ? JSON_REPLY : undefined),
       async (port) => {
@@ -74,7 +74,7 @@ describe("an exchange", () => {
       },
     ));
 
-  test("tells a server that closes from one that is silent", async () => {
+  test("distinguishes a server that closes from one that is silent", async () => {
     await against(
       () => "close",
       async (port) => {
