@@ -4,8 +4,9 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openConnection, openForOnce, waitForRedis } from "./connect.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { openTestRedis } from "../../test/support/redis.ts";
+import { openConnection, openForOnce, openNodeConnection, waitForRedis } from "./connect.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
 
 describe("waiting for a suitable Redis", () => {
@@ -41,9 +42,12 @@ describe("waiting for a suitable Redis", () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
+  let probes = 0;
+
   /** A server that answers INFO with `info` and everything else with OK. */
   async function serve(info: string, port = 0): Promise<string> {
     stub = createServer((socket) => {
+      probes += 1;
       socket.on("error", () => undefined);
       socket.on("data", (chunk) => {
         for (const command of chunk.toString().split(/(?=\*\d+\r\n)/)) {
@@ -123,6 +127,8 @@ describe("waiting for a suitable Redis", () => {
     const port = Number(new URL(url).port);
     const fit = wait(url, { startTimeoutMs: 10_000 });
     await expect.poll(() => messages).toEqual(["waiting for redis"]);
+    const before = probes;
+    await expect.poll(() => probes).toBeGreaterThan(before + 2);
     expect(lines).toStrictEqual([["info", { redis: url, error: "it is still loading its data" }, "waiting for redis"]]);
     stub?.close();
     await serve("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nloading:0\r\n", port);
@@ -137,6 +143,15 @@ describe("waiting for a suitable Redis", () => {
 
     await expect(wait(url)).rejects.toThrow(
       /^Redis at redis:\/\/127\.0\.0\.1:\d+: no answer within 300 ms \(connect ECONNREFUSED.*REDIS_URL/,
+    );
+  });
+
+  test("any node of a cluster answers for all, and a cluster of which none does is given up", async () => {
+    const { host } = new URL(await serve("redis_version:7.2.4\r\n"));
+    for (const nodes of [`127.0.0.1:1,${host}`, `${host},127.0.0.1:1`]) await wait(`redis-cluster://${nodes}`);
+    expect(messages).toEqual(["redis is fit", "redis is fit"]);
+    await expect(wait("redis-cluster://127.0.0.1:1", { startTimeoutMs: 1 })).rejects.toThrow(
+      /no answer within 1 ms \(connect ECONNREFUSED/,
     );
   });
 
@@ -198,6 +213,9 @@ describe("a connection", () => {
     await redis.set("k", "1");
     const id = () => redis.client("ID");
     const before = await id();
+    // Other errors leave it as it is.
+    await expect(redis.lpush("k", "1")).rejects.toThrow(/^WRONGTYPE/);
+    expect(await id()).toBe(before);
     await admin.replicaof("127.0.0.1", "1");
     const set = redis.set("k", "2");
     await expect.poll(async () => Number((await admin.info("stats")).match(/total_connections_received:(\d+)/)?.[1])).toBeGreaterThan(2);
@@ -207,6 +225,54 @@ describe("a connection", () => {
     for (const each of [redis, admin]) each.disconnect();
     await server.close();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  test("sends the commands of one turn of the event loop in one write", async () => {
+    const { url, redis: admin, close } = openTestRedis();
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const redis = openConnection(url, { log, name: "commands", options: { maxRetriesPerRequest: null } });
+    await redis.ping();
+    const [cork, uncork] = [vi.spyOn(redis.stream, "cork"), vi.spyOn(redis.stream, "uncork")];
+    await Promise.all([redis.ping(), redis.ping(), redis.ping()]);
+    expect([cork.mock.calls.length, uncork.mock.calls.length]).toEqual([1, 1]);
+    await redis.ping();
+    expect([cork.mock.calls.length, uncork.mock.calls.length]).toEqual([2, 2]);
+    expect(await admin.ping()).toBe("PONG");
+    redis.disconnect();
+    await close();
+  });
+
+  test("to any node of a cluster, or to one of them, logs in as the address says, and is to the next node while one is away", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "parley-connection-"));
+    const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+    const { password, host, port } = new URL(server.url);
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const url = `redis-cluster://:${password}@127.0.0.1:1,${host}`;
+    const any = openConnection(url, { log, name: "subscriptions", options: { maxRetriesPerRequest: null, anyNode: true } });
+    const node = openNodeConnection(url, { node: { host: "127.0.0.1", port: Number(port) }, log, name: "node" });
+    expect(await Promise.all([any.client("GETNAME"), node.client("GETNAME")])).toEqual(["parley-subscriptions", "parley-node"]);
+    expect(node.options.autoResubscribe).toBe(false);
+    for (const each of [any, node]) each.disconnect();
+    await server.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  test("through sentinels is to their master by its name, with both logins, over TLS for both", () => {
+    const [plain] = openForOnce("redis-sentinel://app:secret@a:1,b:2/mymaster?sentinelPassword=other", 1_000);
+    expect(plain!.options).toMatchObject({
+      sentinels: [
+        { host: "a", port: 1 },
+        { host: "b", port: 2 },
+      ],
+      name: "mymaster",
+      username: "app",
+      password: "secret",
+      sentinelPassword: "other",
+      enableTLSForSentinelMode: false,
+    });
+    expect(plain!.options.sentinelRetryStrategy?.(1)).toBeNull();
+    const [secure] = openForOnce("rediss-sentinel://a:1/mymaster", 1_000);
+    expect(secure!.options).toMatchObject({ tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true });
   });
 
   test("for one probe does not reconnect", async () => {
