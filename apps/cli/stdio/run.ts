@@ -13,8 +13,11 @@ import { clean, printToStderr } from "../terminal.ts";
 
 /** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is lower, and the server reports it. */
 const LINE_BYTES_MAX = 16 * 1_048_576;
-/** How long open requests may still be answered after the client has closed its end: scripts write all their requests and close. */
-const GOODBYE_MS = 500;
+/**
+ * How long open requests may still be answered after the client has closed its end: scripts write all their requests and close. Clients built on the
+ * official SDK send SIGTERM two seconds after closing, so closing must be complete by then.
+ */
+const GOODBYE_MS = 1_400;
 /** The process exits after this time, even if closing has not finished. */
 const CLOSE_MS = 400;
 
