@@ -110,7 +110,8 @@ function deployment(open: StoreUnderTest, { repeatable, isKnown, asks }: Case, {
 
   const alive: Services = {
     store: open.store,
-    queue: { add: async (ref) => void runs.push(ref) },
+    // As the jobs of earlier versions, which did not name what a new task calls.
+    queue: { add: async ({ taskId, run }) => void runs.push({ taskId, run }) },
     wakeUps: open.wakeUps,
     clock: { ...systemClock, now: () => Date.now() + skippedMs },
     scope: createScope(),
