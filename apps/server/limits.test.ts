@@ -1,4 +1,5 @@
 /** Limits of a front end that no other file tests, at the limit and one beyond. docs/limits.md lists all limits. */
+import { CompactEncrypt } from "jose";
 import { describe, expect, test } from "vitest";
 import { rpc, stream } from "./client.fixture.ts";
 import { deploy, type Deploy, type Deployment, type Front } from "./deployment.fixture.ts";
@@ -51,14 +52,28 @@ describe("one request", () => {
   });
 
   test("carries a requestState of at most 16,384 characters", async () => {
-    const states = requestStates(stateKeys(["a secret that is long enough to be one"]));
+    const keys = stateKeys(["a secret that is long enough to be one"]);
+    const states = requestStates(keys);
     const bound = { principal: "ann", kind: "tool" as const, name: "greet", argumentsDigest: "digest" };
     const sealed = (length: number) =>
       states.seal({ ...bound, taskId: "0-task", asked: ["x".repeat(length)], deadlineMs: 1_000, expiresAtMs: 1_000 });
     let length = 12_000;
-    while ((await sealed(length + 1)).length <= 16_384) length += 1;
-    expect(await states.open(await sealed(length), bound, 0)).toMatchObject({ taskId: "0-task" });
-    await expect(states.open(await sealed(length + 1), bound, 0)).rejects.toMatchObject({ code: "REQUEST_STATE_INVALID" });
+    const isSealed = async (chars: number) =>
+      await sealed(chars).then(
+        () => true,
+        () => false,
+      );
+    while (await isSealed(length + 1)) length += 1;
+    const longest = await sealed(length);
+    expect(longest.length).toBeGreaterThan(16_380);
+    expect(await states.open(longest, bound, 0)).toMatchObject({ taskId: "0-task" });
+    await expect(sealed(length + 1)).rejects.toMatchObject({ code: "TOO_LARGE" });
+    const { kid, key } = keys.sealing;
+    const long = { ...bound, taskId: "0-task", asked: ["x".repeat(length + 1)], deadlineMs: 1_000, expiresAtMs: 1_000 };
+    const tooLong = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(long)))
+      .setProtectedHeader({ alg: "dir", enc: "A256GCM", kid })
+      .encrypt(key);
+    await expect(states.open(tooLong, bound, 0)).rejects.toMatchObject({ code: "REQUEST_STATE_INVALID" });
   });
 
   test("waits for the first question of a tool for a limited time, and then gets the task", async () => {

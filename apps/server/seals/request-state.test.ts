@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { ParleyError, sweep } from "@parley/core";
+import { DEFAULT_SETTINGS, ParleyError, sweep } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
+import { z } from "zod";
 import { type Options, rpc } from "../client.fixture.ts";
 import { deploy, type Deployment, type Front } from "../deployment.fixture.ts";
-import { requestStates, type RequestState } from "./request-state.ts";
+import { carriedKey, requestStates, type RequestState, wasAsked } from "./request-state.ts";
 import { stateKeys } from "./state-keys.ts";
 import { offered } from "../tools.fixture.ts";
 
@@ -89,6 +91,38 @@ describe("requestState", () => {
     const late = await rpc(fronts[0]!, "tools/call", { ...call, requestState, inputResponses: { name: alice, color } }, plain);
     expect(late.result).toMatchObject({ resultType: "input_required" });
     expect(Object.keys(late.result!["inputRequests"]!)).toEqual(["color"]);
+  });
+
+  test("carries as many asks as may be open at once, however long their keys", async () => {
+    const [branch, members] = [
+      "b".repeat(64),
+      Array.from({ length: DEFAULT_SETTINGS.openAsksMax }, (_, index) => `${"m".repeat(60)}${index}`),
+    ];
+    const polls = defineTool({
+      name: "poll",
+      async run(_args, ctx) {
+        const asked = async (member: string) => await ctx.elicit(member, { message: "Agreed?", schema: z.object({ ok: z.boolean() }) });
+        const all = await ctx.branch(branch, async () => await ctx.branch(branch, async () => await Promise.all(members.map(asked))));
+        return `${all.filter(({ ok }) => ok).length} agree`;
+      },
+    });
+    const { fronts } = await deploy({ catalogue: catalogue([polls]) });
+    let reply = await rpc(fronts[0]!, "tools/call", { name: "poll", arguments: {} }, plain);
+    for (const front of [fronts[1]!, fronts[0]!]) {
+      const { requestState, inputRequests } = reply.result!;
+      const some = Object.keys(inputRequests!).slice(0, DEFAULT_SETTINGS.repliesMax);
+      const inputResponses = Object.fromEntries(some.map((key) => [key, { action: "accept", content: { ok: true } }]));
+      reply = await rpc(front, "tools/call", { name: "poll", arguments: {}, requestState, inputResponses }, plain);
+    }
+    expect(reply.result).toMatchObject({ content: [{ text: "100 agree" }] });
+  });
+
+  test("sealed by an earlier version names long asks in full", () => {
+    const name = "a".repeat(44);
+    expect(wasAsked({ asked: [name] }, name)).toBe(true);
+    expect(wasAsked({ asked: [carriedKey(name)] }, name)).toBe(true);
+    expect(wasAsked({ asked: [carriedKey(`${name}b`)] }, name)).toBe(false);
+    expect([carriedKey("a".repeat(43)), carriedKey(name).length]).toEqual(["a".repeat(43), 43]);
   });
 
   test("without answers is asked again", async () => {

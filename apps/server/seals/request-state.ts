@@ -10,6 +10,7 @@
  *
  * Source: specification 2026-07-28, basic/patterns/mrtr, "requestState".
  */
+import { createHash } from "node:crypto";
 import { compactDecrypt, CompactEncrypt } from "jose";
 import { ParleyError } from "@parley/core";
 import type { StateKeys } from "./state-keys.ts";
@@ -21,7 +22,7 @@ export interface RequestState {
   readonly name: string;
   /** Digest of the canonical JSON of the arguments. */
   readonly argumentsDigest: string;
-  /** Keys of the asks that were sent with this state. Answers to other asks are ignored. */
+  /** The asks that were sent with this state (`carriedKey`). Answers to other asks are ignored. */
   readonly asked: readonly string[];
   /** Deadline of the last of these asks. */
   readonly deadlineMs: number;
@@ -34,20 +35,39 @@ export interface RequestState {
 export type Binding = Pick<RequestState, "principal" | "kind" | "name" | "argumentsDigest">;
 
 export interface RequestStates {
+  /** Throws TOO_LARGE. The default PARLEY_OPEN_ASKS_MAX is far below what a state can name. */
   seal(state: RequestState): Promise<string>;
   /** Throws REQUEST_STATE_INVALID. The error does not repeat the state, because an attacker controls it. */
   open(sealed: string, binding: Binding, nowMs: number): Promise<RequestState>;
 }
 
 const SEALED_CHARS_MAX = 16_384;
+/** Length of a SHA-256 digest in base64url. */
+const CARRIED_KEY_CHARS_MAX = 43;
+
+/** A key as a state carries it: a long one as its digest, so that the length of a state depends only on the number of asks. */
+export function carriedKey(key: string): string {
+  return key.length <= CARRIED_KEY_CHARS_MAX ? key : createHash("sha256").update(key).digest("base64url");
+}
+
+/** Whether the ask was sent with the state. Front ends before 2026-11-24 sealed long keys as they were. */
+export function wasAsked({ asked }: Pick<RequestState, "asked">, key: string): boolean {
+  return asked.includes(carriedKey(key)) || asked.includes(key);
+}
 
 export function requestStates(keys: StateKeys): RequestStates {
   return {
     async seal(state) {
       const { kid, key } = keys.sealing;
-      return await new CompactEncrypt(encoder.encode(JSON.stringify(state)))
+      const sealed = await new CompactEncrypt(encoder.encode(JSON.stringify(state)))
         .setProtectedHeader({ alg: "dir", enc: "A256GCM", kid })
         .encrypt(key);
+      if (sealed.length <= SEALED_CHARS_MAX) return sealed;
+      const open = `${state.asked.length} questions open at once`;
+      throw new ParleyError(
+        "TOO_LARGE",
+        `the call has ${open}, more than a requestState of ${SEALED_CHARS_MAX} characters names: call it as a task`,
+      );
     },
 
     async open(sealed, binding, nowMs) {

@@ -1,5 +1,6 @@
 import { cancelTask, noteShown, type Task } from "@parley/core";
 import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
+import { carriedKey } from "../../../seals/request-state.ts";
 import { bindingOf } from "./binding.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -43,7 +44,7 @@ export async function askCaller(
   const sealed = await route.states.seal({
     ...bindingOf(services, called, caller),
     taskId: task.id,
-    asked: task.asks.map(({ key }) => key),
+    asked: task.asks.map(({ key }) => carriedKey(key)),
     deadlineMs,
     expiresAtMs: deadlineMs + STATE_SLACK_MS,
     ...(feedCursor === undefined ? {} : { feedCursor }),

@@ -1,5 +1,5 @@
 import { answerTask, findTask, ParleyError, readable, type Receipt, type Task } from "@parley/core";
-import { invalidState, type RequestState } from "../../../seals/request-state.ts";
+import { invalidState, type RequestState, wasAsked } from "../../../seals/request-state.ts";
 import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
@@ -31,7 +31,7 @@ export async function resumeCall(
     const task = await deliver(route, called, exchange, state);
     if (task.call.hidden || !client.speaksTasks)
       return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
-    const open = task.asks.some(({ key }) => state.asked.includes(key));
+    const open = task.asks.some(({ key }) => wasAsked(state, key));
     if (open) return await askCaller(route, called, exchange, { task, feedCursor });
     return encode.createTaskResult(task);
   });
@@ -42,11 +42,11 @@ async function deliver(
   { services }: StatelessRoute,
   called: Called,
   { caller, door }: StatelessExchange,
-  { taskId, asked, deadlineMs }: RequestState,
+  state: RequestState,
 ): Promise<Task> {
-  const given = called.retry.replies ?? {};
+  const { taskId, deadlineMs } = state;
   // A state answers only the asks that it was sent with. The specification requires other keys to be ignored.
-  const replies = Object.fromEntries(asked.filter((key) => Object.hasOwn(given, key)).map((key) => [key, given[key]]));
+  const replies = Object.fromEntries(Object.entries(called.retry.replies ?? {}).filter(([key]) => wasAsked(state, key)));
   const answered = await answerTask(services, { taskId, caller, door, replies, countRefusals: true }).catch((error: unknown) => {
     throw error instanceof ParleyError && error.code === "TASK_NOT_FOUND"
       ? invalidState("its call has ended and is no longer stored")
