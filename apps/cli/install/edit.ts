@@ -3,6 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import { applyEdits, type JSONPath, modify, parse as parseJsonc, type ParseError, printParseErrorCode } from "jsonc-parser";
 import { parse as parseToml, stringify as stringifyToml } from "smol-toml";
 
+const BYTE_ORDER_MARK = "\uFEFF";
+
 /** A server as a client starts it. */
 export interface Entry {
   readonly type?: "stdio";
@@ -22,7 +24,9 @@ export interface Edit {
 
 /** The new text. Throws an Error for a file that cannot be read, or not be changed without touching something else. */
 export function edited(text: string, edit: Edit): string {
-  return edit.format === "json" ? editedJson(text, edit) : editedToml(text, edit);
+  // Editors on Windows may begin a file with a byte order mark. It stays, because the client has read the file with it.
+  const [mark, rest] = text.startsWith(BYTE_ORDER_MARK) ? [BYTE_ORDER_MARK, text.slice(1)] : ["", text];
+  return mark + (edit.format === "json" ? editedJson(rest, edit) : editedToml(rest, edit));
 }
 
 function editedJson(given: string, { servers, name, entry }: Edit): string {

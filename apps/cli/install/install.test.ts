@@ -26,6 +26,12 @@ describe("a JSON file", () => {
     expect(JSON.parse(json(JSON.stringify({ a: 1 })))).toEqual({ a: 1, mcpServers: { parley: entry } });
   });
 
+  test("keeps a byte order mark", () => {
+    const [mark, ...rest] = json('\uFEFF{"a":1}');
+    expect([mark, JSON.parse(rest.join(""))]).toEqual(["\uFEFF", { a: 1, mcpServers: { parley: entry } }]);
+    expect(toml("\uFEFFa = 1\n")).toMatch(/^\uFEFFa = 1\n\n\[mcp_servers\.parley\]/);
+  });
+
   test("is created if there is none, and an entry is replaced and removed", () => {
     expect(JSON.parse(json(""))).toEqual({ mcpServers: { parley: entry } });
     const other: Entry = { command: "/other", args: [] };
