@@ -25,6 +25,8 @@ describe("the address of a client", () => {
 
   test("is its network's, where one client has many", () => {
     expect(from("2001:db8:7:1:a:b:c:d")).toBe(from("2001:db8:7:1::2"));
+    expect(from("2001:db8::a:b:c:d")).toBe(from("2001:0DB8::e"));
+    expect(from("2001:db8::a:b:c:d")).not.toBe(from("2001:db8:0:1::e"));
     expect(from("2001:db8:7:1::2")).not.toBe(from("2001:db8:7:2::2"));
   });
 });

@@ -37,8 +37,16 @@ function networkOf(address: string): string | undefined {
     case 4:
       return address;
     case 6:
-      return address.includes(".") ? address : address.split(":").slice(0, 4).join(":");
+      return address.includes(".") ? address : groupsOf(address).slice(0, 4).join(":");
     default:
       return undefined;
   }
+}
+
+/** The eight groups of an IPv6 address. `::` stands for as many zeros as are missing: it may fall into the network. */
+function groupsOf(address: string): readonly string[] {
+  const [left = [], right] = address.split("::").map((part) => part.split(":").filter((group) => group !== ""));
+  const zeros = right ? 8 - left.length - right.length : 0;
+  const groups = [...left, ...Array.from({ length: zeros }, () => "0"), ...(right ?? [])];
+  return groups.map((group) => Number.parseInt(group, 16).toString(16));
 }
