@@ -217,7 +217,7 @@ describe("a request of 2026-07-28", () => {
     }
   });
 
-  test.each([502, 503, 504])("of these is repeated, too, when a proxy answers HTTP %i, and fails if that goes on", async (status) => {
+  test.each([502, 503, 504])("of these is repeated, too, if a proxy answers HTTP %i, and fails if that continues", async (status) => {
     let refusals = 2;
     const proxied: Serve = (each, response) => {
       refusals -= 1;

@@ -11,7 +11,7 @@ describe("the address of a client", () => {
   test.each([
     ["203.0.113.7", undefined, "203.0.113.7"],
     ["::ffff:203.0.113.7", undefined, "::ffff:203.0.113.7"],
-    // It reaches the front end without a proxy, so the header is its own word.
+    // The client reaches the front end without a proxy, so it wrote the header itself.
     ["203.0.113.7", "198.51.100.1", "203.0.113.7"],
     ["10.1.2.3", "198.51.100.1", "198.51.100.1"],
     ["::ffff:172.31.0.9", "198.51.100.1", "198.51.100.1"],

@@ -1,7 +1,7 @@
 /**
  * Where a request without a caller comes from, to share places among clients. Never proof of identity.
  *
- * Proxies are in private networks and append the client's address to X-Forwarded-For, so its last item is the nearest proxy's word. A
+ * Proxies are in private networks and append the client's address to X-Forwarded-For, so the nearest proxy wrote its last item. A
  * client that reaches a front end from such a network directly can make an address up, and thus take more places than its share.
  */
 import { BlockList, isIP } from "node:net";

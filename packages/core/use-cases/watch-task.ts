@@ -37,7 +37,7 @@ const RETRY_MS = 1_000;
  * Watches a task that the caller is about to create, without waiting for the subscription: it takes place while the task
  * is created, which saves a round trip. The task is known as it was created, at revision 1.
  *
- * Which of the two the store did first shows in the wake-ups. Creating a task sends one too, so whoever hears anything was
+ * The wake-ups show which of the two the store did first. Creating a task sends one as well, so a front end that hears anything was
  * subscribed in time, and later wake-ups arrive after it. If nothing is heard, changes may have been missed, and `next` has
  * the task read once. If the subscription fails, it is tried again; until then the task is read every five seconds.
  */
