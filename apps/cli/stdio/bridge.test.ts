@@ -315,6 +315,19 @@ describe("a request of 2026-07-28", () => {
 });
 
 describe("a session", () => {
+  test("has a request repeated at growing intervals while its stream ends at once, until it fails", async () => {
+    const { send, answerTo, got } = await run(
+      (_each, response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(),
+      {
+        requestPatienceMs: 1_000,
+      },
+    );
+    send({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+    expect(await answerTo(1)).toHaveProperty("error");
+    expect(got.length).toBeGreaterThan(2);
+    expect(got.length).toBeLessThan(10);
+  });
+
   test("is opened before its other messages are sent, also if the client writes all at once", async () => {
     const server = withSessions((each, response) => json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }));
     const { send, answerTo, got } = await run(server.serve);

@@ -131,6 +131,7 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
       const { lastEventId } = exchange;
       if (lastEventId === undefined) {
         if (!isRepeatable(exchange)) throw lost(exchange);
+        if (attempt > 0) await pause(backoff(attempt), signal);
         await send(exchange, false);
         if (exchange.pending.size > 0 && exchange.lastEventId === undefined && waited(startedAtMs) > limits.requestPatienceMs)
           throw lost(exchange);
