@@ -59,7 +59,10 @@ export interface CallFacts {
    * audit.
    */
   readonly binding?: string;
-  /** The session request that a hidden task answers: any front end addresses the result and the progress to it. */
+  /**
+   * The session request that a hidden task answers: any front end addresses the result and the progress to it. A task
+   * with a handle has it only if its call gave a progress token.
+   */
   readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
 }
 

@@ -15,7 +15,7 @@ export interface CreateTask extends Actor {
   readonly arguments: JsonObject;
   readonly capabilities: ClientCapabilities;
   readonly hidden: boolean;
-  /** The session request that a hidden task answers. */
+  /** The session request that a hidden task answers, or whose progress token a task with a handle keeps. */
   readonly request?: NonNullable<Call["request"]>;
   /** Early replies by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;

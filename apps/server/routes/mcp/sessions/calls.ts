@@ -34,7 +34,7 @@ export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange
 async function handOut(
   { services, sessions, times, limits, log }: SessionRoute,
   { task: wish, arguments: args, idempotencyKey }: CallTool,
-  { session, caller, door, encode, channel }: TaskExchange,
+  { session, caller, door, id: requestId, wants: { progressToken }, encode, channel }: TaskExchange,
   tool: Tool,
 ): Promise<Handled> {
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
@@ -49,6 +49,7 @@ async function handOut(
     arguments: args,
     capabilities: session.capabilities,
     hidden: false,
+    ...(progressToken !== undefined && { request: { id: requestId, progressToken } }),
     taskId,
     ...key,
     ...(typeof wish?.ttlMs === "number" && { retentionMs: wish.ttlMs }),

@@ -6,7 +6,7 @@ import { holdOpen } from "../shared/hold-open.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { followCall } from "./follow-call.ts";
 import { forgetCall } from "./note-call.ts";
-import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
+import { progressOf, type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
 
 export interface Resume {
@@ -38,9 +38,11 @@ export async function resumeCall(route: SessionRoute, context: SessionContext, {
 function requestOf(
   context: SessionContext,
   cursor: CallCursor | ResultCursor,
-  { id, call }: Task,
+  task: Task,
 ): Pick<SessionExchange, "id" | "method" | "wants"> {
-  if (cursor.stream === "result") return { id: cursor.requestId, method: "tasks/result", wants: wantsOf(context, {}) };
+  const { id, call } = task;
+  const wants = wantsOf(context, progressOf(task));
+  if (cursor.stream === "result") return { id: cursor.requestId, method: "tasks/result", wants };
   if (!call.request) throw new Error(`task ${id} carries no request`);
-  return { id: call.request.id, method: call.kind === "tool" ? "tools/call" : "prompts/get", wants: wantsOf(context, call.request) };
+  return { id: call.request.id, method: call.kind === "tool" ? "tools/call" : "prompts/get", wants };
 }

@@ -1,4 +1,4 @@
-import type { Session, SessionStore } from "@parley/core";
+import type { Session, SessionStore, Task } from "@parley/core";
 import type { Wants } from "@parley/protocol";
 import type { SessionDialect, SessionEncoder, TaskEncoder } from "@parley/protocol/sessions";
 import type { Exchange } from "../../../front-end/exchange.ts";
@@ -45,4 +45,13 @@ const DEFAULT_LOG_LEVEL = "info";
 /** Which notifications a request wants: progress for its own token, and logs from the session's level. */
 export function wantsOf({ session }: SessionContext, { progressToken }: Pick<Wants, "progressToken">): Wants {
   return { logLevel: session.logLevel ?? DEFAULT_LOG_LEVEL, ...(progressToken !== undefined && { progressToken }) };
+}
+
+/**
+ * The progress token of the call that created the task. It is valid until the task ends (specification 2025-11-25,
+ * basic/utilities/tasks), so it also counts for a tasks/result without a token of its own.
+ */
+export function progressOf({ call }: Task): Pick<Wants, "progressToken"> {
+  const progressToken = call.request?.progressToken;
+  return progressToken === undefined ? {} : { progressToken };
 }

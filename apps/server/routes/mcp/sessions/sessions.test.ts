@@ -456,6 +456,35 @@ describe("tasks of 2025-11-25", () => {
     expect(await result.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "r", progress: 1 } });
   });
 
+  test("the progress token of a call counts for the life of its task: on a tasks/result without a token, and when that is resumed", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "interview", arguments: {}, ...task, _meta: { progressToken: "c" } });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const result = await client.stream(b, "tasks/result", { taskId }, 2);
+    const name = await result.next();
+    await client.reply(a, name.id, { action: "accept", content: { name: "Ann" } });
+    expect(await result.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "c", progress: 1 } });
+    const color = await result.next();
+    const { lastEventId } = result;
+    result.close();
+    const resumed = await client.listen(a, lastEventId);
+    await client.reply(b, color.id, { action: "accept", content: { color: "red" } });
+    expect(await resumed.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "c", progress: 2 } });
+    expect(await resumed.next()).toMatchObject({ id: 2, result: { content: content("Ann likes red") } });
+  });
+
+  test("a tasks/result with a progress token of its own gets its reports with that", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "interview", arguments: {}, ...task, _meta: { progressToken: "c" } });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const result = await client.stream(b, "tasks/result", { taskId, _meta: { progressToken: "r" } }, 2);
+    const name = await result.next();
+    await client.reply(a, name.id, { action: "accept", content: { name: "Ann" } });
+    expect(await result.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "r", progress: 1 } });
+  });
+
   test("a question reaches the session's own stream, and only one stream has it", async () => {
     const { a, b } = await twoFronts({ times: { keepAliveMs: 50 } });
     const client = await openSession(a);

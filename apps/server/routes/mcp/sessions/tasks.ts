@@ -20,7 +20,7 @@ import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
 import { throwIfRefused } from "../shared/refusals.ts";
 import { followCall } from "./follow-call.ts";
-import type { SessionRoute, TaskExchange } from "./session-route.ts";
+import { progressOf, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
 
 /**
@@ -60,7 +60,8 @@ export async function taskResult(route: SessionRoute, { taskId }: TaskResult, ex
   const { id, caller } = exchange;
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
     const task = await getOwnTask(services, { taskId, caller });
-    await followCall(route, exchange, { cursor: { stream: "result", event: 0, taskId, requestId: id }, task, watch });
+    const wants = { ...progressOf(task), ...exchange.wants };
+    await followCall(route, { ...exchange, wants }, { cursor: { stream: "result", event: 0, taskId, requestId: id }, task, watch });
   });
   return ANSWERED;
 }
