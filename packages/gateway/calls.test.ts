@@ -78,6 +78,28 @@ test("a question is returned only after its process is named as the holder (G2),
   expect(claimed).toEqual(["task final", "task released"]);
 });
 
+test("the name of a lost call stays, for the process that follows up on it", async () => {
+  const { calls, claimed } = process(async ({ ask }) => await ask("?"));
+  await calls.lead(lead("task", calls.permit("task")));
+  await calls.drop("task", true);
+  expect([claimed, calls.counts()]).toEqual([["task final"], { waiting: 0, all: 0 }]);
+});
+
+test("of more outcomes than two for each call that may be open, the oldest are forgotten, and with them the names of their holders", async () => {
+  const { calls, claimed } = process(async ({ ask }) => await ask("?"), { callsMax: 1 });
+  const permits: string[] = [];
+  for (let task = 0; task < 3; task += 1) {
+    const callId = (permits[task] = calls.permit(`task ${task}`));
+    const asked = await calls.lead(lead(`task ${task}`, callId));
+    const questions = asked.type === "asked" ? asked.questions : [];
+    const given = questions.map((question) => ({ question, answer: { action: "accept", content: {} } as const }));
+    await calls.lead({ ...lead(`task ${task}`, callId), given });
+    expect(calls.has("task 0")).toBe(task < 2);
+  }
+  expect(claimed).toEqual(["task 0 final", "task 1 final", "task 2 final", "task 0 released"]);
+  expect(["task 1", "task 2"].map((taskId) => calls.has(taskId))).toEqual([true, true]);
+});
+
 test("a question whose holder could not be named is abandoned, and its call ends: its answer would find no holder", async () => {
   const claim = Promise.withResolvers<void>();
   const { calls, connector, abandoned } = process(async ({ ask }) => await ask("?"), { claims: claim.promise });
@@ -96,5 +118,5 @@ test("there are as many calls at once as there may be; one more is told to come 
   expect(await calls.lead(lead("3", calls.permit("3")))).toMatchObject({ type: "busy" });
   await calls.drop("1");
   expect((await calls.lead(lead("3", calls.permit("3")))).type).toBe("asked");
-  await Promise.all(["2", "3"].map(calls.drop));
+  await Promise.all(["2", "3"].map((taskId) => calls.drop(taskId)));
 });

@@ -51,8 +51,11 @@ export interface Calls {
   isNeeded(taskId: string): boolean;
   /** The tasks whose upstream is working or waiting: their calls are lost with this process. */
   taskIds(): readonly string[];
-  /** Drops the call of a task that no longer needs it, or that another process holds. */
-  drop(taskId: string): Promise<void>;
+  /**
+   * Drops the call of a task that no longer needs it, or that another process holds. `isLost`: this process counts as dead, and stays named
+   * until its calls have been followed up on.
+   */
+  drop(taskId: string, isLost?: boolean): Promise<void>;
   /** The number of calls that wait for an answer, and of all calls here. */
   counts(): { readonly waiting: number; readonly all: number };
 }
@@ -105,24 +108,31 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     );
   }
 
-  async function drop(taskId: string): Promise<void> {
+  async function drop(taskId: string, isLost = false): Promise<void> {
     permits.delete(taskId);
-    await end(taskId);
+    await end(taskId, { isLost });
   }
 
-  async function end(taskId: string, continues = false): Promise<void> {
+  async function end(taskId: string, { continues = false, isLost = false } = {}): Promise<void> {
     const one = held.get(taskId);
     if (!one) return;
     held.delete(taskId);
     one.leave();
-    await Promise.all([one.call.close({ continues }), one.isClaimed ? holders.release(taskId).catch(() => undefined) : undefined]);
+    await Promise.all([one.call.close({ continues }), isLost ? undefined : release(taskId, one)]);
+  }
+
+  /** If this fails, the name expires with its question. */
+  async function release(taskId: string, { isClaimed }: Held): Promise<void> {
+    if (isClaimed) await holders.release(taskId).catch(() => undefined);
   }
 
   /** Outcomes are small, but tasks that never end must not accumulate them without bound. */
   function forgetOldest(): void {
-    for (const [taskId, { call }] of held) {
+    for (const [taskId, one] of held) {
       if (held.size <= 2 * callsMax) return;
-      if (call.isOver()) held.delete(taskId);
+      if (!one.call.isOver()) continue;
+      held.delete(taskId);
+      void release(taskId, one);
     }
   }
 
@@ -168,7 +178,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     async lead(lead) {
       const { taskId, callId, mayRepeat, request, given } = lead;
       // The call of an earlier round has ended, and its outcome is what this round starts from.
-      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await end(taskId, true);
+      if (held.has(taskId) && held.get(taskId)?.call.callId !== callId) await end(taskId, { continues: true });
       const one = held.get(taskId) ?? (await start(lead));
       if ("type" in one) return one;
       const event = await one.call.next(given, lead);

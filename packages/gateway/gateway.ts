@@ -40,13 +40,22 @@ export interface Share extends CallHolders, Asking {
   send(process: string, run: string): Promise<void>;
   onSent(listener: (run: string) => void): Promise<() => void>;
   beat(): Promise<boolean>;
-  takeDead(): Promise<readonly { readonly taskId: string; readonly isFinal: boolean }[]>;
-  leave(): Promise<void>;
+  /** Each dead process is reported again, to any process, until its calls were followed up on. */
+  takeDead(): Promise<readonly DeadProcess[]>;
+  forgetDead(dead: DeadProcess): Promise<void>;
+  /** Ends this process's membership. Unless it calls `forgetDead` with what this returns, it is reported as dead. */
+  leave(): Promise<DeadProcess>;
   readLists: Listings["read"];
   writeList: Listings["write"];
   lease(upstream: string, ttlMs: number): Promise<boolean>;
   /** Counts questions to a caller. Resolves to how long to wait if they are too many, in which case none is counted, or to 0. */
   takeQuestions(principal: string, count: number, perMinute: number): Promise<number>;
+}
+
+/** A process that has stopped beating, or left, and the calls that it held. */
+export interface DeadProcess {
+  readonly process: string;
+  readonly calls: readonly { readonly taskId: string; readonly isFinal: boolean }[];
 }
 
 export interface GatewayRun {
@@ -190,11 +199,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     unclear.add(taskId);
   }
 
-  async function drop(taskId: string): Promise<void> {
+  async function drop(taskId: string, isLost = false): Promise<void> {
     unclear.delete(taskId);
     const stop = watched.get(taskId);
     watched.delete(taskId);
-    await calls.drop(taskId);
+    await calls.drop(taskId, isLost);
     (await stop?.catch(() => undefined))?.();
   }
 
@@ -245,17 +254,27 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   // ── signs of life ──────────────────────────────────────────────────────────────────────────────────────────────
 
   let isMember = false;
+  let isGivenUp = false;
   async function beat(): Promise<void> {
     const wasMember = await share.beat();
-    if (isMember && !wasMember) {
-      log.warn({ calls: calls.taskIds().length }, "this worker missed its heartbeats and was given up, its calls are ended");
-      await Promise.all(calls.taskIds().map(drop));
-    }
+    isGivenUp ||= isMember && !wasMember;
     isMember = true;
-    for (const { taskId, isFinal } of await share.takeDead()) {
-      if (isFinal) await withdraw(taskId, () => true);
+    const dead = await share.takeDead();
+    if (isGivenUp || dead.some(({ process }) => process === share.id)) {
+      log.warn({ calls: calls.taskIds().length }, "this worker missed its heartbeats and was given up, its calls are ended");
+      await Promise.all(calls.taskIds().map((taskId) => drop(taskId, true)));
+      isGivenUp = false;
     }
+    for (const each of dead) await followUp(each, ({ isFinal }) => isFinal);
     for (const taskId of unclear) await dropIfFinished(taskId);
+  }
+
+  /** Whichever process does this may die at it: another one then takes the dead process over, and withdraws what is left. */
+  async function followUp(dead: DeadProcess, isLost: (call: DeadProcess["calls"][number]) => boolean): Promise<void> {
+    for (const call of dead.calls) {
+      if (isLost(call)) await withdraw(call.taskId, () => true);
+    }
+    await share.forgetDead(dead);
   }
 
   const beats = setInterval(() => inBackground(beat()), BEAT_EVERY_MS);
@@ -339,17 +358,18 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       while (Date.now() < untilMs && (calls.taskIds().length > 0 || beside.size > 0)) {
         await clock.sleep(DRAIN_LOOK_MS);
       }
-      const left = calls.taskIds();
+      const left = new Set(calls.taskIds());
       clearInterval(beats);
       stopTaking?.();
       stopReads();
       offer.close();
-      await share.leave().catch(() => undefined);
-      for (const taskId of left) inBackground(withdraw(taskId, () => true));
+      const own = await share.leave().catch(() => undefined);
+      await Promise.all([...left].map((taskId) => drop(taskId, true)));
+      if (own) inBackground(followUp(own, ({ taskId }) => left.has(taskId)));
       quiet.close();
-      await Promise.all([...left.map(drop), ...beside, ...keeping, prepared.close()]);
+      await Promise.all([...beside, ...keeping, prepared.close()]);
       await closeFetch();
-      return left.length === 0;
+      return left.size === 0;
     },
   };
 }

@@ -57,7 +57,7 @@ describe("the holder of a task's call", () => {
     await holder.beat();
     await holder.claim(task, FACTS);
     await holder.release(task);
-    await holder.leave();
+    await holder.forgetDead(await holder.leave());
     expect(await opened.keys()).toEqual([]);
   });
 
@@ -110,13 +110,14 @@ describe("a process that stopped beating", () => {
     expect(await one.takeDead()).toEqual([]);
     nowMs += 1;
     const found = (await Promise.all([one.takeDead(), other.takeDead()])).flat();
-    expect(found.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal))).toEqual([
+    expect(found.map(({ process }) => process)).toEqual([dead.id]);
+    expect(found[0]!.calls.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal))).toEqual([
       { taskId: final, isFinal: true },
       { taskId: repeatable, isFinal: false },
     ]);
   });
 
-  test("leaves nothing once it was found, and of many ten are found at a time", async () => {
+  test("leaves nothing once its calls were followed up on, and of many ten are found at a time", async () => {
     const dead = Array.from({ length: 11 }, share);
     for (const process of dead) {
       await process.beat();
@@ -124,7 +125,9 @@ describe("a process that stopped beating", () => {
     }
     nowMs += 7_001;
     const looks = share();
-    expect([await looks.takeDead(), await looks.takeDead(), await looks.takeDead()].map((found) => found.length)).toEqual([10, 1, 0]);
+    const found = [await looks.takeDead(), await looks.takeDead(), await looks.takeDead()];
+    expect(found.map(({ length }) => length)).toEqual([10, 1, 0]);
+    for (const each of found.flat()) await looks.forgetDead(each);
     expect((await opened.keys()).filter((key) => !key.endsWith(":holder"))).toEqual([]);
   });
 

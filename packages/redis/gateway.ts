@@ -2,7 +2,8 @@
  * What the gateway's processes share: which process holds the call of a task, and what upstreams list.
  *
  *   parley:{p0}:task:<id>:holder   the process, for as long as the question may wait; deleted with the call
- *   parley:gateway:holders         zset: processes by the time until which they count as alive; each extends its own
+ *   parley:gateway:holders         zset: processes by the time until which they count as alive; each extends its own. And
+ *                                  dead:<process> by the time until which another process follows up on its calls
  *   parley:gateway:calls:<process> hash: its tasks; 1 for those whose call cannot be made again
  *   parley:gateway:lists           hash: the lists of each upstream as JSON, and :revision beside it
  *   parley:gateway:lister:<name>   the process that reads the lists of an upstream
@@ -32,12 +33,14 @@ export interface GatewayShare {
    */
   beat(): Promise<boolean>;
   /**
-   * The calls of processes that have stopped beating. Each dead process is reported once, to the process that takes
-   * it.
+   * Processes that have stopped beating, with their calls. Each is reported to one process, and again if that has not
+   * called `forgetDead` after 10 s. A process that beats again after it was declared dead is reported to itself too.
    */
-  takeDead(): Promise<readonly { readonly taskId: string; readonly isFinal: boolean }[]>;
-  /** Ends this process's membership. */
-  leave(): Promise<void>;
+  takeDead(): Promise<readonly DeadProcess[]>;
+  /** Its calls have been followed up on. */
+  forgetDead(dead: DeadProcess): Promise<void>;
+  /** Ends this process's membership. Unless it calls `forgetDead` with what this returns, it is reported as dead. */
+  leave(): Promise<DeadProcess>;
   readLists(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
   writeList(upstream: string, text: string): Promise<void>;
   lease(upstream: string, ttlMs: number): Promise<boolean>;
@@ -54,6 +57,11 @@ export interface GatewayShare {
   onReply(listener: (text: string) => void): Promise<() => void>;
 }
 
+export interface DeadProcess {
+  readonly process: string;
+  readonly calls: readonly { readonly taskId: string; readonly isFinal: boolean }[];
+}
+
 export interface GatewayShareOptions {
   readonly redis: Redis;
   readonly wakeUps: Pick<RedisWakeUps, "listen">;
@@ -63,6 +71,10 @@ export interface GatewayShareOptions {
 
 /** The same as a run's lease: for this long, no process repeats a call that another may hold. */
 const ALIVE_MS = 7_000;
+/** Longer than it takes to declare dead the process that follows up on another one's calls. */
+const FOLLOW_UP_MS = 10_000;
+/** Dead processes taken at once. */
+const DEAD_MAX = 10;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Longer than any question waits. What a dead process leaves behind expires then. */
 const CALLS_KEPT_MS = 35 * DAY_MS;
@@ -82,7 +94,16 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       if (text !== undefined) listener(text);
     });
 
-  const scripts = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined });
+  const scripts = {
+    ...loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined }),
+    ...loadScripts(redis, { names: ["release"], folder: "claim/", keyCount: () => 1 }),
+    ...loadScripts(redis, { names: ["dead"], folder: "gateway/", keyCount: () => 1 }),
+  };
+
+  async function deadProcess(process: string): Promise<DeadProcess> {
+    const calls = await reached(redis.hgetall(keys.gateway.calls(process)));
+    return { process, calls: Object.entries(calls).map(([taskId, isFinal]) => ({ taskId, isFinal: isFinal === "1" })) };
+  }
 
   return {
     id,
@@ -108,7 +129,8 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
     async release(taskId) {
       const holder = keys.holder(taskId);
       if (holder === undefined) return;
-      await reached(Promise.all([redis.hdel(keys.gateway.calls(id), taskId), redis.del(holder)]));
+      // Another process may hold the task's call by now.
+      await reached(Promise.all([redis.hdel(keys.gateway.calls(id), taskId), scripts.release([holder, id])]));
     },
     async holderOf(taskId) {
       const holder = keys.holder(taskId);
@@ -138,22 +160,20 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       return Number(isNew) === 0;
     },
     async takeDead() {
-      const dead = await reached(redis.zrangebyscore(holders, "-inf", now() - 1, "LIMIT", 0, 10));
-      const found: { taskId: string; isFinal: boolean }[] = [];
-      for (const process of dead) {
-        // A process that looks is alive, however long it took and however far Redis' clock has jumped since its last
-        // beat.
-        if (process === id) continue;
-        // Of several processes that see it, one removes it.
-        if ((await reached(redis.zrem(holders, process))) === 0) continue;
-        const calls = await reached(redis.hgetall(keys.gateway.calls(process)));
-        for (const [taskId, isFinal] of Object.entries(calls)) found.push({ taskId, isFinal: isFinal === "1" });
-        await reached(redis.del(keys.gateway.calls(process)));
-      }
-      return found;
+      const taken = await reached(scripts.dead([holders, now(), now() + FOLLOW_UP_MS, id, DEAD_MAX]));
+      const dead: DeadProcess[] = [];
+      for (const process of taken as string[]) dead.push(await deadProcess(process));
+      return dead;
+    },
+    async forgetDead({ process, calls }) {
+      // Only those calls, because a process that lives again may have others by now. And the entry last, because this process may die
+      // between the two.
+      if (calls.length > 0) await reached(redis.hdel(keys.gateway.calls(process), ...calls.map(({ taskId }) => taskId)));
+      await reached(redis.zrem(holders, `dead:${process}`));
     },
     async leave() {
-      await reached(Promise.all([redis.zrem(holders, id), redis.del(keys.gateway.calls(id))]));
+      await reached(Promise.all([redis.zadd(holders, now() + FOLLOW_UP_MS, `dead:${id}`), redis.zrem(holders, id)]));
+      return await deadProcess(id);
     },
     async readLists(known) {
       const names = [...known.keys()];

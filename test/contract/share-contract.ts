@@ -1,5 +1,5 @@
 /** What the processes of every gateway share: the memory and the Redis one alike. */
-import type { Share } from "@parley/gateway";
+import type { DeadProcess, Share } from "@parley/gateway";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 import { newTaskId } from "./builders.ts";
@@ -47,7 +47,17 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       expect(got).toEqual(["holder a run"]);
     });
 
-    test("reports the calls of a dead process once, which notices that at its next beat", async () => {
+    test("leaves the name of a process that has taken a call over to that one", async () => {
+      const [former, later, other] = [share(), share(), share()];
+      const task = newTaskId();
+      await former.claim(task, FACTS);
+      await later.beat();
+      await later.claim(task, FACTS);
+      await former.release(task);
+      expect(await other.holderOf(task)).toEqual({ process: later.id });
+    });
+
+    test("reports the calls of a dead process to one other, which forgets them", async () => {
       const [dead, one, other] = [share(), share(), share()];
       const [final, repeatable] = [newTaskId(), newTaskId()];
       expect([await dead.beat(), await dead.beat()]).toEqual([false, true]);
@@ -58,11 +68,70 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       await one.beat();
       expect(await dead.takeDead()).toEqual([]);
       const found = (await Promise.all([one.takeDead(), other.takeDead()])).flat();
-      expect(found.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal))).toEqual([
+      const calls = [
         { taskId: final, isFinal: true },
         { taskId: repeatable, isFinal: false },
-      ]);
-      expect([await one.takeDead(), await dead.beat(), await one.beat()]).toEqual([[], false, true]);
+      ];
+      expect(found.map(sorted)).toEqual([sorted({ process: dead.id, calls })]);
+      await one.forgetDead(found[0]!);
+      await under.pass(10_001);
+      expect(await other.takeDead()).toEqual([{ process: one.id, calls: [] }]);
+    });
+
+    test("reports a dead process again, if the one that took it died before it had followed up on its calls", async () => {
+      const [dead, taker, other] = [share(), share(), share()];
+      const call = { taskId: newTaskId(), isFinal: true };
+      await dead.beat();
+      await dead.claim(call.taskId, FACTS);
+      await under.pass(7_001);
+      const found = [{ process: dead.id, calls: [call] }];
+      expect(await taker.takeDead()).toEqual(found);
+      await under.pass(9_999);
+      expect(await other.takeDead()).toEqual([]);
+      await under.pass(2);
+      expect(await other.takeDead()).toEqual(found);
+    });
+
+    test("tells a process that beats again that it was declared dead, and has it follow up on its own calls, and on no later ones", async () => {
+      const [dead, taker] = [share(), share()];
+      const [before, after] = [newTaskId(), newTaskId()];
+      await dead.beat();
+      await dead.claim(before, FACTS);
+      await under.pass(7_001);
+      await taker.takeDead();
+      expect(await dead.beat()).toBe(false);
+      const found = await dead.takeDead();
+      expect(found).toEqual([{ process: dead.id, calls: [{ taskId: before, isFinal: true }] }]);
+      await dead.claim(after, FACTS);
+      await dead.forgetDead(found[0]!);
+      expect([await dead.takeDead(), await dead.beat(), await taker.holderOf(after)]).toEqual([[], true, { process: dead.id }]);
+      await under.pass(7_001);
+      expect(await taker.takeDead()).toEqual([{ process: dead.id, calls: [{ taskId: after, isFinal: true }] }]);
+    });
+
+    test("an entry that nobody has followed up on is no end of a process that lives again", async () => {
+      const [dead, taker] = [share(), share()];
+      await dead.beat();
+      await under.pass(7_001);
+      await taker.takeDead();
+      await dead.beat();
+      await under.pass(5_000);
+      await dead.beat();
+      await under.pass(5_001);
+      expect(await taker.takeDead()).toEqual([{ process: dead.id, calls: [] }]);
+      expect(await dead.beat()).toBe(true);
+    });
+
+    test("reports a process that has left as a dead one, unless it follows up on its calls itself", async () => {
+      const [one, two, other] = [share(), share(), share()];
+      const call = { taskId: newTaskId(), isFinal: true };
+      for (const leaving of [one, two]) await leaving.beat();
+      await one.claim(call.taskId, FACTS);
+      expect(await one.leave()).toEqual({ process: one.id, calls: [call] });
+      await two.forgetDead(await two.leave());
+      expect([await other.holderOf(call.taskId), await other.takeDead()]).toEqual(["here", []]);
+      await under.pass(10_001);
+      expect(await other.takeDead()).toEqual([{ process: one.id, calls: [call] }]);
     });
 
     test("takes ten dead processes at a time", async () => {
@@ -132,6 +201,10 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       expect(await one.takeQuestions("bob", 2, 3)).toBe(40_000);
     });
   });
+}
+
+function sorted({ process, calls }: DeadProcess): DeadProcess {
+  return { process, calls: calls.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal)) };
 }
 
 interface Listed {

@@ -1,6 +1,6 @@
 /** What the processes of a gateway share, in memory: the rules of packages/redis/gateway.ts in readable form. */
 import { randomUUID } from "node:crypto";
-import type { Share } from "../gateway.ts";
+import type { DeadProcess, Share } from "../gateway.ts";
 
 interface Held {
   readonly process: string;
@@ -12,6 +12,8 @@ type Listener = (text: string) => void;
 /** A process that has not beaten for this long is dead. */
 const ALIVE_MS = 7_000;
 const MINUTE_MS = 60_000;
+/** How long a process has to follow up on the calls of a dead one, before another takes over. */
+const FOLLOW_UP_MS = 10_000;
 /** How many dead processes one look takes. */
 const DEAD_MAX = 10;
 
@@ -19,6 +21,8 @@ const DEAD_MAX = 10;
 export function createMemoryShares(now: () => number): () => Share {
   /** Processes, by the time until which they count as alive. */
   const alive = new Map<string, number>();
+  /** Dead processes, by the time until which another follows up on their calls. */
+  const followedUp = new Map<string, number>();
   /** Tasks of each process, and whether their calls are final. */
   const calls = new Map<string, Map<string, boolean>>();
   const holders = new Map<string, Held>();
@@ -38,6 +42,10 @@ export function createMemoryShares(now: () => number): () => Share {
     for (const listener of listeners.get(channel) ?? []) setImmediate(() => listener(text));
   }
 
+  function deadProcess(process: string): DeadProcess {
+    return { process, calls: [...(calls.get(process) ?? [])].map(([taskId, isFinal]) => ({ taskId, isFinal })) };
+  }
+
   return () => {
     const id = randomUUID();
     return {
@@ -49,7 +57,8 @@ export function createMemoryShares(now: () => number): () => Share {
       },
       async release(taskId) {
         calls.get(id)?.delete(taskId);
-        holders.delete(taskId);
+        // Another process may hold the task's call by now.
+        if (holders.get(taskId)?.process === id) holders.delete(taskId);
       },
       async holderOf(taskId) {
         const holder = holders.get(taskId);
@@ -74,18 +83,26 @@ export function createMemoryShares(now: () => number): () => Share {
         return wasMember;
       },
       async takeDead() {
-        // A process that looks is alive, however long it took.
-        const dead = [...alive].filter(([process, untilMs]) => untilMs < now() && process !== id).slice(0, DEAD_MAX);
-        return dead.flatMap(([process]) => {
-          const found = [...(calls.get(process) ?? [])].map(([taskId, isFinal]) => ({ taskId, isFinal }));
-          alive.delete(process);
-          calls.delete(process);
-          return found;
-        });
+        const isOver = ([process, untilMs]: [string, number]) => untilMs < now() && process !== id;
+        // A process that looks is alive, however long it took. If the others had declared it dead, it follows up on its own calls.
+        const own: [string, number][] = followedUp.has(id) ? [[id, 0]] : [];
+        const entered = [...followedUp].filter(isOver);
+        const silent = [...alive].filter(isOver);
+        const dead = [...own, ...entered, ...silent].slice(0, DEAD_MAX).map(([process]) => process);
+        for (const process of dead) {
+          if (!followedUp.has(process)) alive.delete(process);
+          followedUp.set(process, now() + FOLLOW_UP_MS);
+        }
+        return dead.map(deadProcess);
+      },
+      async forgetDead({ process, calls: followed }) {
+        for (const { taskId } of followed) calls.get(process)?.delete(taskId);
+        followedUp.delete(process);
       },
       async leave() {
         alive.delete(id);
-        calls.delete(id);
+        followedUp.set(id, now() + FOLLOW_UP_MS);
+        return deadProcess(id);
       },
       async readLists(known) {
         const stored = [...known].flatMap(([name, revision]) => {
