@@ -6,6 +6,9 @@ const shown = (source: string, flags = "") => {
   return cost.type === "polynomial" ? cost.degree : cost.type;
 };
 
+/** So many different characters, as alternatives. */
+const characters = (count: number) => Array.from({ length: count }, (_, index) => String.fromCodePoint(0x4e00 + index)).join("|");
+
 describe("the cost of a pattern", () => {
   test.each([
     // No unbounded repetition.
@@ -16,6 +19,12 @@ describe("the cost of a pattern", () => {
     ["^(\\d{1,3}\\.){3}\\d{1,3}$", 0],
     ["\\d{5}", 1],
     ["", 0],
+    ["^(a?)?$", 0],
+    ["^a{1,64}$", 0],
+    ["^ba{1,10}$", 0],
+    ["^(?:ab){1,4}$", 0],
+    ["^(?:a*a*){0}$", 0],
+    ["^(?:){20}$", 0],
     // One path.
     ["^a+$", 1],
     ["\\d+", 1],
@@ -31,6 +40,21 @@ describe("the cost of a pattern", () => {
     ["^[a-z]+[A-Z]+$", 1],
     ["^([A-Z][a-z]+)+$", 1],
     ["^(a?)*$", 1],
+    ["^(a*)?$", 1],
+    ["^(?:a?){10}$", 1],
+    ["^([a-z]{1,63}\\.){1,11}$", 1],
+    ["^(?:b|a{2}c|ac)*$", 1],
+    ["^a{1,65}$", 1],
+    ["^(?:ab){1,5}$", 1],
+    ["(?:^a+)$", 1],
+    ["(^a+)$", 1],
+    ["(?!x)^a+$", 1],
+    ["^(?:(?=.*b)a)?c+$", 1],
+    ["^(?:abcde)*$", 1],
+    ["^a+(?<=b+)$", 1],
+    ["(?<=\\s+)x", 1],
+    ["c(?<=(a+)+b)$", 1],
+    ["$", 1],
     ["^(?<q>['\"])[^'\"]*\\k<q>$", 1],
     // Two loops, or a match that may begin anywhere.
     ["\\s+$", 2],
@@ -39,8 +63,22 @@ describe("the cost of a pattern", () => {
     ["^(.*)\\1$", 2],
     ["^.*.*$", 2],
     ["(?=.*a)x", 2],
+    ["(?=.*a)", 2],
+    ["(?<=b\\s+)x", 2],
+    ["^a+$|b+$", 2],
+    ["^a+$|", 2],
+    ["(?:a|^)b+$", 2],
+    ["x?^a+$", 2],
+    ["^a+(?=.*b)c", 2],
+    ["^(?:(?=.*b)a)+c", 2],
+    ["^a*(?:b|)a*$", 2],
+    ["^a*(?:bc)*a*$", 2],
+    ["^(b)?a*\\1a*$", 2],
+    ["^(?:a|bc)*a*$", 2],
+    ["^a*(?:a|bc)*$", 2],
     ["^\\S+@\\S+\\.\\S+$", 3],
     ["^\\s*(.*?)\\s*$", 3],
+    ["^((?=.*b)a+)\\1$", 3],
     ["^a*a*a*a*$", 4],
     // A loop within a loop, or two paths around one.
     ["^(a+)+$", "exponential"],
@@ -55,7 +93,14 @@ describe("the cost of a pattern", () => {
     ["^(([a-z])+.)+[A-Z]([a-z])+$", "exponential"],
     ["^\\w+([.-]?\\w+)*@\\w+$", "exponential"],
     ["^(?=(a+)+b)c", "exponential"],
-    ["c(?<=(a+)+b)$", "exponential"],
+    ["(?<=b(a+)+)c", "exponential"],
+    ["^(ab)(c+)+\\1", "exponential"],
+    ["^(a\\1)*$", "exponential"],
+    ["^(?:b|(?:a|a)*)$", "exponential"],
+    ["^(?:abcde|abcde)*$", "exponential"],
+    ["^(?:ab{1,2}|ab)*$", "exponential"],
+    ["^(?:a?){11}$", "exponential"],
+    ["^(?:[\\u1200-\\u1210]|[^\\u1200\\u1210])*$", "exponential"],
     ["^(?:a?){30}a{30}$", "exponential"],
     ["^(a|a){1,32}$", "exponential"],
   ])("%s: %s", (source, cost) => {
@@ -79,11 +124,60 @@ describe("the cost of a pattern", () => {
     expect(shown("^[\\p{L}--[a-z]]+[a-z]+$", "v")).toBe(1);
   });
 
+  test("depends on the modifiers of groups", () => {
+    expect([shown("^(?i:a|A)*$"), shown("^(?s:(?:.|\\n)*)$"), shown("^(?i:a|B)*$"), shown("^(?-i:a|A)*$", "i")]).toEqual([
+      "exponential",
+      "exponential",
+      1,
+      "exponential",
+    ]);
+    expect([shown("(?i:^)a+$"), shown("(?m:^)a+$"), shown("(?-m:^)a+$")]).toEqual([1, 2, 2]);
+  });
+
+  test("depends on the strings that classes contain with the flag v", () => {
+    expect([shown("^(?:[\\q{aa|b}]|a)+$", "v"), shown("^\\p{RGI_Emoji}+$", "v"), shown("^\\p{RGI_Emoji}$", "v")]).toEqual([
+      "exponential",
+      "exponential",
+      1,
+    ]);
+  });
+
+  test("depends on what the engine takes for a character: halves of characters without the flag u", () => {
+    expect([shown("^(?:[😀a]|[😁b])*$"), shown("^(?:[😀a]|[😁b])*$", "u")]).toEqual(["exponential", 1]);
+  });
+
+  test.each([
+    ["[ሀ-ሐ]", "[ሠ-ቀ]", ""],
+    ["[\\u1200-\\u1210]", "[\\u1220-\\u1230]", ""],
+    ["[\\u{2a700}-\\u{2a710}]", "[\\u{2a720}-\\u{2a730}]", "u"],
+    ["[\\u{20001}-\\u{10ffff}]", "a", "u"],
+    ["\\p{Script=Hebrew}", "\\p{Script=Arabic}", "u"],
+  ])("is linear if %s and %s share no character, and exponential with one that they share", (one, other, flags) => {
+    expect(shown(`^(?:${one}|${other})*$`, flags)).toBe(1);
+    expect(shown(`^(?:${one}|${other}|${one})*$`, flags)).toBe("exponential");
+  });
+
+  test("knows that a mark can belong to a script, and that a class beyond its samples may share any character", () => {
+    expect(shown("^(?:\\p{Script=Hebrew}|\\p{M})*$", "u")).toBe("exponential");
+    expect(shown("^(?:\\ud869\\udf00|\\p{Lo})*$", "u")).toBe("exponential");
+  });
+
   test("is unknown for what is not a pattern, and for what is too large to judge", () => {
     expect(patternCost("(", "")).toMatchObject({ type: "unknown", why: expect.stringContaining("Unterminated") });
     expect(patternCost("[\\w-.]", "u")).toMatchObject({ type: "unknown" });
     expect(patternCost(`^${"a".repeat(400)}$`, "")).toMatchObject({ type: "polynomial" });
     expect(patternCost(`^${"a".repeat(401)}$`, "")).toMatchObject({ type: "unknown", why: expect.stringContaining("too large") });
+  });
+
+  test.each([
+    ["a loop in which any of 200 characters can follow any other", `^(?:${characters(200)})*$`],
+    ["two such loops in a row", `^(?:${characters(120)})*x(?:${characters(120)})*$`],
+    ["references that double with each group", `^${Array.from({ length: 40 }, (_, n) => `(\\${n + 2}\\${n + 2})`).join("")}()$`],
+  ])("is unknown for %s, without a long search", (_, source) => {
+    const before = process.threadCpuUsage();
+    expect(patternCost(source, "")).toEqual({ type: "unknown", why: "it is too large to judge" });
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(5_000);
   });
 });
 
@@ -93,6 +187,16 @@ test("is cached", () => {
   const began = performance.now();
   expect(patternCost(source, "")).toBe(first);
   expect(performance.now() - began).toBeLessThan(5);
+});
+
+test("is forgotten after a thousand other patterns, the one least recently used first", () => {
+  const pattern = (index: number) => `^forgotten${index}$`;
+  const [first, second] = [patternCost(pattern(0), ""), patternCost(pattern(1), "")];
+  for (let index = 2; index < 1_000; index += 1) patternCost(pattern(index), "");
+  expect(patternCost(pattern(0), "")).toBe(first);
+  patternCost(pattern(1_000), "");
+  expect(patternCost(pattern(0), "")).toBe(first);
+  expect(patternCost(pattern(1), "")).not.toBe(second);
 });
 
 describe("on this engine", () => {

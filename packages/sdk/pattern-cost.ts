@@ -10,7 +10,7 @@
  *
  * Where the automaton is not exact it overestimates: a counted repetition of more than a few states counts as a loop,
  * lookarounds match nothing and have a cost of their own, a backreference matches every string that its group
- * accepts.
+ * accepts, modifiers such as `(?i:…)` may be in force anywhere, and a class that contains strings matches every string.
  *
  * Source: A. Weber, H. Seidl, "On the degree of ambiguity of finite automata" (1991): criteria EDA and IDA.
  */
@@ -44,19 +44,28 @@ export function patternCost(source: string, flags: string): PatternCost {
 function judged(source: string, flags: string): PatternCost {
   try {
     const unicode = { unicode: flags.includes("u"), unicodeSets: flags.includes("v") };
-    const pattern = new RegExpParser({ ecmaVersion: 2025 }).parsePattern(source, 0, source.length, unicode);
+    const { alternatives } = new RegExpParser().parsePattern(source, 0, source.length, unicode);
+    const modifiers = source.match(MODIFIERS)?.join("") ?? "";
+    const hasLines = `${flags}${modifiers}`.includes("m");
     const budget = { steps: STEPS_MAX };
-    const worst = costOf(pattern.alternatives, { flags, isAnchored: !flags.includes("m") && isAnchored(pattern.alternatives), budget });
+    const worst = costOf(alternatives, { flags, modifiers, isAnchored: !hasLines && isAnchored(alternatives), isBackward: false, budget });
     return worst === Infinity ? { type: "exponential" } : { type: "polynomial", degree: worst };
   } catch (error) {
     return { type: "unknown", why: error instanceof Error ? error.message : String(error) };
   }
 }
 
+/** The start of `(?i:…)` or `(?-s:…)`: parts with flags of their own. */
+const MODIFIERS = /\(\?[ims-]+:/g;
+
 interface Judging {
   readonly flags: string;
+  /** The modifiers of all groups. */
+  readonly modifiers: string;
   /** It can match only at one place of the string. */
   readonly isAnchored: boolean;
+  /** The inside of a lookbehind, which the engine matches from its end to its start. */
+  readonly isBackward: boolean;
   readonly budget: { steps: number };
 }
 
@@ -66,8 +75,8 @@ function costOf(alternatives: readonly AST.Alternative[], judging: Judging): num
   const loops = loopsOf(automaton.next);
   if (automaton.hasManyWays || hasTwoWaysBack(automaton, loops, judging.budget)) return Infinity;
   const own = longestChain(automaton, loops, judging.budget);
-  return automaton.lookarounds.reduce((worst, { inside, isFirst }) => {
-    const cost = costOf(inside, { ...judging, isAnchored: true });
+  return automaton.lookarounds.reduce((worst, { inside, isFirst, isBackward }) => {
+    const cost = costOf(inside, { ...judging, isAnchored: true, isBackward });
     // At the start of an anchored pattern it is tried once, elsewhere each time the engine reaches it.
     return Math.max(worst, isFirst && judging.isAnchored ? cost : own + cost);
   }, own);
@@ -89,6 +98,7 @@ interface Lookaround {
   readonly inside: readonly AST.Alternative[];
   /** Nothing of the string has been consumed before it. */
   readonly isFirst: boolean;
+  readonly isBackward: boolean;
 }
 
 interface Fragment {
@@ -105,7 +115,8 @@ const COPIES_OF_ONE_MAX = 64;
 const COPIES_MAX = 4;
 const EMPTY_REPETITIONS_MAX = 10;
 
-function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: Judging): Automaton {
+function build(alternatives: readonly AST.Alternative[], judging: Judging): Automaton {
+  const { isAnchored, isBackward, budget } = judging;
   const classes: string[] = [];
   const next: Map<number, number>[] = [];
   const lookarounds: Lookaround[] = [];
@@ -153,25 +164,29 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
       case "CharacterClass":
       case "CharacterSet":
       case "ExpressionCharacterClass":
-        return state(element.raw);
+        return HAS_STRINGS.test(element.raw) ? anything() : state(element.raw);
       case "Group":
+      case "CapturingGroup":
         return oneOf(element.alternatives, isFirst);
-      case "CapturingGroup": {
-        const isOuter = !copied.has(element);
-        copied.add(element);
-        const taken = oneOf(element.alternatives, isFirst);
-        if (isOuter) copied.delete(element);
-        return taken;
-      }
       case "Quantifier":
         return repeated(element, isFirst);
       case "Backreference":
+        // It matches one of the strings that its group accepts, and that is what is checked.
+        hasConditions = true;
         return again([element.resolved].flat());
       case "Assertion":
         hasConditions ||= element.kind !== "start";
-        if (element.kind === "lookahead" || element.kind === "lookbehind") lookarounds.push({ inside: element.alternatives, isFirst });
+        if (element.kind === "lookahead" || element.kind === "lookbehind") {
+          lookarounds.push({ inside: element.alternatives, isFirst, isBackward: element.kind === "lookbehind" });
+        }
         return EMPTY;
     }
+  }
+
+  function anything(): Fragment {
+    const any = state(ANY);
+    link(any.last, any.first);
+    return { ...any, isEmptyToo: true };
   }
 
   /**
@@ -179,11 +194,9 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
    * may match anything.
    */
   function again(groups: readonly AST.CapturingGroup[]): Fragment {
-    if (groups.some((group) => copied.has(group))) {
-      const anything = state(ANY);
-      link(anything.last, anything.first);
-      return { ...anything, isEmptyToo: true };
-    }
+    // Groups without characters can double with each reference.
+    spend(budget);
+    if (groups.some((group) => copied.has(group))) return anything();
     groups.forEach((group) => copied.add(group));
     const copy = oneOf(
       groups.flatMap(({ alternatives: branches }) => branches),
@@ -219,25 +232,25 @@ function build(alternatives: readonly AST.Alternative[], { flags, isAnchored }: 
     return whole;
   }
 
-  let whole = oneOf(alternatives, true);
+  const own = oneOf(alternatives, true);
   // A match may begin anywhere in the string, as if any prefix preceded it.
-  if (!isAnchored && whole.first.length > 0) {
-    const before = state(ANY);
-    link(before.last, before.first);
-    whole = inOrder({ ...before, isEmptyToo: true }, whole);
-  }
+  const whole = isAnchored ? own : inOrder(anything(), own);
   // Without a condition on what follows, the engine succeeds as soon as it gets here. A string that does not match
   // never gets here.
-  const ends = hasConditions ? [] : whole.last;
-  for (const id of ends) next[id]?.clear();
+  if (!hasConditions) {
+    if (isBackward) for (const to of next) for (const id of whole.first) to.delete(id);
+    else for (const id of whole.last) next[id]?.clear();
+  }
   // Only loops are compared by what they accept. Patterns of dates, times and ids have none, and every process judges
   // some at startup.
-  const takes = loopsOf(next).all.length === 0 ? [] : takenBy(classes, flags);
-  for (const id of takes.length === 0 ? [] : ends) takes[id] = 0n;
+  const takes = loopsOf(next).all.length === 0 ? [] : takenBy(classes, judging);
   return { takes, next, lookarounds, hasManyWays };
 }
 
 const ANY = "[^]";
+
+/** With the flag v, a class may contain strings: `[\q{ab|c}]`, `\p{RGI_Emoji}`. */
+const HAS_STRINGS = /\\q\{|\\p\{(?:RGI_|Basic_Emoji|Emoji_Keycap_Sequence)/;
 
 function isAnchored(alternatives: readonly AST.Alternative[]): boolean {
   return alternatives.every(({ elements }) => {
@@ -254,17 +267,19 @@ function isAnchored(alternatives: readonly AST.Alternative[]): boolean {
 
 /**
  * Asks the engine itself which classes share a character, so that escapes, properties and flags have their real
- * meaning: tests all of Latin, the ends of every range, and a few of each other kind of character.
+ * meaning: tests all of Latin, the start of every range, the first character after it, and a few of each other kind of
+ * character. Properties are tested with nearly all characters of small scripts.
  */
-function takenBy(classes: readonly string[], flags: string): bigint[] {
+function takenBy(classes: readonly string[], { flags, modifiers }: Judging): bigint[] {
   const kinds = [...new Set(classes)];
-  const own = flags.replaceAll(/[^iuvs]/g, "");
-  const tests = kinds.map((raw) => new RegExp(`^(?:${raw})$`, raw === ANY ? own.replaceAll(/[uv]/g, "u") : own));
-  const samples = samplesFor(kinds.join(""), /[uv]/.test(flags));
+  const own = flags.replaceAll(/[^isuv]/g, "");
+  const fixed = own.replaceAll(/[is]/g, "");
+  const used = modifiers === "" ? [own] : ["", "i", "s", "is"].map((some) => `${fixed}${some}`);
+  const tests = kinds.map((raw) => used.map((each) => new RegExp(`^(?:${raw})$`, each)));
   const atoms = new Map<string, bigint>();
-  const taken = kinds.map(() => 0n);
-  for (const sample of samples) {
-    const isIn = tests.map((each) => each.test(sample));
+  const taken: bigint[] = [];
+  for (const sample of samplesFor(kinds.join(""))) {
+    const isIn = tests.map((variants) => variants.some((each) => each.test(sample)));
     const signature = isIn.join();
     let atom = atoms.get(signature);
     if (atom === undefined) atoms.set(signature, (atom = 1n << BigInt(atoms.size)));
@@ -272,10 +287,10 @@ function takenBy(classes: readonly string[], flags: string): bigint[] {
   }
   const all = (1n << BigInt(atoms.size)) - 1n;
   // A class that contains none of the samples may share characters with any other.
-  return classes.map((raw) => taken[kinds.indexOf(raw)] || all);
+  return classes.map((raw) => taken[kinds.indexOf(raw)] ?? all);
 }
 
-const LATIN = Array.from({ length: 0x180 }, (_, code) => code);
+const LATIN = between(0, 0x17f);
 const BEYOND = `
   1e9e 17f 212a 2028 2029 feff a0 1680 3000 301 20dd 200d fe0f 20e3 ad 200b 391 3b1 3c2 410 430 5d0 627 661 905 966 e01
   e34 10d0 1100 3042 30a2 30fc 4e00 ac00 d55c ff21 ff10 2160 b2 bd 20ac 2190 221e 2018 ab 203f 2014 2122 2764 e000 1f600
@@ -284,14 +299,29 @@ const BEYOND = `
   .split(/\s+/)
   .map((code) => Number.parseInt(code, 16));
 
-function samplesFor(text: string, isUnicode: boolean): string[] {
-  const named = Array.from(text).flatMap((character) => character.codePointAt(0) ?? []);
-  const escaped = [...text.matchAll(/\\(?:u\{([0-9a-f]+)\}|u([0-9a-f]{4})|x([0-9a-f]{2}))/gi)].map((found) =>
-    Number.parseInt(found[1] ?? found[2] ?? found[3] ?? "0", 16),
+/** All but the large blocks of Chinese, Hangul, rare scripts and private use, in which characters hardly differ. */
+function small(): readonly number[] {
+  return [between(0, 0x33ff), between(0xa000, 0xabff), between(0xf900, 0x11fff), between(0x1d000, 0x1faff)].flat();
+}
+
+function between(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+function samplesFor(text: string): string[] {
+  // Without the flags u and v, halves of a character are characters.
+  const named = Array.from(text).flatMap((character) => [
+    character.codePointAt(0) ?? 0,
+    ...character.split("").map((half) => half.charCodeAt(0)),
+  ]);
+  const escaped = [...text.matchAll(/\\u(?:\{([0-9a-f]+)\}|([0-9a-f]{4}))/gi)].map(([, long, short]) =>
+    Number.parseInt(long ?? short ?? "", 16),
   );
-  const ends = [...named, ...escaped].flatMap((code) => [code - 1, code, code + 1]);
-  return [...new Set([...LATIN, ...BEYOND, ...ends])]
-    .filter((code) => code >= 0 && code <= (isUnicode ? 0x10ffff : 0xffff))
+  // What two classes share begins at the start of a range, or after the end of an excluded one.
+  const starts = [...named, ...escaped].flatMap((code) => [code, code + 1]);
+  const properties = /\\p/i.test(text) ? small() : [];
+  return [...new Set([...LATIN, ...BEYOND, ...starts, ...properties])]
+    .filter((code) => code <= 0x10ffff)
     .map((code) => String.fromCodePoint(code));
 }
 
@@ -340,7 +370,6 @@ function longestChain({ takes, next }: Automaton, { all }: Components, budget: J
   const depth = (index: number): number => {
     const found = depths.get(index);
     if (found !== undefined) return found;
-    depths.set(index, 0);
     const deepest = 1 + Math.max(0, ...all.map((_, other) => (behind[index]?.[other] ? depth(other) : 0)));
     depths.set(index, deepest);
     return deepest;
