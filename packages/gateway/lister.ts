@@ -34,15 +34,12 @@ const READ_EVERY_MIN_MS = 1_000;
 const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
-const NOTHING = { prompts: "[]", resources: "[[],[]]" };
 
 export async function keepListed(deps: ListerDeps): Promise<void> {
   const { upstream, lease, log, signal } = deps;
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
-  /** The last announced state of prompts and of resources. */
-  const announced = new Map<"prompts" | "resources", string>();
   let isChanged = true;
   let nextReadMs = 0;
 
@@ -71,19 +68,22 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     const text = JSON.stringify(listing);
     // A lister that was stopped while it read has the list of an upstream that the file has changed since.
     if (text === last || signal.aborted) return;
+    const before = await stored();
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
     last = text;
     const { tools, prompts, resources, templates, leftOut } = listing;
     const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
     log.info({ upstream: name, ...counts, leftOut }, "upstream listed");
     await deps.announce({ type: "tools" });
-    for (const [type, now] of [
-      ["prompts", JSON.stringify(prompts)],
-      ["resources", JSON.stringify([resources, templates])],
-    ] as const) {
-      if (now !== (announced.get(type) ?? NOTHING[type])) await deps.announce({ type });
-      announced.set(type, now);
+    for (const type of ["prompts", "resources"] as const) {
+      if (partOf(listing, type) !== partOf(before, type)) await deps.announce({ type });
     }
+  }
+
+  /** What clients have been offered so far. Another process may have listed it, or this one before it was restarted. */
+  async function stored(): Promise<Partial<Listing>> {
+    const text = (await deps.listings.read(new Map([[name, ""]]))).get(name)?.text;
+    return text === undefined ? {} : (JSON.parse(text) as Partial<StoredListing>);
   }
 
   async function open(): Promise<UpstreamSession> {
@@ -134,4 +134,9 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   } finally {
     await session?.close();
   }
+}
+
+/** A list stored by a worker of an earlier version has tools only. */
+function partOf({ prompts = [], resources = [], templates = [] }: Partial<Listing>, type: "prompts" | "resources"): string {
+  return JSON.stringify(type === "prompts" ? prompts : [resources, templates]);
 }

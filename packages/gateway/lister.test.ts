@@ -1,0 +1,104 @@
+/** What the lister of an upstream announces, at a server by the official SDK. */
+import { Client } from "@modelcontextprotocol/client";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { ListPromptsRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { keepListed } from "./lister.ts";
+import type { Listings } from "./offer.ts";
+import type { UpstreamConnector } from "./upstream-session.ts";
+import { parseUpstreams } from "./upstreams.ts";
+
+interface Offered {
+  readonly tools: readonly string[];
+  readonly prompts: readonly string[];
+  readonly resources: readonly string[];
+}
+
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com" }] }));
+const stopping: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stopping.splice(0)) await stop();
+});
+
+function connectorTo(offered: () => Offered): UpstreamConnector {
+  return {
+    forget: () => undefined,
+    sessionTasks() {
+      throw new Error("the server has no tasks");
+    },
+    async open() {
+      const [theirs, ours] = InMemoryTransport.createLinkedPair();
+      const server = new Server({ name: "up", version: "1" }, { capabilities: { tools: {}, prompts: {}, resources: {} } });
+      const inputSchema = { type: "object" } as const;
+      server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offered().tools.map((name) => ({ name, inputSchema })) }));
+      server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: offered().prompts.map((name) => ({ name })) }));
+      server.setRequestHandler(ListResourcesRequestSchema, () => ({
+        resources: offered().resources.map((name) => ({ name, uri: `x:${name}` })),
+      }));
+      await server.connect(theirs);
+      const client = new Client({ name: "gateway", version: "1" });
+      await client.connect(ours as never);
+      return { client, isStateless: false, begin: () => undefined, close: () => client.close() };
+    },
+  };
+}
+
+/** Lists of upstreams, and workers that read them one after another. */
+function deployment() {
+  let text: string | undefined;
+  let revision = 0;
+  const listings: Listings = {
+    read: async () => new Map(text === undefined ? [] : [["up", { revision: String(revision), text }]]),
+    write: async (_name, given) => void ([text, revision] = [given, revision + 1]),
+  };
+  return {
+    listings,
+    /** Starts a worker that lists the upstream once, stops it, and returns the types that it announced. */
+    async listedBy(offered: Offered): Promise<readonly string[]> {
+      const announced: string[] = [];
+      const stops = new AbortController();
+      const before = revision;
+      const done = keepListed({
+        upstream: upstream!,
+        connector: connectorTo(() => offered),
+        deployment: "d",
+        listings,
+        lease: async () => true,
+        announce: async ({ type }) => void announced.push(type),
+        log,
+        signal: stops.signal,
+      });
+      const stop = async () => {
+        stops.abort();
+        await done;
+      };
+      stopping.push(stop);
+      await until(() => revision > before && announced.includes("tools"));
+      await stop();
+      return announced;
+    },
+  };
+}
+
+test("a first list is announced by what it has", async () => {
+  expect(await deployment().listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools"]);
+  expect(await deployment().listedBy({ tools: [], prompts: ["p"], resources: ["r"] })).toEqual(["tools", "prompts", "resources"]);
+});
+
+test("what has vanished, changed or stayed while no worker listed it is announced as such by the next one", async () => {
+  const workers = deployment();
+  await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: ["r"] });
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: ["r"] })).toEqual(["tools", "prompts"]);
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools", "resources"]);
+  expect(await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: ["r", "s"] })).toEqual(["tools", "prompts", "resources"]);
+  expect(await workers.listedBy({ tools: [], prompts: ["p"], resources: ["r", "s"] })).toEqual(["tools"]);
+});
+
+test("a list stored by a worker of an earlier version, which has tools only, counts as one without prompts and resources", async () => {
+  const workers = deployment();
+  await workers.listings.write("up", JSON.stringify({ tools: [], leftOut: [], atMs: 0 }));
+  expect(await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: [] })).toEqual(["tools", "prompts"]);
+});
