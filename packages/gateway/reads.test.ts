@@ -23,7 +23,7 @@ afterEach(async () => {
 /** The channel between processes, in memory. */
 function hub() {
   const bus = new EventEmitter({ captureRejections: false }).setMaxListeners(1_000);
-  const claimed = new Set<string>();
+  const claimed = new Map<string, number>();
   let lost = 0;
   let lostReplies = 0;
   const listen = (channel: string, listener: (text: string) => void) => {
@@ -34,7 +34,8 @@ function hub() {
     asked: () => bus.listenerCount("asked"),
     lose: (count: number) => void (lost = count),
     loseReplies: (count: number) => void (lostReplies = count),
-    asking(): Asking {
+    /** `isDead`: whether the process has died since, so that it renews and replies no more. */
+    asking({ isDead = () => false }: { readonly isDead?: () => boolean } = {}): Asking {
       const id = randomUUID();
       return {
         id,
@@ -43,12 +44,16 @@ function hub() {
           else bus.emit("asked", text);
         },
         onAsked: async (listener) => listen("asked", listener),
-        async claimAsked(asked) {
-          if (claimed.has(asked)) return false;
-          claimed.add(asked);
+        async claimAsked(asked, ttlMs) {
+          if ((claimed.get(asked) ?? 0) > Date.now()) return false;
+          claimed.set(asked, Date.now() + ttlMs);
           return true;
         },
+        async renewAsked(asked, ttlMs) {
+          if (!isDead() && (claimed.get(asked) ?? 0) > Date.now()) claimed.set(asked, Date.now() + ttlMs);
+        },
         async reply(process, text) {
+          if (isDead()) return;
           if (lostReplies > 0) lostReplies -= 1;
           else bus.emit(`replies ${process}`, text);
         },
@@ -102,7 +107,7 @@ async function between(url: string, { workers = 1, rest = {} } = {}) {
   }
   const reads = await createReadThrough(redis.asking());
   closers.push(reads.close);
-  return { upstream: upstream!, redis, reads };
+  return { upstream: upstream!, redis, reads, connector };
 }
 
 describe("a resource", () => {
@@ -128,6 +133,39 @@ describe("a resource", () => {
     expect(await reads.read(upstream, "x:a")).toHaveLength(1);
     expect(server.reads()).toBe(2);
   });
+
+  test("is read by another worker within a few seconds when the one that reads it dies", async () => {
+    let reads = 0;
+    const server = await serving({
+      // The first read is the dead worker's.
+      read: (uri) => (++reads === 1 ? new Promise(() => undefined) : { contents: [{ uri, text: "" }] }),
+    });
+    const { reads: through, upstream, connector, redis } = await between(server.url, { workers: 0 });
+    const serve = { connector, upstreams: () => [upstream], log };
+    let hasDied = false;
+    const stopListening = await serveReads({ ...serve, asking: redis.asking({ isDead: () => hasDied }) });
+    const startedMs = Date.now();
+    const read = through.read(upstream, "x:a");
+    await until(() => reads === 1);
+    hasDied = true;
+    stopListening();
+    closers.push(await serveReads({ ...serve, asking: redis.asking() }));
+    expect(await read).toHaveLength(1);
+    const tookMs = Date.now() - startedMs;
+    expect([reads, tookMs > 2_500, tookMs < 10_000]).toEqual([2, true, true]);
+  });
+
+  test("that takes longer than a claim is read once, because its worker renews the claim", async () => {
+    const server = await serving({
+      read: async (uri) => {
+        await new Promise((resolve) => void setTimeout(resolve, 4_500));
+        return { contents: [{ uri, text: "" }] };
+      },
+    });
+    const { reads, upstream } = await between(server.url, { workers: 2 });
+    expect(await reads.read(upstream, "x:a")).toHaveLength(1);
+    expect(server.reads()).toBe(1);
+  }, 20_000);
 
   test("that does not exist is reported with each revision's code; another error is the upstream's own", async () => {
     for (const [code, data, told] of [

@@ -5,7 +5,8 @@
  *      ▲                                                                 │
  *      └──────────────── reply to that front end ◀───────────────────────┘
  *
- * Nothing is stored: if a request or a reply is lost, the front end asks again, because a read has no effect. The size of a read is bounded.
+ * Nothing is stored: if a request, a reply or the worker is lost, the front end asks again, because a read has no effect. The size of a read
+ * is bounded.
  */
 import { randomUUID } from "node:crypto";
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
@@ -27,6 +28,8 @@ export interface Asking {
   onReply(listener: (text: string) => void): Promise<() => void>;
   /** Returns whether this process claimed the request with that id. */
   claimAsked(id: string, ttlMs: number): Promise<boolean>;
+  /** Prolongs a claim of this process. */
+  renewAsked(id: string, ttlMs: number): Promise<void>;
 }
 
 /** Limits: characters of JSON per read; maximum duration; concurrent reads in one worker; waiting reads in one front end. */
@@ -36,6 +39,8 @@ export const READS_MAX = 100;
 export const READS_WAITING_MAX = 1_000;
 /** A request is repeated after this time, in case no worker received it or the reply was lost. */
 const ASK_AGAIN_MS = 1_000;
+/** A worker renews its claim with each repetition. If it dies, another one takes the request when it has missed three. */
+const CLAIM_MS = 3 * ASK_AGAIN_MS;
 
 type Wanted = { readonly type: "read"; readonly uri: string } | { readonly type: "complete"; readonly completion: Completion };
 
@@ -158,14 +163,18 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
     const leave = upstream && places.enter();
     // No place is free. Another worker takes the request, or this one when it is repeated.
     if (!upstream || !leave) return;
+    let renewal: NodeJS.Timeout | undefined;
     try {
-      if (!answered.delete(id) && !(await asking.claimAsked(id, READ_TIMEOUT_MS))) return;
+      if (!answered.delete(id) && !(await asking.claimAsked(id, CLAIM_MS))) return;
+      // If it cannot be renewed, another worker reads the same.
+      renewal = setInterval(() => void asking.renewAsked(id, CLAIM_MS).catch(() => undefined), ASK_AGAIN_MS);
       const came = bounded(await readAt(connector, upstream, wanted));
       remember(id);
       await asking.reply(from, JSON.stringify({ id, ...came } satisfies Reply));
     } catch (error) {
       log.warn({ upstream: name, ...describeError(error) }, "read of an upstream could not be answered");
     } finally {
+      clearInterval(renewal);
       leave();
     }
   }

@@ -53,6 +53,7 @@ export interface GatewayShare {
   ask(text: string): Promise<void>;
   onAsked(listener: (text: string) => void): Promise<() => void>;
   claimAsked(id: string, ttlMs: number): Promise<boolean>;
+  renewAsked(id: string, ttlMs: number): Promise<void>;
   reply(process: string, text: string): Promise<void>;
   onReply(listener: (text: string) => void): Promise<() => void>;
 }
@@ -149,6 +150,10 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
     onAsked: (listener) => listen(keys.gateway.asked, listener),
     async claimAsked(asked, ttlMs) {
       return (await reached(redis.set(keys.gateway.claim(asked), id, "PX", ttlMs, "NX"))) !== null;
+    },
+    async renewAsked(asked, ttlMs) {
+      // If another process has claimed it meanwhile, both handle it, and the claim lasts while either does.
+      await reached(redis.pexpire(keys.gateway.claim(asked), ttlMs));
     },
     async reply(process, text) {
       await reached(redis.publish(keys.gateway.replies(process), text));

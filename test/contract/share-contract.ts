@@ -192,6 +192,18 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       expect([claimed.toSorted(), replied]).toEqual([[false, true], ["asker done"]]);
     });
 
+    test("leaves a request to the worker that renews its claim, and to another one when that stops", async () => {
+      const [one, other] = [share(), share()];
+      expect(await one.claimAsked("1", 300)).toBe(true);
+      await one.renewAsked("1", 30_000);
+      await under.pass(400);
+      expect(await other.claimAsked("1", 300)).toBe(false);
+      await one.renewAsked("1", 100);
+      await under.pass(200);
+      await one.renewAsked("1", 30_000);
+      expect(await other.claimAsked("1", 300)).toBe(true);
+    });
+
     test("counts the questions to a caller, for all processes together", async () => {
       const [one, other] = [share(), share()];
       const taken = await Promise.all([one, other, one].map((process) => process.takeQuestions("ann", 1, 3)));

@@ -77,6 +77,9 @@ export function createMemoryShares(now: () => number): () => Share {
         claimed.set(request, now() + ttlMs);
         return true;
       },
+      async renewAsked(request, ttlMs) {
+        if ((claimed.get(request) ?? 0) > now()) claimed.set(request, now() + ttlMs);
+      },
       async beat() {
         const wasMember = alive.has(id);
         alive.set(id, now() + ALIVE_MS);
