@@ -14,7 +14,7 @@ describe("output to a terminal", () => {
     expect(showUrl("no url\u001B[1m")).toBe("no url");
   });
 
-  test("shows a bar for progress with a total, whatever the numbers are", () => {
+  test("shows a bar for progress with a total, for any numbers", () => {
     expect(progressLine(1, 4, "kneading\u0007")).toBe("██████░░░░░░░░░░░░░░░░░░ 25 %  kneading");
     expect(progressLine(9, 4, undefined)).toBe(`${"█".repeat(24)} 100 %`);
     expect(progressLine(-1, 4, undefined)).toBe(`${"░".repeat(24)} 0 %`);

@@ -10,7 +10,7 @@ export function isInteractive(): boolean {
 
 /** Removes escape sequences and control characters from a server's text: they could overwrite what is on the screen. */
 export function clean(text: string): string {
-  // eslint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex -- control characters are what it removes
   return stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
 }
 
@@ -60,6 +60,6 @@ const OBEYED = /[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** A last filter in case a caller forgot `clean`: only the colours of `styled` pass. */
 function harmless(text: string): string {
-  // oxlint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex -- the same, except the escape that begins a colour
   return text.replaceAll(/\u001b(?!\[[\d;]*m)|[\u0000-\u0008\u000b-\u001a\u001c-\u001f]/g, "").replaceAll(OBEYED, "");
 }

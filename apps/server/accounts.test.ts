@@ -134,7 +134,7 @@ const send = (url: string, fields: Record<string, string> = {}, headers: Record<
 const GONE = "This access was removed before, or granted again since then. Nothing was changed.";
 
 describe("the page of connected accounts", () => {
-  test("lists what the person granted and nobody else, without tokens", async () => {
+  test("lists only what this person granted, without tokens", async () => {
     const { keep, here } = await opened();
     await keep("crm");
     await keep("<mail>");
@@ -219,7 +219,7 @@ describe("the page of connected accounts", () => {
 });
 
 describe("a form of the page", () => {
-  test("of somebody else's grant is answered as one of a grant that never was", async () => {
+  test("of another person's grant is answered like that of a grant that never existed", async () => {
     const { keep, left, here } = await opened();
     await keep("crm");
     const [form] = (await look(here)).forms;

@@ -47,7 +47,7 @@ const keyed = (key: string, more: Options = {}): Options => ({ principal: "ann",
 const order = (item = "lamp") => ({ name: "order", arguments: { item } });
 
 describe("a call with a key", () => {
-  test("is one task, at whichever front end it is repeated, while it works and when it is done", async () => {
+  test("is one task, repeated at any front end, while it works and when it is done", async () => {
     const { here, there, orders, release } = await deployed();
     const first = await rpc(here, "tools/call", order(), keyed("k1"));
     const again = await rpc(there, "tools/call", order(), keyed("k1"));

@@ -101,7 +101,7 @@ function countOf(fields: Record<string, string>, kind: string): number {
   return Object.keys(fields).filter((field) => field.startsWith(kind)).length;
 }
 
-test("a session holds a limited number of fields of each kind, and no long ones, whatever its client sends", async () => {
+test("a session holds a limited number of fields of each kind, and no long ones, regardless of what its client sends", async () => {
   const redis = await openRedis();
   try {
     const attack = await attacked(redis);

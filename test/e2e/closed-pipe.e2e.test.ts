@@ -1,4 +1,4 @@
-/** Commands whose output nobody reads to its end, as in `parley tools | head -1`: they end without a word, and nothing that was begun is lost. */
+/** Commands whose output is not read to its end, as in `parley tools | head -1`: they end silently, and nothing that was begun is lost. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -79,7 +79,7 @@ describe("a reader that is gone", () => {
   });
 });
 
-test("a full disk is an error that says so", async () => {
+test("a full disk is reported as an error", async () => {
   expect(await piped(["tools"], { reader: "true", redirect: "> /dev/full" })).toEqual({
     code: 1,
     stdout: "",

@@ -1,4 +1,4 @@
-/** A saga on real processes: what was booked is released, whichever process dies, and nobody waits for it. */
+/** A saga on real processes: what was booked is released even if any process dies, and no client waits for it. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-test("a cancelled task is undone, from the last thing to the first, also by the worker that comes after one that was killed", async () => {
+test("a cancelled task is undone from its last step to its first, also by the worker that takes over from a killed one", async () => {
   const { taskId } = await client.call("saga", {});
   await until(async () => (await client.get(taskId)).status === "input_required");
   const { headers, body } = message("tasks/cancel", { taskId }, taskId);
@@ -55,7 +55,7 @@ test("a cancelled task is undone, from the last thing to the first, also by the 
   expect(released.filter(([, what]) => what !== "hotel")).toHaveLength(2);
   expect((await client.get(taskId)).status).toBe("cancelled");
   const keys = await deployment.redis.keys();
-  // Nothing is left that nobody will forget.
+  // No key is left that would never expire.
   for (const key of keys.filter((each) => each.includes(taskId)))
     expect([key, await deployment.redis.redis.pttl(key)]).not.toEqual([key, -1]);
 });

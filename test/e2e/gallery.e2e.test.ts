@@ -205,7 +205,7 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
     expect(text).toBe(`The journal garden-${number} ends with week 1.`);
   });
 
-  test("plan_trip asks one thing after the other, as a generator", async () => {
+  test("plan_trip asks one question after another, as a generator", async () => {
     const { asked, text } = await complete(dialect, {
       tool: "plan_trip",
       args: { city: "Graz" },
@@ -245,7 +245,7 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
   });
 });
 
-test("collect_payment continues when the payment service calls back, at whichever front end, and not before", async () => {
+test("collect_payment continues when the payment service calls back, at any front end, and not before", async () => {
   const payments = join(directory, "payments");
   const told: number[] = [];
   async function callBack(): Promise<void> {
@@ -323,7 +323,7 @@ describe("the command line against it", () => {
     });
   });
 
-  test("hands out the id with --no-wait, cancels, and says so", async () => {
+  test("prints the id with --no-wait, cancels, and reports the cancellation", async () => {
     const { stdout } = await parley("call", "onboarding", "--json", '{"team":"ops"}', "--no-wait");
     const taskId = stdout.trim();
     expect(await parley("tasks", "cancel", taskId)).toMatchObject({ code: 0, stdout: expect.stringContaining("cancelled") });

@@ -22,7 +22,7 @@ let marks: string;
 let upstreams: RunningUpstream[];
 let deployment: Deployment;
 
-/** What an upstream hears of a question that nobody answered in time: those that hold nothing are told by an answer, which has no other word for it. */
+/** What an upstream receives for a question that was not answered in time. Those that hold no call get an answer, which has no better word for it. */
 const NOBODY = { action: "cancel" };
 const KINDS = {
   classic: { refused: -32000 },

@@ -48,7 +48,7 @@ const reached = (taskId: string, statuses: readonly string[]): Promise<TaskState
   );
 const ended = (taskId: string) => reached(taskId, ["completed", "failed"]);
 const said = (task: TaskState) => JSON.parse(task.result?.content?.[0]?.text ?? "null") as unknown;
-/** Sent again until somebody takes it, as clients do. */
+/** Sent again until a front end takes it, as clients do. */
 const answer = (taskId: string) =>
   until(() => client.answer(taskId, { "question-1": { action: "accept", content: { ok: true } } }), { everyMs: 100 });
 

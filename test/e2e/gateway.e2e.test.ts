@@ -177,7 +177,7 @@ describe("a call without questions", () => {
     expect(task.result).toMatchObject({ structuredContent: { text: "hello" }, _meta: { "example.com/result": true } });
   });
 
-  test("has its own process, or that of an earlier call if the file says so", async () => {
+  test("has its own process, or that of an earlier call if the file allows it", async () => {
     const pids = async (tool: string) => {
       const found = new Set();
       for (let call = 0; call < 10; call += 1) found.add(said(await ended((await client.call(tool, {})).taskId)));
@@ -507,7 +507,7 @@ describe("an upstream that holds nothing", () => {
   });
 });
 
-/** Nobody who holds a call is left. */
+/** No process that holds a call is left. */
 async function replaceWorkers(): Promise<void> {
   await Promise.all(workers.splice(0).map((worker) => worker.kill()));
   workers.push(await deployment.addWorker());

@@ -11,7 +11,7 @@ import { hasTerminal, openTerminal, type Terminal } from "../support/terminal.ts
 
 /** Writes to the clipboard, clears the screen, hides what follows (by two ways to begin a sequence), turns text around, and draws over the line. */
 const EVIL = "\u001B]52;c;ZXZpbA==\u0007\u001B[2J\u001B[8m\u009B8m\u202E\b\r";
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- finds the control characters that a terminal obeys
 const OBEYED = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200E\u200F\u202A-\u202E\u2066-\u2069]/;
 
 const SCHEMA = {
@@ -224,7 +224,7 @@ describe.runIf(hasTerminal)("in a terminal", () => {
       expect(written.includes(mark), JSON.stringify(mark)).toBe(false);
   }
 
-  test("a question, its fields, what is wrong with an answer and what is reported meanwhile leave the terminal alone", async () => {
+  test("a question, its fields, violations of an answer and progress reports leave the terminal alone", async () => {
     mode = "waits";
     const on = await openTerminal(["call", "go", "--url", url], { HOME: home, XDG_CONFIG_HOME: home });
     open.push(on);

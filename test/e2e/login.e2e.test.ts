@@ -141,7 +141,7 @@ async function look(url: string, cookie = ""): Promise<Fetched> {
 const pairOf = (setCookie = "") => setCookie.split(";")[0] ?? "";
 const titleOf = ({ text }: Fetched) => /<h1>([^<]*)/.exec(text)?.[1];
 
-/** Opens a page as nobody and logs in: what the browser is sent back with, and holds. */
+/** Opens a page without a login and logs in. Returns the callback's address and the browser's cookies. */
 async function begun(page: string, name: string): Promise<{ callback: string; cookie: string }> {
   const away = await look(page);
   const callback = await logIn(new URL(away.location), name);

@@ -1,5 +1,5 @@
 /**
- * What somebody meets who has never seen this repository: packages from tarballs, a project from create-parley in a directory elsewhere, its
+ * What a new user finds who has never seen this repository: packages from tarballs, a project from create-parley in a directory elsewhere, its
  * tests, a server, a call, a change of the tool while a task waits.
  */
 import { execFile, spawn } from "node:child_process";

@@ -81,7 +81,7 @@ describe("four workers of sixteen partitions, whose share is four", () => {
     await Promise.all(Array.from({ length: 100 }, () => lifecycle(client)));
   });
 
-  test("a partition whose two workers are killed is served by others within ten seconds, and the rest meanwhile", async () => {
+  test("a partition whose two workers are killed is served by others within ten seconds, and other partitions throughout", async () => {
     const of = await covered(2);
     const waiting = await Promise.all(Array.from({ length: 50 }, () => parked(client)));
     const [both = []] = of.values();
@@ -112,7 +112,7 @@ describe("four workers of sixteen partitions, whose share is four", () => {
     await Promise.all(Array.from({ length: 100 }, () => lifecycle(client)));
   });
 
-  test("a worker that is stopped leaves at once, and tasks that come meanwhile wait for none of it", async () => {
+  test("a worker that is stopped leaves at once, and new tasks do not wait for it", async () => {
     await covered(2);
     const [leaving = ""] = workers.keys();
     const worker = workers.get(leaving)!;
@@ -123,7 +123,7 @@ describe("four workers of sixteen partitions, whose share is four", () => {
   });
 });
 
-test("a worker that hears of an answer and is frozen before it begins leaves it to others", async () => {
+test("an answer that a worker was notified of before it froze is taken up by others", async () => {
   await covered(2);
   const waiting = await Promise.all(Array.from({ length: 20 }, () => parked(client)));
   const [frozen = ""] = workers.keys();

@@ -590,7 +590,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       await page.getByText("0 of 0 entries replay").waitFor();
       expect(page.url()).not.toContain(token);
       expect(await page.evaluate("[localStorage.length, document.cookie]")).toEqual([0, ""]);
-      // Another tab is somebody else until it is told.
+      // Another tab is another person until it gets a token.
       const other = await open(new URL(page.url()).hash, {}, page.context(), `${front.url}/play/`);
       await other.getByRole("button", { name: "Token needed" }).waitFor();
       await expect.poll(() => dialog(other).count()).toBe(0);

@@ -74,7 +74,7 @@ describe("a handler that harms itself alone", () => {
   });
 
   test.each([
-    ["lets a promise be rejected that nobody awaits", "floats", { status: "failed", code: "UNHANDLED_REJECTION" }],
+    ["leaves a rejected promise unawaited", "floats", { status: "failed", code: "UNHANDLED_REJECTION" }],
     ["throws in a timer", "throws_in_timer", { status: "failed", code: "UNHANDLED_REJECTION" }],
     ["never comes to its end", "waits_forever", { status: "failed", code: "RUN_TIMEOUT" }],
     ["looks at a failed step only after a slower one", "hears_late", { status: "completed", text: "flight without hotel" }],

@@ -1,5 +1,5 @@
 /**
- * What a task costs Redis, counted: each read from a socket is a round trip of somebody, and Redis has one core.
+ * What a task costs Redis, counted: each read from a socket is a round trip of some process, and Redis has one core.
  *
  * A change that adds one has to take another away, or to say here why it is worth it.
  */

@@ -181,7 +181,7 @@ describe("a front end with 2,000 sessions that listen", () => {
 
   test("still puts a question on the one stream that it belongs to", async () => {
     const asked = listeners.at(-1);
-    if (!asked) throw new Error("nobody listens");
+    if (!asked) throw new Error("no stream listens");
     const params = { name: "greet", arguments: { marker: "among thousands" }, task: {} };
     await post("tools/call", params, asked.sessionId);
     await until(() => asked.stream.text.includes('"method":"elicitation/create"'));

@@ -142,7 +142,7 @@ test("a server that is killed in the middle of a question is found again: the qu
     const called = pipe.request("tools/call", { name: "interview", arguments: { marker: "killed" } }, "call");
     const first = await pipe.message(isQuestion);
     await frontEnd.kill();
-    // Given while nobody is there to take it.
+    // Given while no server takes it.
     answer(pipe, first, "Ann");
     frontEnd = await startFrontEnd(env);
     for (const [name, member] of [

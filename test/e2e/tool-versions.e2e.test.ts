@@ -1,4 +1,4 @@
-/** Two versions of a tool in one deployment: each task runs on its own, whichever worker takes it, and waits unharmed where nobody serves it. */
+/** Two versions of a tool in one deployment: each task runs on its own version, on any worker that serves it, and waits unharmed while no worker does. */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -186,7 +186,7 @@ describe("a request of 2026-07-28", () => {
     expect(received.map(({ id }) => id)).toEqual([2]);
   });
 
-  test("that may have been carried out is not repeated, and the error says so", async () => {
+  test("that may have been carried out is not repeated, and the error reports it", async () => {
     const { send, answerTo, got } = await run((_got, response) => void response.destroy());
     send(call(1));
     expect((await answerTo(1)).error).toMatchObject({ code: -32000, message: expect.stringContaining("It may have been carried out") });

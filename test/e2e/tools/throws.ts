@@ -1,4 +1,4 @@
-/** A tool that breaks by an error whose words are for nobody but its operator. */
+/** A tool that throws an error whose message is for its operator only. */
 import { defineTool } from "@parley/sdk";
 
 export const throws = defineTool({

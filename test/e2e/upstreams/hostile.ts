@@ -68,7 +68,7 @@ async function call(name: string, id: unknown, stream: ServerResponse): Promise<
       return void end(text(refused));
     }
     case "unreadable":
-      // No message of JSON-RPC, so nobody answers it.
+      // Not a JSON-RPC message, so no response comes.
       return void end(text(await ask(stream, key, 7)));
     case "nested": {
       let schema: object = { type: "string" };

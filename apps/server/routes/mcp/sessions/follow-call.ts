@@ -263,7 +263,7 @@ class CallStream {
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
         noteShown(services, this.#exchange, this.#task, [ask]);
         await channel.drained();
-        // If nobody else is asked either, the tool learns that the ask is unavailable.
+        // If no other person is asked either, the tool learns that the ask is unavailable.
       } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, key: ask.key });
     }
   }

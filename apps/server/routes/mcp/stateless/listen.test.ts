@@ -47,7 +47,7 @@ describe("a listen stream", () => {
     open.close();
   });
 
-  test("sends every state of a task until its end, whichever front end received the answer", async () => {
+  test("sends every state of a task until its end, even if another front end received the answer", async () => {
     const { here, there } = await twoFronts();
     const taskId = await task(here);
     const open = await listen(here, { taskIds: [taskId] });
