@@ -7,6 +7,8 @@
  *
  * Checked only when the question is first asked: a stricter setting must not end tasks that are waiting.
  */
+import { ANONYMOUS } from "./caller.ts";
+import type { AskOptions } from "./effects.ts";
 import { ParleyError } from "./errors.ts";
 import { describeViolations } from "./schema-violation.ts";
 import { type Finding, type SecretNames, secretNames } from "./secret-names.ts";
@@ -40,6 +42,25 @@ export function checkAsk(key: string, { request, audience }: Pick<Ask, "request"
   if (violations.length > 0) {
     throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: ${describeViolations(violations)}`, { violations });
   }
+}
+
+/** Throws INVALID_ASK. Shortening the wait instead would end questions early without explanation. */
+export function checkTimeout(key: string, { timeoutMs = 0 }: AskOptions, { askTimeoutMaxMs }: Pick<Settings, "askTimeoutMaxMs">): void {
+  if (timeoutMs <= askTimeoutMaxMs) return;
+  const message = `is ${timeoutMs} ms; the maximum is ${askTimeoutMaxMs} (PARLEY_ASK_TIMEOUT_MAX)`;
+  throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /timeout ${message}`, {
+    violations: [{ path: "/timeout", message }],
+  });
+}
+
+/** Throws INVALID_ASK. An anonymous caller cannot be several people, and a default would count people who have not accepted. */
+export function checkQuorum(key: string, { audience, onTimeout }: AskOptions, principal: string): void {
+  if (audience?.quorum === undefined) return;
+  const refused = (path: string, message: string) =>
+    new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: ${path} ${message}`, { violations: [{ path, message }] });
+  if (principal === ANONYMOUS)
+    throw refused("/quorum", "needs callers with an identity; without PARLEY_AUTH=required every caller is the same");
+  if (typeof onTimeout === "object") throw refused("/onTimeout", "must not be a default, which would count people who have not accepted");
 }
 
 function violationsOf(request: AskRequest, settings: AskSettings): readonly Violation[] {

@@ -4,16 +4,14 @@
  * An ask settles when it is answered and a sleep when its time has come, in this run or a later one. The handler can withdraw either by a signal:
  * clients then no longer show the question, and an answer that still arrives is late.
  */
-import { checkAsk } from "../ask-policy.ts";
+import { checkAsk, checkQuorum, checkTimeout } from "../ask-policy.ts";
 import { canonicalJson } from "../canonical-json.ts";
-import { ANONYMOUS } from "../caller.ts";
 import { childEndOf } from "../child-end.ts";
 import { childId } from "../child-id.ts";
 import type { Answerers, AskOptions, CallOptions, ChildEnd, Settled, ToolCall, Withdrawable } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
 import { isOnPage, readReply } from "../reply.ts";
-import type { Settings } from "../settings.ts";
 import { type Answer, type AskRequest, type AwaitedCall, type EventRequest, type Open, openOf } from "../task.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Call, Recorded } from "./recollection.ts";
@@ -309,25 +307,6 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
 /** Open asks and events. Calls of tools have a bound of their own. */
 function questionsOf(asks: ReadonlyMap<string, Open>): number {
   return [...asks.values()].filter(({ request }) => request.type !== "call").length;
-}
-
-/** Throws INVALID_ASK. Shortening the wait instead would end questions early without explanation. */
-function checkTimeout(key: string, { timeoutMs = 0 }: AskOptions, { askTimeoutMaxMs }: Settings): void {
-  if (timeoutMs <= askTimeoutMaxMs) return;
-  const message = `is ${timeoutMs} ms; the maximum is ${askTimeoutMaxMs} (PARLEY_ASK_TIMEOUT_MAX)`;
-  throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /timeout ${message}`, {
-    violations: [{ path: "/timeout", message }],
-  });
-}
-
-/** Throws INVALID_ASK. An anonymous caller cannot be several people, and a default would count people who have not accepted. */
-function checkQuorum(key: string, { audience, onTimeout }: AskOptions, principal: string): void {
-  if (audience?.quorum === undefined) return;
-  const refused = (path: string, message: string) =>
-    new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: ${path} ${message}`, { violations: [{ path, message }] });
-  if (principal === ANONYMOUS)
-    throw refused("/quorum", "needs callers with an identity; without PARLEY_AUTH=required every caller is the same");
-  if (typeof onTimeout === "object") throw refused("/onTimeout", "must not be a default, which would count people who have not accepted");
 }
 
 /** Acceptances of a withdrawn ask do not count, whenever they arrived: the run that withdrew it did not see them. */
