@@ -48,12 +48,14 @@ export interface CodeFlowSettings {
   readonly secretIn?: "header" | "body";
   readonly timeoutMs: number;
   readonly allowHttp: boolean;
+  /** See `Discover`. */
+  readonly httpPermit?: string;
   /** For error messages: `the login at https://id.example`. */
   readonly what: string;
 }
 
 export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
-  const { issuer, endpoints, client: clientId, secret, secretIn = "header", timeoutMs, allowHttp, what } = settings;
+  const { issuer, endpoints, client: clientId, secret, secretIn = "header", timeoutMs, allowHttp, httpPermit, what } = settings;
   const client: oauth.Client = { client_id: clientId };
   const authentication =
     secret === undefined ? oauth.None() : secretIn === "body" ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret);
@@ -81,7 +83,8 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         ...(endpoints.revocation !== undefined && { revocation_endpoint: endpoints.revocation }),
       };
     const name = issuer ?? "";
-    const addresses = await discoverAddresses({ issuer: name, timeoutMs, allowHttp }, ["authorization_endpoint", "token_endpoint"]);
+    const asked = { issuer: name, timeoutMs, allowHttp, ...(httpPermit !== undefined && { httpPermit }) };
+    const addresses = await discoverAddresses(asked, ["authorization_endpoint", "token_endpoint"]);
     const { authorization_endpoint, token_endpoint, metadata } = addresses;
     const { revocation_endpoint } = metadata;
     return {
@@ -140,7 +143,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
       const { revocation_endpoint: address } = as;
       if (address === undefined) return false;
       // Checked here and not at discovery: access does not depend on this address.
-      const unsafe = unsafeAddress(address, allowHttp);
+      const unsafe = unsafeAddress(address, allowHttp, httpPermit);
       if (unsafe !== undefined) throw refuse("PROVIDER_INVALID", `${what}: its revocation_endpoint ${unsafe}`);
       const additionalParameters = { token_type_hint: type };
       const response = await oauth.revocationRequest(as, client, authentication, token, { additionalParameters, ...fetching });

@@ -13,6 +13,8 @@ export interface Discover {
   readonly issuer: string;
   readonly timeoutMs: number;
   readonly allowHttp: boolean;
+  /** Names the setting that allows http, for error messages. Default: that of the issuers of callers' tokens. */
+  readonly httpPermit?: string;
 }
 
 /** Resolves to the address of the keys. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
@@ -23,7 +25,7 @@ export async function discoverKeys(discover: Discover): Promise<string> {
 
 /** Resolves to the metadata and to the addresses of these names in it, each of them safe to contact. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
 export async function discoverAddresses<Name extends string>(
-  { issuer, timeoutMs, allowHttp }: Discover,
+  { issuer, timeoutMs, allowHttp, httpPermit }: Discover,
   names: readonly Name[],
 ): Promise<Readonly<Record<Name, string>> & { readonly metadata: Readonly<Record<string, unknown>> }> {
   const what = `the metadata of ${issuer}`;
@@ -33,7 +35,7 @@ export async function discoverAddresses<Name extends string>(
       const metadata = await askProvider({ url, what, timeoutMs });
       if (metadata["issuer"] !== issuer)
         throw refuse("PROVIDER_INVALID", `${what}: the document names the issuer ${shown(metadata["issuer"])}`);
-      const addresses = Object.fromEntries(names.map((name) => [name, addressIn(metadata, name, { what, allowHttp })]));
+      const addresses = Object.fromEntries(names.map((name) => [name, addressIn(metadata, name, { what, allowHttp, httpPermit })]));
       return { ...(addresses as Record<Name, string>), metadata };
     } catch (error) {
       if (!(error instanceof ParleyError)) throw error;
@@ -48,10 +50,10 @@ export async function discoverAddresses<Name extends string>(
 function addressIn(
   metadata: Readonly<Record<string, unknown>>,
   name: string,
-  { what, allowHttp }: { what: string; allowHttp: boolean },
+  { what, allowHttp, httpPermit }: { what: string; allowHttp: boolean; httpPermit: string | undefined },
 ): string {
   const address = metadata[name];
-  const unsafe = typeof address === "string" ? unsafeAddress(address, allowHttp) : "is missing";
+  const unsafe = typeof address === "string" ? unsafeAddress(address, allowHttp, httpPermit) : "is missing";
   if (typeof address !== "string" || unsafe !== undefined) throw refuse("PROVIDER_INVALID", `${what}: its ${name} ${unsafe}`);
   return address;
 }

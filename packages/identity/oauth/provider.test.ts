@@ -149,3 +149,17 @@ describe("a grant that is revoked", () => {
     },
   );
 });
+
+test("an endpoint over http is refused by naming the provider's own setting, which allows it", async () => {
+  const address = "http://id.example/endpoint";
+  const refused = { code: "PROVIDER_INVALID", message: expect.stringContaining("`allowHttp: true` in PARLEY_OAUTH allows http") };
+  serving(address);
+  await expect(providerOf().revoke(TOKENS)).rejects.toMatchObject(refused);
+  for (const path of [METADATA, "/.well-known/openid-configuration"]) {
+    instead.set(path, (_request, response) => {
+      response.writeHead(200, JSON_TYPE).end(JSON.stringify({ issuer, authorization_endpoint: address, token_endpoint: address }));
+    });
+  }
+  await expect(providerOf().start(SCOPES, CALLBACK)).rejects.toMatchObject(refused);
+  expect((await providerOf({ allowHttp: true }).start(SCOPES, CALLBACK)).url).toMatch(/^http:\/\/id\.example\/endpoint\?/);
+});

@@ -28,13 +28,15 @@ export interface FinishGrant {
 
 /** How long a provider may take to respond. */
 export const OAUTH_TIMEOUT_MS = 10_000;
+/** Each provider has its own setting in the file. */
+const HTTP_PERMIT = "`allowHttp: true` in PARLEY_OAUTH";
 /** Maximum length of a token, since tokens are stored with their task. */
 export const TOKEN_CHARS_MAX = 16_384;
 
 export function createOauthProvider(settings: OauthProviderSettings, now: () => number, timeoutMs = OAUTH_TIMEOUT_MS): OauthProvider {
   const { name, title, issuer, endpoints, client, secret, secretIn, parameters: extra, resource, allowHttp } = settings;
   const what = `the provider ${name}`;
-  const flow = createCodeFlow({ issuer, endpoints, client, secret, secretIn, timeoutMs, allowHttp, what });
+  const flow = createCodeFlow({ issuer, endpoints, client, secret, secretIn, timeoutMs, allowHttp, httpPermit: HTTP_PERMIT, what });
 
   function granted(
     response: Awaited<ReturnType<typeof flow.redeem>>,
