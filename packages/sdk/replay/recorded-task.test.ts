@@ -26,14 +26,14 @@ describe("a line of an export", () => {
     expect(readRecordedTask(text)).toStrictEqual(JSON.parse(text));
   });
 
-  const missing = (what: string) => `is not an exported task: ${what} is missing or malformed`;
+  const missing = (what: string) => `is not an exported task: ${what} is missing or malformed, or a later version of Parley exported it`;
 
   test.each<[string, unknown, string]>([
     ["no object", [], "is not an exported task: it lacks `taskId`"],
     ["null", null, "is not an exported task: it lacks `taskId`"],
     ["an id that is not a text", { ...line, taskId: 5 }, "is not an exported task: it lacks `taskId`"],
-    ["another format", { ...line, format: 2 }, "has the format 2, and this version reads 1"],
-    ["no format", { ...line, format: undefined }, "has the format undefined, and this version reads 1"],
+    ["another format", { ...line, format: 2 }, "has the format 2, and this version reads 1: use the version that exported it"],
+    ["no format", { ...line, format: undefined }, "has the format undefined, and this version reads 1: use the version that exported it"],
     ["no call", { ...line, call: undefined }, missing("`call`")],
     ["a call without a name", { ...line, call: { arguments: {} } }, missing("`call`")],
     ["a call without arguments", { ...line, call: { name: "ship" } }, missing("`call`")],

@@ -74,7 +74,8 @@ export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
   }
   if (!isObject(value) || typeof value["taskId"] !== "string") throw new Error("is not an exported task: it lacks `taskId`");
   const { format } = value;
-  if (format !== EXPORT_FORMAT) throw new Error(`has the format ${JSON.stringify(format)}, and this version reads ${EXPORT_FORMAT}`);
+  if (format !== EXPORT_FORMAT)
+    throw new Error(`has the format ${JSON.stringify(format)}, and this version reads ${EXPORT_FORMAT}: use the version that exported it`);
   if (typeof value["unreadable"] === "string") return value as unknown as UnreadableTask;
   const { call, asks, events = [], calls = [], journal } = value;
   const problem =
@@ -84,7 +85,8 @@ export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
     (Array.isArray(calls) && calls.every(isAsk) ? undefined : "`calls`") ??
     (isObject(journal) && Object.entries(journal).every(isEntry) ? undefined : "`journal`") ??
     (typeof value["atMs"] === "number" && typeof value["generation"] === "number" ? undefined : "`atMs` or `generation`");
-  if (problem !== undefined) throw new Error(`is not an exported task: ${problem} is missing or malformed`);
+  if (problem !== undefined)
+    throw new Error(`is not an exported task: ${problem} is missing or malformed, or a later version of Parley exported it`);
   return value as unknown as RecordedTask;
 }
 
