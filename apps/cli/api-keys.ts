@@ -5,7 +5,7 @@ import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { NewKey } from "./commands/keys.ts";
 import { onStderr } from "./on-stderr.ts";
-import { printJson } from "./terminal.ts";
+import { print, printJson } from "./terminal.ts";
 
 const NAME = /^[\w.@:/-]{1,128}$/;
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -40,7 +40,8 @@ export async function listKeys({ json }: { readonly json?: true }): Promise<void
       const { digest: _, ...shown } = key;
       const isExpired = (key.expiresAtMs ?? Infinity) <= now();
       const line = `${key.id}  ${key.name}  ${key.tenant}  ${key.scopes.join(" ")}  made ${date(key.createdAtMs)}, ${isExpired ? "EXPIRED" : until(key)}`;
-      process.stdout.write(`${json ? JSON.stringify(shown) : line}\n`);
+      if (json) printJson(shown);
+      else print(line);
     }
   });
 }

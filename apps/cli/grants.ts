@@ -13,7 +13,7 @@ export async function listGrants({ principal, tenant, json }: Grants): Promise<v
     for await (const grant of keptGrants.list({ principal, tenant })) {
       const { owner: _owner, consent: _consent, about, ...rest } = grant;
       if (json) {
-        process.stdout.write(`${JSON.stringify({ ...rest, ...about })}\n`);
+        printJson({ ...rest, ...about });
         continue;
       }
       const what = `${about.upstream} at ${about.provider} (${about.scopes.join(" ")})`;

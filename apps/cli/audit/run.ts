@@ -66,5 +66,5 @@ export async function printCheckpoint(files: readonly string[], key: string): Pr
   const { heads, problems } = await verifyFiles(files);
   const first = problems.find(({ kind }) => kind === "broken");
   if (first) throw new Error(`${first.file}:${first.line}: ${first.says}. Nothing was signed.`);
-  process.stdout.write(`${JSON.stringify(await signCheckpoint(heads, key, new Date()))}\n`);
+  printJson(await signCheckpoint(heads, key, new Date()));
 }

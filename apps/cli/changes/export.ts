@@ -9,7 +9,7 @@ import { connectRedis, type RedisBackend, redisSettings, sealWordOf, toRedisSett
 import { EXPORT_FORMAT, type RecordedTask, type Redaction, toRecordedTask, type UnreadableTask } from "@parley/sdk/replay";
 import type { ExportTasks } from "../commands/changes.ts";
 import { onStderr } from "../on-stderr.ts";
-import { printJson, printToStderr } from "../terminal.ts";
+import { jsonText, printJson, printToStderr } from "../terminal.ts";
 
 export async function exportTasks(
   taskId: string | undefined,
@@ -33,7 +33,7 @@ export async function exportTasks(
       const recorded = await recordedTask(redis, id, redaction);
       if (!recorded && taskId !== undefined) throw new Error(`there is no waiting task ${taskId}: it has ended, or never existed`);
       if (!recorded) continue;
-      await write(file, `${JSON.stringify(recorded)}\n`);
+      await write(file, `${jsonText(recorded)}\n`);
       counts.written += 1;
       if ("unreadable" in recorded) counts.unreadable += 1;
     }

@@ -8,7 +8,7 @@ import { createTwoFilesPatch } from "diff";
 import { INTERRUPTED } from "../interrupt.ts";
 import { CLIENT_NAMES, type ClientFile, CLIENTS, isClientName, thisPlace } from "./clients.ts";
 import { edited, type Entry } from "./edit.ts";
-import { clean, print } from "../terminal.ts";
+import { clean, print, printJson } from "../terminal.ts";
 
 export interface InstallOptions {
   readonly url?: string;
@@ -51,7 +51,8 @@ export async function install(clientName: string, options: InstallOptions): Prom
   if (options.print) return void process.stdout.write(after);
   const changed = after !== (before ?? "");
   const tell = (installed: Installed, text: string): void => {
-    process.stdout.write(options.json ? `${JSON.stringify(installed)}\n` : text);
+    if (options.json) printJson(installed);
+    else process.stdout.write(text);
   };
   if (!changed) return tell({ client: clientName, file, changed }, `${file} is already up to date.\n`);
 
