@@ -26,6 +26,8 @@ export type PatternCost =
 const STATES_MAX = 400;
 /** Maximum number of state pairs and triples to examine. */
 const STEPS_MAX = 2_000_000;
+/** A reference is followed into its group, which takes longer than a pair. */
+const STEPS_OF_REFERENCE = 1_000;
 const KEPT_MAX = 1_000;
 
 /** Least recently used first. Patterns are few, and tools that ask inline use the same ones in every run. */
@@ -195,7 +197,7 @@ function build(alternatives: readonly AST.Alternative[], judging: Judging): Auto
    */
   function again(groups: readonly AST.CapturingGroup[]): Fragment {
     // Groups without characters can double with each reference.
-    spend(budget);
+    spend(budget, STEPS_OF_REFERENCE);
     if (groups.some((group) => copied.has(group))) return anything();
     groups.forEach((group) => copied.add(group));
     const copy = oneOf(
@@ -274,7 +276,8 @@ function takenBy(classes: readonly string[], { flags, modifiers }: Judging): big
   const kinds = [...new Set(classes)];
   const own = flags.replaceAll(/[^isuv]/g, "");
   const fixed = own.replaceAll(/[is]/g, "");
-  const used = modifiers === "" ? [own] : ["", "i", "s", "is"].map((some) => `${fixed}${some}`);
+  // What a class accepts with one of the two, it accepts with both or with neither.
+  const used = modifiers === "" ? [own] : [fixed, `${fixed}is`];
   const tests = kinds.map((raw) => used.map((each) => new RegExp(`^(?:${raw})$`, each)));
   const atoms = new Map<string, bigint>();
   const taken: bigint[] = [];
@@ -420,8 +423,8 @@ function share(one: bigint | undefined, other: bigint | undefined): boolean {
   return ((one ?? 0n) & (other ?? 0n)) !== 0n;
 }
 
-function spend(budget: Judging["budget"]): void {
-  budget.steps -= 1;
+function spend(budget: Judging["budget"], steps = 1): void {
+  budget.steps -= steps;
   if (budget.steps < 0) throw new Error("it is too large to judge");
 }
 
