@@ -162,6 +162,66 @@ describe("the list of a principal's tasks", () => {
     expect([rest?.length, last]).toEqual([20, undefined]);
   });
 
+  describe("with thousands of expired tasks", () => {
+    const idIn = (partition: number, n: number) => `${partition}-${String(n).padStart(22, "t")}`;
+    /** Writes tasks in the partitions in turn, oldest first; the last `expired` of them have expired. Resolves to their ids. */
+    async function many({ existing, expired, partitions }: { existing: number; expired: number; partitions: readonly number[] }) {
+      const keys = createKeys(redis.prefix);
+      const pipeline = redis.redis.pipeline();
+      const ids = Array.from({ length: existing + expired }, (_, n) => idIn(partitions[n % partitions.length]!, n));
+      for (const [n, id] of ids.entries()) {
+        pipeline.xadd(owner(partitions[n % partitions.length]!), `${n + 1}-0`, "id", id);
+        if (n < existing) pipeline.hset(keys.task(id)![0], "status", "working");
+        else gone.add(id);
+      }
+      await pipeline.exec();
+      return ids;
+    }
+    /** Commands that read entries or remove expired ones, and reads of summaries. Those of several partitions share a round trip. */
+    const commands = (deletes: number) => turns + looked.length + deletes;
+
+    test.each<[partitions: number, used: readonly number[], most: number]>([
+      [1, [0], 45],
+      // Eight at first, and twice as many each time.
+      [64, [40], 2 * 64 + 55],
+      [4, [0, 1, 2, 3], 70],
+    ])("a page over %i partitions, of which %j have 5,000, skips them in few commands", async (partitions, used, most) => {
+      const ids = await many({ existing: 3, expired: 4_990, partitions: used });
+      const deletes = vi.spyOn(redis.redis, "xdel");
+      const { page } = aList(partitions);
+      expect(await page(10)).toEqual([ids.slice(0, 3).toReversed(), undefined]);
+      expect(commands(deletes.mock.calls.length)).toBeLessThanOrEqual(most);
+      expect((await Promise.all(used.map(left))).flat().toSorted()).toEqual(ids.slice(0, 3).toSorted());
+    });
+
+    test("a page skips 5,000 and shows what is behind them; of more it leaves the rest to the next page", async () => {
+      const ids = await many({ existing: 3, expired: 5_001, partitions: [0] });
+      const { page } = aList(1);
+      const [none, next] = await page(10);
+      expect([none, await left(0)]).toEqual([[], ids.slice(0, 4)]);
+      expect(await page(10, String(next))).toEqual([ids.slice(0, 3).toReversed(), undefined]);
+      expect(await left(0)).toEqual(ids.slice(0, 3));
+    });
+
+    test("a page shows every task among expired ones, in order over all partitions, however many it takes", async () => {
+      const ids = await many({ existing: 600, expired: 0, partitions: [0, 1, 2] });
+      const expired = ids.filter((_, n) => n % 7 !== 0);
+      for (const id of expired) {
+        gone.add(id);
+        await redis.redis.del(createKeys(redis.prefix).task(id)![0]);
+      }
+      const { page } = aList(3);
+      const found: unknown[] = [];
+      let cursor: string | undefined;
+      do {
+        const [shown, next] = (await page(20, cursor)) as [string[], string | undefined];
+        found.push(...shown);
+        cursor = next;
+      } while (cursor !== undefined);
+      expect(found).toEqual(ids.filter((_, n) => n % 7 === 0).toReversed());
+    });
+  });
+
   test.each(["", "1", "1-0", "1-0.", "x1-0.0", "1-0.0x", "01-0.0", "0-0.0", "1-0.12345", `${"1".repeat(17)}-0.0`, "1-00.0", "1-0.00"])(
     "refuses a cursor that it never gave: %j",
     async (cursor) => {
