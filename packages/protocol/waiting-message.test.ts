@@ -49,10 +49,21 @@ describe("a task that waits for what its client cannot be asked", () => {
   test.each([
     ["https://parley.example/asks/0-abc/key", " at https://parley.example/asks/0-abc/key"],
     ["http://127.0.0.1:3000/asks/0-abc/key?k=SECRET", ""],
-  ])("names the page that its user agreed to visit, unless the address alone lets somebody in: %s", (address, at) => {
+  ])("names the page that its user agreed to visit, unless the address alone opens it: %s", (address, at) => {
     const request: AskRequest = { type: "url", message: "Your key?", url: address, page: { kind: "secret" } };
     const task = { ...waiting([form()]), asks: [], asksOfOthers: [{ key: "key", request, agreed: true } as Task["asks"][number]] };
     expect(waitingMessage(task)).toBe(`Waiting for a page to be completed: "Your key?"${at}.`);
+  });
+
+  test.each([
+    [{ to: "tenant" }, "another person"],
+    [{ to: "tenant", not: "caller" }, "someone other than the caller"],
+    [{ to: { people: ["cfo"], groups: ["finance"], roles: ["lead"] } }, "cfo, group finance, role lead"],
+    [{ to: { groups: ["finance"] }, not: "caller" }, "group finance, but not from the caller"],
+  ] as const)("names the people who are asked instead: %j", (audience, whom) => {
+    const ask = { key: "key", request: form("Pay?"), audience } as unknown as Task["asks"][number];
+    const task = { ...waiting([form()]), asks: [], asksOfOthers: [ask] };
+    expect(waitingMessage(task)).toBe(`Waiting for an answer to "Pay?" from ${whom}.`);
   });
 
   test("still says what its tool does", () => {

@@ -46,10 +46,10 @@ function onPages(asks: readonly Ask[]): string | undefined {
 
 /** The people who are asked, short enough for a status. */
 function namesOf({ audience }: Ask): string {
-  if (!audience || audience.to === "tenant") return "somebody else";
+  if (!audience || audience.to === "tenant") return audience?.not ? "someone other than the caller" : "another person";
   const { people = [], groups = [], roles = [] } = audience.to;
   const names = [...people, ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];
-  return `${shortList(names.map((name) => cut(name, NAME_CHARS_MAX)))}${audience.not ? ", but not from the one who called" : ""}`;
+  return `${shortList(names.map((name) => cut(name, NAME_CHARS_MAX)))}${audience.not ? ", but not from the caller" : ""}`;
 }
 
 function shortList(parts: readonly string[]): string {
