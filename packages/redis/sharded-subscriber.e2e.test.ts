@@ -14,6 +14,7 @@ import { createIds } from "./ids.ts";
 import { slotOf } from "./sharded-subscriber.ts";
 
 const PARTITIONS = 16;
+const CLASSIC = "no sharded pub/sub, wake-ups go to every node";
 
 /** Why no cluster can run here; undefined if one can. */
 function lacking(): string | undefined {
@@ -53,7 +54,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true, maxRetries: 5 });
 });
 
-async function open(settings: { shardedPubSub?: boolean; prefix?: string } = {}): Promise<OpenRedis> {
+async function open(settings: { shardedPubSub?: boolean; prefix?: string; url?: string } = {}): Promise<OpenRedis> {
   const one = await openRedis({ url: cluster.url, partitions: PARTITIONS, ...settings });
   // The one opened last under a prefix is closed last: it checks whether anything is left.
   opened.unshift(one);
@@ -160,6 +161,21 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     const classic = await open({ shardedPubSub: false });
     await classic.consumeRuns({ concurrency: 32, run, sweep: async () => undefined });
     expect(classic.queue.lane?.({ taskId: newTaskId(), cause: "answered" })).toBeUndefined();
+    expect(classic.logged.map(({ message }) => message)).not.toContain(CLASSIC);
+  }, 30_000);
+
+  test("goes to every node, and the log says so, if the user may not publish on shards", async () => {
+    for (const node of nodes) await node.acl("SETUSER", "classic", "on", ">secret", "~*", "&*", "+@all", "-spublish");
+    const on = await open({ url: cluster.url.replace("://", "://classic:secret@") });
+    expect(on.logged).toContainEqual({ level: "info", message: CLASSIC });
+    await on.consumeRuns({ concurrency: 32, run: async () => undefined, sweep: async () => undefined });
+    expect(on.queue.lane?.({ taskId: newTaskId(), cause: "answered" })).toBeUndefined();
+    let heard = 0;
+    const taskId = newTaskId();
+    await on.wakeUps.watch(taskId, () => (heard += 1));
+    const life = aLife(on.store, () => taskId);
+    await life.cancel(await life.create());
+    await until(() => heard > 0);
   }, 30_000);
 });
 

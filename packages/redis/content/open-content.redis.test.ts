@@ -61,3 +61,18 @@ test("an erasure waits until no process has the key, and makes only the tenant's
   expect(await redis.redis.zscore(due(12), `12-${last}-${random}`)).toBe(String(NOW_MS));
   expect(await keys!.erase("acme", () => Promise.reject(new Error("nothing to wait for")))).toStrictEqual({ keys: 0, waiting: 0 });
 });
+
+test("an erasure makes every waiting task due, however many reads the due set takes", async () => {
+  const { keys, sealWord } = open(fixedKeyRing(aContentKey()));
+  const word = await sealWord!("acme");
+  const due = createKeys(redis.prefix).due(0);
+  const later = NOW_MS + 5_000;
+  const many = Array.from({ length: 2_500 }, (_, n) => `0-${word}-${String(n).padStart(22, "0")}`);
+  await redis.redis.zadd(due, ...many.flatMap((each) => [later, each]));
+
+  const erased = await keys!.erase("acme", async () => undefined);
+
+  // A scan may return a task twice.
+  expect(erased.waiting).toBeGreaterThanOrEqual(2_500);
+  expect(await redis.redis.zcount(due, NOW_MS, NOW_MS)).toBe(2_500);
+});

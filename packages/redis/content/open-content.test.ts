@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { fixedKeyRing } from "./key-ring.ts";
-import { ringOf } from "./open-content.ts";
+import { notInstalled, ringOf } from "./open-content.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const KMS = { contentKmsRegion: "us-east-1" };
@@ -54,5 +54,15 @@ describe("the key ring that settings name", () => {
       await expect(refused).rejects.toThrow(new TypeError(`PARLEY_CONTENT_RING: ${contentRing} ${problem}`));
       await expect(refused).rejects.toHaveProperty("cause.message");
     }
+  });
+
+  test("names the package to install if the key management service's is missing, and reports any other failure as it is", async () => {
+    const name = "@aws-sdk/not-here";
+    const missing: unknown = await import(name).catch((error: unknown) => error);
+    expect(notInstalled(missing)).toStrictEqual(
+      new TypeError("PARLEY_CONTENT_KMS needs a package that is not here: npm install @aws-sdk/client-kms", { cause: missing }),
+    );
+    const other = new SyntaxError("a module that does not parse");
+    expect(notInstalled(other)).toBe(other);
   });
 });

@@ -107,10 +107,15 @@ export async function ringOf(
   if (key === undefined) return before;
   // Loaded only if it is used.
   const { kmsKeyRing } = await import("./kms.ts").catch((cause: unknown) => {
-    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new TypeError("PARLEY_CONTENT_KMS needs a package that is not here: npm install @aws-sdk/client-kms", { cause });
+    throw notInstalled(cause);
   });
   return kmsKeyRing({ key, endpoint, region, log, before });
+}
+
+/** What to throw if the key management service's module does not load. */
+export function notInstalled(cause: unknown): unknown {
+  if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") return cause;
+  return new TypeError("PARLEY_CONTENT_KMS needs a package that is not here: npm install @aws-sdk/client-kms", { cause });
 }
 
 async function localRing(

@@ -1,0 +1,128 @@
+/** What all parts of a backend share: connections, settings, and their end. Each part has tests of its own. */
+import { setTimeout as wait } from "node:timers/promises";
+import type { AuditFact } from "@parley/core";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { aCall, aLife, anAsk, GRACE_MS, newTaskId } from "../../test/contract/builders.ts";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis.ts";
+import { until } from "../../test/support/until.ts";
+import { createKeys } from "./keys.ts";
+
+const FACT: AuditFact = { action: "call", principal: "ada" };
+
+describe("a backend", () => {
+  let server: SharedRedis;
+  let admin: Redis;
+  let opened: OpenRedis | undefined;
+  beforeAll(async () => {
+    server = await startOwnRedis();
+    admin = new Redis(server.url);
+  });
+  afterEach(async () => {
+    await opened?.close();
+    opened = undefined;
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.close();
+  });
+
+  const open = async (settings: Parameters<typeof openRedis>[0] = {}) => (opened = await openRedis({ url: server.url, ...settings }));
+
+  /** The connections of backends, by their names. Those that BullMQ's workers block on have names of BullMQ's. */
+  async function connected(): Promise<Readonly<Record<string, number>>> {
+    const names = String(await admin.client("LIST")).matchAll(/ name=(parley-(?!embedded|look)\S+)/g);
+    const counts: Record<string, number> = {};
+    for (const [, name = ""] of names) counts[name] = (counts[name] ?? 0) + 1;
+    return counts;
+  }
+
+  test("opens a connection for commands and one for subscriptions, one more for all of its consumers, and closes them all", async () => {
+    const { consumeRuns, close } = await open();
+    opened = undefined;
+    const plain = { "parley-commands": 1, "parley-subscriptions": 1 };
+    expect(await connected()).toEqual(plain);
+    const consumer = { concurrency: 2, run: async () => undefined, sweep: async () => undefined };
+    await consumeRuns(consumer);
+    await consumeRuns(consumer);
+    await until(async () => Object.keys(await connected()).length === 3);
+    expect(await connected()).toEqual({ ...plain, "parley-workers": 1 });
+    await close();
+    await until(async () => Object.keys(await connected()).length === 0);
+  });
+
+  test("waits at its end for the runs that are at work", async () => {
+    const { consumeRuns, queue, close } = await open();
+    opened = undefined;
+    const work = Promise.withResolvers<void>();
+    const run = vi.fn(() => work.promise);
+    await consumeRuns({ concurrency: 1, run, sweep: async () => undefined });
+    await queue.add({ taskId: newTaskId(), run: 1 });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    const closed = close().then(() => "closed");
+    expect(await Promise.race([closed, wait(200, "waiting")])).toBe("waiting");
+    work.resolve();
+    expect(await closed).toBe("closed");
+  });
+
+  test("replies while Redis refuses writes, and is not writable", async () => {
+    const { ping, writable, prefix } = await open();
+    await writable();
+    const leftMs = await admin.pttl(createKeys(prefix).ready);
+    expect(leftMs).toBeGreaterThan(5_000);
+    expect(leftMs).toBeLessThanOrEqual(10_000);
+    await admin.config("SET", "min-replicas-to-write", 1);
+    try {
+      await expect(writable()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      await ping();
+    } finally {
+      await admin.config("SET", "min-replicas-to-write", 0);
+    }
+  });
+
+  test("numbers its partitions from 0, and spreads new tasks over all of them", async () => {
+    const { partitions, ids } = await open({ partitions: 3 });
+    expect(partitions).toEqual([0, 1, 2]);
+    const drawn = await Promise.all(Array.from({ length: 100 }, () => ids.taskId()));
+    expect(new Set(drawn.map((taskId) => Number(taskId.split("-")[0])))).toEqual(new Set(partitions));
+  });
+
+  test("keeps as many audit records as its settings say, of its own and of its tasks", async () => {
+    // Redis drops whole blocks of a hundred.
+    const { audit, store, redis, prefix } = await open({ auditLengthMax: 100 });
+    const key = createKeys(prefix).audit(0);
+    const count = Array.from({ length: 300 });
+    await Promise.all(count.map(() => audit.note(FACT)));
+    expect(await redis.xlen(key)).toBeLessThan(200);
+    await Promise.all(
+      count.map(() => store.create({ taskId: newTaskId(), call: aCall({ hidden: true }), graceMs: GRACE_MS, audit: FACT })),
+    );
+    expect(await redis.xlen(key)).toBeLessThan(200);
+    expect(await audit.read(0, 599, 10)).toMatchObject([{ number: 600 }]);
+  });
+
+  test("lists waiting tasks with what they call", async () => {
+    const { store, waiting } = await open();
+    const taskId = await aLife(store).parked([anAsk("size")]);
+    const found: unknown[] = [];
+    for await (const each of waiting(0)) found.push(...each);
+    expect(found).toEqual([{ taskId, call: expect.objectContaining({ kind: "tool", name: "book_dinner" }) }]);
+  });
+
+  test("agrees on one secret and on API keys with every process of its prefix", async () => {
+    const one = await open();
+    const other = await openRedis({ url: server.url, prefix: one.prefix });
+    expect([await one.secret.agree("first"), await other.secret.agree("second")]).toEqual(["first", "first"]);
+    const key = { id: "AAAAAAAAAAAA", digest: "d", name: "nightly", scopes: ["tools"], createdAtMs: 2 };
+    await one.apiKeys.add(key);
+    expect(await other.apiKeys.list()).toEqual([key]);
+    await other.apiKeys.revoke(key.id);
+    await one.serving.announce([{ tool: "ship", version: "1" }]);
+    expect(await other.serving.list()).toEqual([{ tool: "ship", version: "1" }]);
+    expect([await one.claims.take("c", "ann", 10_000), await other.claims.take("c", "bob", 10_000)]).toEqual([true, false]);
+    await other.close();
+    opened = undefined;
+    one.redis.disconnect();
+  });
+});
