@@ -106,12 +106,32 @@ describe("the run queue and its consumers", () => {
     await noJobLeft();
   });
 
+  test("the partitions share the consumer's places evenly, in whatever order their queues were opened", async () => {
+    const spread = await openRedis({ partitions: 4 });
+    const release = Promise.withResolvers<undefined>();
+    const run = vi.fn(async (_ref: RunRef) => await release.promise);
+    for (const partition of spread.partitions) {
+      for (let count = 0; count < 3; count += 1) {
+        await spread.queue.add({ taskId: newTaskId().replace(/^0/, String(partition)), run: 1, cause: "created" });
+      }
+    }
+    await spread.consumeRuns({ concurrency: 4, run, sweep: async () => undefined });
+    await vi.waitFor(() => expect(run.mock.calls.length).toBeGreaterThanOrEqual(4));
+    await wait(300);
+    expect(run.mock.calls.map(([{ taskId }]) => taskId[0]).toSorted()).toEqual(["0", "1", "2", "3"]);
+    release.resolve(undefined);
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(12));
+    await vi.waitFor(async () => expect((await keysOf(spread.redis, spread.prefix)).filter((key) => /:run:\d-/.test(key))).toEqual([]));
+    await spread.close();
+  });
+
   test("a run that throws is logged, leaves nothing behind, and can be added again", async () => {
     const ref = { taskId: newTaskId(), run: 1 };
     const run = vi.fn(async (_ref: RunRef) => undefined).mockRejectedValueOnce(new Error("the store went away"));
     await consume({ run });
     await opened.queue.add(ref);
-    await vi.waitFor(() => expect(opened.logged).toContainEqual({ level: "error", message: "job failed" }));
+    const failed = { partition: 0, job: `${ref.taskId}.1`, error: "Error", stack: expect.any(Array) };
+    await vi.waitFor(() => expect(opened.lines).toContainEqual(["error", failed, "job failed"]));
     await noJobLeft();
 
     await opened.queue.add(ref);
@@ -132,6 +152,7 @@ describe("the run queue and its consumers", () => {
 
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2), { timeout: 8_000, interval: 50 });
     expect(run.mock.calls.map(([ref]) => (ref as TakenRun).isSecondHand)).toEqual([false, true]);
+    expect(opened.lines).toContainEqual(["warn", { partition: 0, job: `${taskId}.1` }, "job taken over from a silent worker"]);
     first.resolve();
   });
 
@@ -198,7 +219,9 @@ describe("the run queue and its consumers", () => {
     await refuse(1);
     first.resolve(undefined);
     await wait(2_000);
-    expect(refusing.logged.filter(({ message }) => message === "queue in trouble").length).toBeLessThan(30);
+    const troubles = refusing.lines.filter(([, , message]) => message === "queue in trouble");
+    expect(troubles.length).toBeLessThan(30);
+    expect(troubles).toContainEqual(["warn", { partition: 0, error: expect.stringContaining("NOREPLICAS") }, "queue in trouble"]);
 
     await refuse(0);
     await vi.waitFor(() => expect(new Set(run.mock.calls.map(([{ taskId }]) => taskId)).size).toBe(3), { timeout: 10_000 });

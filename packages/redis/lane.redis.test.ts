@@ -271,6 +271,26 @@ describe("a worker", () => {
     await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks));
   });
 
+  test("whose places are taken by jobs passes on what a lane offers, until one of them ends", async () => {
+    const release = Promise.withResolvers<void>();
+    run.mockImplementationOnce(() => release.promise).mockImplementationOnce(() => release.promise);
+    await consume({ concurrency: 2 });
+    for (let count = 0; count < 2; count += 1) await opened.queue.add({ taskId: opened.newTaskId(), run: 1, cause: "created" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    const passed = await parked();
+    await answer(passed, { lane: await lane(passed) });
+    await vi.waitFor(async () => expect(await opened.redis.llen(`${opened.prefix}:{p0}:run:wait`)).toBe(1));
+    expect(run).toHaveBeenCalledTimes(2);
+
+    release.resolve();
+    await vi.waitFor(async () => expect(await jobs()).toEqual([]));
+    expect(run).toHaveBeenCalledTimes(3);
+    const offered = await parked();
+    await answer(offered, { lane: await lane(offered) });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(4));
+    expect(await jobs()).toEqual([]);
+  });
+
   test("with no more places than queues listens to no lane: offers reach no worker", async () => {
     await consume({ concurrency: 1 });
     const taskId = await parked();

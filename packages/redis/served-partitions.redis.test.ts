@@ -19,6 +19,8 @@ describe("a consumer", () => {
   /** Workers besides the consumer itself. */
   let others: LiveWorker[];
   let isAway: boolean;
+  /** Whether the reply to a beat lists the consumer itself. */
+  let isListed: boolean;
   const beaten: LiveWorker[] = [];
   const left: LiveWorker[] = [];
   const lanes: string[] = [];
@@ -29,6 +31,7 @@ describe("a consumer", () => {
     atMs = 1_000;
     others = [];
     isAway = false;
+    isListed = false;
     for (const list of [beaten, left, lanes, logged]) list.length = 0;
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     vi.spyOn(performance, "now").mockImplementation(() => atMs);
@@ -48,7 +51,7 @@ describe("a consumer", () => {
       async beat(worker: LiveWorker) {
         beaten.push(worker);
         if (isAway) throw new Error("away");
-        return others;
+        return isListed ? [...others, worker] : others;
       },
       leave: async (worker: LiveWorker) => void left.push(worker),
       next: () => undefined,
@@ -137,6 +140,14 @@ describe("a consumer", () => {
     await beat(10_000);
     expect(consumer?.partitions).toEqual(PARTITIONS);
     expect(logged).toHaveLength(1);
+  });
+
+  test.each([true, false])("counts itself once among others, from its first beat on, listed or not: %s", async (listed) => {
+    isListed = listed;
+    others = [{ id: "ada", share: 0 }];
+    const { id } = await consume();
+    expect(logged).toStrictEqual([[{ worker: id, partitions: 4, workers: 2 }, "partitions served"]]);
+    expect(consumer?.partitions).toEqual(PARTITIONS);
   });
 
   test("serves what it served while Redis is unreachable", async () => {

@@ -66,6 +66,8 @@ export interface OpenRedis extends RedisBackend {
   /** The test's own connection, to inspect and to interfere. */
   readonly redis: Redis;
   readonly logged: readonly { readonly level: string; readonly message: string }[];
+  /** The same with their fields. */
+  readonly lines: readonly (readonly [level: string, fields: object, message: string])[];
 }
 
 /** `drawsIds`: false for a process without a key that seals new tasks. */
@@ -77,7 +79,8 @@ export async function openRedis({
   if (!url) throw new Error("REDIS_URL is not set: run the tests by vitest, whose set-up starts a Redis");
   const prefix = settings.prefix ?? `test-${randomBytes(6).toString("hex")}`;
   const logged: { level: string; message: string }[] = [];
-  const log = recordTo(logged);
+  const lines: [level: string, fields: object, message: string][] = [];
+  const log = recordTo(logged, lines);
   const backend = await connectRedis({ ...settings, prefix, url }, { log });
   const redis = openLook(url);
   const word = drawsIds ? sealWordOf(await backend.ids.taskId()) : undefined;
@@ -89,6 +92,7 @@ export async function openRedis({
     redis,
     newTaskId: () => (word === undefined ? ids.taskId() : ids.taskId().replace("-", `-${word}-`)),
     logged,
+    lines,
     async close() {
       await backend.close();
       const keys = await keysOf(redis, prefix);
@@ -100,7 +104,10 @@ export async function openRedis({
   };
 }
 
-function recordTo(logged: { level: string; message: string }[]): Log {
-  const at = (level: string) => (_fields: object, message: string) => void logged.push({ level, message });
+function recordTo(logged: { level: string; message: string }[], lines: [string, object, string][]): Log {
+  const at = (level: string) => (fields: object, message: string) => {
+    logged.push({ level, message });
+    lines.push([level, fields, message]);
+  };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
