@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type ContentKeys, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
+import { endAtProviders, noticeSettings, outcomeOf, revokeEach, type ToEnd } from "./grants.ts";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
 
@@ -33,19 +34,24 @@ export async function rotate({ dataKeys, json }: Output & { readonly dataKeys: b
 }
 
 export async function eraseTenant(tenant: string, { json }: Output): Promise<void> {
+  const notice = noticeSettings();
   await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys, redis) => {
+    // Revoked before the keys are erased, because their tokens cannot be opened afterwards. Their providers are asked afterwards, because
+    // that can take long.
+    const revoked: ToEnd[] = [];
+    if (notice) for await (const grant of revokeEach(redis, { tenant }, notice)) revoked.push(grant);
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
-    // The grants can no longer be opened. This also removes their plaintext fields.
+    // Grants that were kept in the meantime, and all of them if nobody is notified.
     await redis.keptGrants.revoke({ tenant });
-    if (erased.keys === 0) {
+    const atProvider = notice && (await endAtProviders(redis, revoked, notice));
+    if (atProvider && revoked.length > 0) process.stderr.write(`${revoked.length} grants are revoked; ${outcomeOf(atProvider)}\n`);
+    const { keys: count, waiting } = erased;
+    if (json) printJson({ tenant, keys: count, waiting, ...(atProvider && { atProvider }) });
+    if (count === 0) {
       process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: it has no sealed content, or was erased before\n`);
-      if (json) printJson({ tenant, keys: 0, waiting: 0 });
       process.exitCode = 1;
-      return;
-    }
-    if (json) printJson({ tenant, keys: erased.keys, waiting: erased.waiting });
-    else print(`${erased.keys} data keys of ${JSON.stringify(tenant)} erased; ${erased.waiting} waiting tasks end now`);
+    } else if (!json) print(`${count} data keys of ${JSON.stringify(tenant)} erased; ${waiting} waiting tasks end now`);
   });
 }
 

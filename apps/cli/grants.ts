@@ -1,8 +1,8 @@
 /** Lists and revokes grants for later tasks. It can run while front ends and workers run, and needs no secret unless providers are to be notified. */
-import { type AtProvider, endAtProvider } from "@parley/core";
+import { type AtProvider, endAtProvider, type GrantRef, type RevokedGrant } from "@parley/core";
 import { createOauthProviders, oauthEnvironment, openOauthFile } from "@parley/identity";
 import { depositSeal, readEnvironment, secretEnvironment } from "@parley/node";
-import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
+import { connectRedis, type GrantFilter, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import { z } from "zod";
 import type { Grants } from "./commands/grants.ts";
 import { onStderr } from "./on-stderr.ts";
@@ -25,33 +25,71 @@ export async function listGrants({ principal, tenant, json }: Grants): Promise<v
 
 export async function revokeGrants({ id, principal, tenant, json }: Grants): Promise<void> {
   if (principal === undefined && tenant === undefined) throw new Error("specify the grants: --principal, --tenant or both");
+  const notice = noticeSettings();
   const filter = { id, principal, tenant };
-  const { PARLEY_SECRET: secrets, ...oauth } = readEnvironment(z.object({ ...secretEnvironment, ...oauthEnvironment }), process.env);
-  const notifies = secrets.length > 0 && oauth.PARLEY_OAUTH !== undefined;
-  const providers = createOauthProviders(notifies ? openOauthFile(oauth, process.env) : [], Date.now);
   await withRedis(async (redis) => {
-    if (!notifies) return report(await redis.keptGrants.revoke(filter), undefined, json);
-    const counts: Record<AtProvider, number> = { ended: 0, unsupported: 0, failed: 0 };
-    const kept = redis.keptGrants.sealedBy(depositSeal(secrets));
-    const { audit: isAudited } = toRedisSettings(readEnvironment(redisSettings, process.env));
-    const services = { oauth: providers, log: onStderr, ...(isAudited && { audit: redis.audit }) };
-    for await (const grant of redis.keptGrants.list(filter)) {
-      const ref = { principal: grant.principal, tenant: grant.tenant, id: grant.id };
-      const revoked = await kept.revoke(ref, grant.consent);
-      if (revoked) counts[await endAtProvider(services, { ref, revoked })] += 1;
-    }
+    if (!notice) return report(await redis.keptGrants.revoke(filter), undefined, json);
+    const counts = await endAtProviders(redis, revokeEach(redis, filter, notice), notice);
     report(counts.ended + counts.unsupported + counts.failed, counts, json);
   });
 }
 
-function report(revoked: number, atProvider: Readonly<Record<AtProvider, number>> | undefined, json: true | undefined): void {
+/** What it takes to notify providers. */
+export interface NoticeSettings {
+  readonly secrets: readonly string[];
+  readonly providers: ReturnType<typeof createOauthProviders>;
+  readonly isAudited: boolean;
+}
+
+/** Undefined if the environment lacks PARLEY_SECRET or PARLEY_OAUTH. */
+export function noticeSettings(): NoticeSettings | undefined {
+  const { PARLEY_SECRET: secrets, ...oauth } = readEnvironment(z.object({ ...secretEnvironment, ...oauthEnvironment }), process.env);
+  if (secrets.length === 0 || oauth.PARLEY_OAUTH === undefined) return undefined;
+  const { audit: isAudited } = toRedisSettings(readEnvironment(redisSettings, process.env));
+  return { secrets, providers: createOauthProviders(openOauthFile(oauth, process.env), Date.now), isAudited };
+}
+
+type AtProviders = Readonly<Record<AtProvider, number>>;
+
+/** A grant that was revoked here, and that its provider has still to be asked to end. */
+export interface ToEnd {
+  readonly ref: GrantRef;
+  readonly revoked: RevokedGrant;
+}
+
+/** Revokes the grants that match, one by one. */
+export async function* revokeEach({ keptGrants }: RedisBackend, filter: GrantFilter, { secrets }: NoticeSettings): AsyncGenerator<ToEnd> {
+  const kept = keptGrants.sealedBy(depositSeal(secrets));
+  for await (const { principal, tenant, id, consent } of keptGrants.list(filter)) {
+    const ref = { principal, tenant, id };
+    const revoked = await kept.revoke(ref, consent);
+    if (revoked) yield { ref, revoked };
+  }
+}
+
+/** Resolves to the outcomes and their numbers. */
+export async function endAtProviders(
+  { audit }: RedisBackend,
+  grants: AsyncIterable<ToEnd> | Iterable<ToEnd>,
+  { providers, isAudited }: NoticeSettings,
+): Promise<AtProviders> {
+  const counts = { ended: 0, unsupported: 0, failed: 0 };
+  const services = { oauth: providers, log: onStderr, ...(isAudited && { audit }) };
+  for await (const grant of grants) counts[await endAtProvider(services, grant)] += 1;
+  return counts;
+}
+
+function report(revoked: number, atProvider: AtProviders | undefined, json: true | undefined): void {
   if (revoked === 0) process.exitCode = 1;
   if (json) return printJson({ revoked, ...(atProvider && { atProvider }) });
   if (revoked === 0) return print("no matching grant: `parley grants list` lists them");
-  const told = atProvider
-    ? `the provider ended ${atProvider.ended} of them, offers no revocation for ${atProvider.unsupported}, and could not be notified of ${atProvider.failed}`
-    : "the provider is not notified, which takes PARLEY_SECRET and PARLEY_OAUTH";
-  print(`${revoked} grants are revoked; ${told}`);
+  print(`${revoked} grants are revoked; ${atProvider ? outcomeOf(atProvider) : NOT_NOTIFIED}`);
+}
+
+const NOT_NOTIFIED = "the provider is not notified, which takes PARLEY_SECRET and PARLEY_OAUTH";
+
+export function outcomeOf({ ended, unsupported, failed }: AtProviders): string {
+  return `the provider ended ${ended} of them, offers no revocation for ${unsupported}, and could not be notified of ${failed}`;
 }
 
 function date(ms: number): string {
