@@ -88,16 +88,15 @@ describe("the token of an event", () => {
     expect(url).toBe(`https://parley.test/events/${token}`);
   });
 
-  test.each([
-    ["of another task", tokens.tokenOf("0-test-1", "event:paid").token.replace("0-test-1", "0-test-2")],
-    [
-      "with the signature of another event",
-      `0-test-1.${Buffer.from("event:sent").toString("base64url")}.${tokens.tokenOf("0-test-1", "event:paid").token.split(".")[2]}`,
-    ],
-    ["without a signature", "0-test-1"],
-    ["that is empty", ""],
-  ])("%s is refused", (_, token) => {
-    expect(tokens.read(token)).toBeUndefined();
+  test("of another task or event is refused, and one without a signature", () => {
+    const paid = tokens.tokenOf("0-test-1", "event:paid").token;
+    const [, name = "", signature = ""] = paid.split(".");
+    expect(signature).toMatch(/^[\w-]+$/);
+    const sent = Buffer.from("event:sent").toString("base64url");
+    for (const token of [`0-test-2.${name}.${signature}`, `0-test-1.${sent}.${signature}`, `0-test-1.${name}`, "0-test-1", ""]) {
+      expect(tokens.read(token)).toBeUndefined();
+    }
+    expect(tokens.read(`0-test-1.${name}.${signature}`)).toEqual({ taskId: "0-test-1", key: "event:paid" });
   });
 });
 

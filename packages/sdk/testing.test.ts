@@ -152,7 +152,7 @@ describe("startTool", () => {
       "a value of none",
       (ctx) => ctx.elicit("q", { message: "?", schema: { type: "object" } }),
       ["x"],
-      '["x"] is not an answer to a form with 1 fields',
+      '["x"] is not an answer to a form with 0 fields',
     ],
     [
       "agreement to a page of Parley's",

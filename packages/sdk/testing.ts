@@ -203,7 +203,11 @@ export async function runTool(
       reply: scripted(answers[ask.key], ask),
     }));
     const given: Record<string, Reply> = {};
-    for (const { ask, reply } of open) if (reply !== undefined && reply !== timeout) given[ask.key] = reply;
+    for (const { ask, reply } of open) {
+      // Whoever agreed to visit the page of an event has answered: the event is next.
+      const isAnswered = ask.agreed === true && reply === accept;
+      if (reply !== undefined && reply !== timeout && !isAnswered) given[ask.key] = reply;
+    }
     if (Object.keys(given).length > 0) {
       await running.answer(given);
       continue;
@@ -591,8 +595,9 @@ function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailabl
 
 function contentOf(request: AskRequest, reply: JsonObject | string | number | boolean | readonly string[]): JsonObject {
   if (typeof reply === "object" && !Array.isArray(reply)) return reply as JsonObject;
-  const [field, ...others] = request.type === "form" ? fieldsOf(request.schema) : [];
-  if (!field || others.length > 0) throw new Error(`${JSON.stringify(reply)} is not an answer to a form with ${others.length + 1} fields`);
+  const fields = request.type === "form" ? fieldsOf(request.schema) : [];
+  const [field] = fields;
+  if (!field || fields.length > 1) throw new Error(`${JSON.stringify(reply)} is not an answer to a form with ${fields.length} fields`);
   return { [field.name]: reply as Json };
 }
 

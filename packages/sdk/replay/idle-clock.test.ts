@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createTestScope } from "../testing-ports.ts";
 import { createIdleClock } from "./idle-clock.ts";
@@ -49,6 +49,30 @@ describe("a clock without people", () => {
     expect([woken, clock.now()]).toEqual([["never begun", "stopped", "slept"], START_MS + 20]);
   });
 
+  test("gives work that a sleep woke many turns of the event loop before the next sleep ends", async () => {
+    const { clock } = watched();
+    let isDone = false;
+    const work = async () => {
+      for (let turn = 0; turn < 15; turn += 1) await nextTurn();
+      isDone = true;
+    };
+    void clock.sleep(10).then(work);
+    void clock.sleep(50);
+    expect(await clock.pass({ isOver: () => isDone, patienceMs: 1_000 })).toBe("over");
+    expect(clock.now()).toBe(START_MS + 10);
+  });
+
+  test("calls back after the microtasks", async () => {
+    const { clock } = watched();
+    const order: string[] = [];
+    clock.afterMicrotasks(() => order.push("after"));
+    void Promise.resolve()
+      .then(() => order.push("first"))
+      .then(() => order.push("second"));
+    await clock.pass({ isOver: () => order.length === 3, patienceMs: 0 });
+    expect(order).toEqual(["first", "second", "after"]);
+  });
+
   test("stops as soon as it is over, before any time passes", async () => {
     const { clock } = watched();
     void clock.sleep(10);
@@ -83,7 +107,7 @@ describe("a clock without people", () => {
     const { clock } = watched();
     let isDone = false;
     void clock.sleep(10);
-    void wait(8).then(() => (isDone = true));
+    void wait(15).then(() => (isDone = true));
     expect(await clock.pass({ isOver: () => isDone, patienceMs: 1_000 })).toBe("over");
     void wait(60_000, undefined, { ref: false });
     expect(await watched().clock.pass({ isOver: never, patienceMs: 0 })).toBe("stuck");
