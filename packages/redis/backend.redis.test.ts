@@ -81,6 +81,15 @@ describe("a backend", () => {
     }
   });
 
+  test("gives a Redis that does not reply as long as its settings say", async () => {
+    const { ping, writable } = await open({ commandTimeoutMs: 100 });
+    await ping();
+    await admin.client("PAUSE", 1_000, "ALL");
+    await expect(ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(writable()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await until(async () => await ping().then(() => true));
+  });
+
   test("numbers its partitions from 0, and spreads new tasks over all of them", async () => {
     const { partitions, ids } = await open({ partitions: 3 });
     expect(partitions).toEqual([0, 1, 2]);

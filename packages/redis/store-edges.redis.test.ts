@@ -3,9 +3,11 @@ import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId } from "../../test/contract/builders.ts";
 import { aContentKey } from "../../test/contract/content-keys.ts";
-import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { type ContentCodec, DamagedContent, plainContent } from "./content/codec.ts";
 import { createKeys } from "./keys.ts";
 import { createRedisStore } from "./store.ts";
+import { createTurns } from "./turns.ts";
 
 const NOW_MS = 1_700_000_000_000;
 
@@ -17,6 +19,8 @@ describe("the store on Redis", () => {
   afterEach(() => opened.close());
 
   const bare = () => createRedisStore({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 1 });
+  const withKey = (access: ContentCodec["access"]) =>
+    createRedisStore({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 1, codec: { ...plainContent, access } });
   const taskKey = (taskId: string) => createKeys(opened.prefix).task(taskId)?.[0] ?? "";
 
   test("knows no task by an id that is not one, whatever the method, and sends nothing to Redis", async () => {
@@ -68,8 +72,8 @@ describe("the store on Redis", () => {
   });
 
   test("tells turns how many tasks of a share wait, if it counted them, and needs no turns", async () => {
-    const learn = vi.fn();
-    const turns = { learn, of: () => 1, turn: () => 1 } as unknown as NonNullable<Parameters<typeof createRedisStore>[0]["turns"]>;
+    const turns = createTurns({ weights: new Map(), now: Date.now });
+    const learn = vi.spyOn(turns, "learn");
     const counting = createRedisStore({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 1, turns });
     const quotas = { principal: { tasks: 10, bytes: 10_000 }, tenant: { tasks: 10, bytes: 10_000 } };
     const [counted, uncounted, bareId] = [newTaskId(), newTaskId(), newTaskId()];
@@ -112,11 +116,64 @@ describe("the store on Redis", () => {
     await aLife(opened.store).cancel(taskId);
   });
 
-  test("does not read what it cannot parse as damaged content: it fails, as nothing may be concluded from it", async () => {
-    const taskId = await aLife(opened.store).create();
-    await opened.redis.hset(taskKey(taskId), "call", "neither JSON\nnor anything else");
+  test("shows no questions of the children of a task whose key was erased", async () => {
+    const life = aLife(opened.store);
+    const [taskId, child] = [await life.create(), await life.parked([anAsk("beds")])];
+    await opened.redis.hset(taskKey(taskId), "ask:hotel:beds", `~ 1 0 ${child} beds`);
+    expect(await opened.store.load(taskId)).toMatchObject({ asks: [{ key: "hotel:beds", route: { taskId: child, key: "beds" } }] });
+    expect(await withKey(() => "erased").load(taskId)).toMatchObject({ asks: [], unreadable: "erased" });
+    for (const each of [taskId, child]) await life.cancel(each);
+  });
+
+  test("reports as damaged only content that does not open; what it cannot parse is an error", async () => {
+    const life = aLife(opened.store);
+    const taskId = await life.parked([anAsk("size")]);
+    const plain = plainContent.of(taskId);
+    const open = (): never => {
+      throw new DamagedContent(taskId, "call");
+    };
+    const withoutLog = createRedisStore({
+      redis: opened.redis,
+      keys: createKeys(opened.prefix),
+      partitions: 1,
+      codec: { ...plainContent, of: () => ({ ...plain, open }) },
+    });
+    expect(await withoutLog.load(taskId)).toMatchObject({ asks: [], unreadable: "damaged" });
+    expect(await withoutLog.recorded(taskId)).toStrictEqual({ type: "unreadable", reason: "damaged" });
+    await opened.redis.hset(taskKey(taskId), "ask:size", "d 2 0 0 1 2 neither JSON");
     await expect(opened.store.load(taskId)).rejects.toThrow(SyntaxError);
-    await aLife(opened.store).cancel(taskId);
+    await life.cancel(taskId);
+  });
+
+  test("keeps all keys of a new task in the task's partition, so that one script may use them", async () => {
+    const store = bare();
+    const taskId = newTaskId().replace(/^0/, "3");
+    const quotas = { principal: { tasks: 10, bytes: 10_000 }, tenant: { tasks: 10, bytes: 10_000 } };
+    const once = { key: "k", fingerprint: "f" };
+    const audit = { action: "call", taskId } as const;
+    await store.create({
+      taskId,
+      call: aCall(),
+      graceMs: GRACE_MS,
+      quotas,
+      once,
+      audit,
+      lane: `${createKeys(opened.prefix).lane(3, "nobody")} 1`,
+    });
+    await store.cancel({ taskId, nowMs: Date.now(), message: "", audit: { ...audit, action: "cancel" } });
+    const held = await keysOf(opened.redis, opened.prefix);
+    expect(held.filter((key) => /:\{p3\}:(audit|once:)/.test(key))).toHaveLength(2);
+    expect(await opened.redis.xlen(createKeys(opened.prefix).audit(3))).toBe(2);
+    expect(held.filter((key) => /:\{p0\}:(audit|once:|waiting)/.test(key))).toEqual([]);
+  });
+
+  test("wakes listeners of every node if nothing else is said", async () => {
+    const taskId = await aLife(opened.store).create();
+    const heard = vi.fn();
+    const stop = await opened.wakeUps.watch(taskId, heard);
+    await bare().cancel({ taskId, nowMs: Date.now(), message: "" });
+    await vi.waitFor(() => expect(heard).toHaveBeenCalled());
+    stop();
   });
 
   test("logs content that does not open by its task and problem, if it has a log", async () => {
@@ -166,6 +223,135 @@ describe("the store on Redis", () => {
       restart: { arguments: {} },
     });
     expect(Number(await due())).toBe(nowMs + GRACE_MS);
+    await life.cancel(taskId);
+  });
+
+  describe("whose content key is gone", () => {
+    const journalOf = (taskId: string) => opened.redis.hgetall(createKeys(opened.prefix).task(taskId)?.[1] ?? "");
+    const result = { type: "result", result: { text: "secret" } } as const;
+    const nowMs = Date.now();
+
+    test("writes nothing but ends, without content, if the key was erased", async () => {
+      const erased = withKey(() => "erased");
+      const life = aLife(opened.store);
+      await expect(erased.create({ taskId: newTaskId(), call: aCall(), graceMs: GRACE_MS })).rejects.toMatchObject({
+        code: "CONTENT_ERASED",
+      });
+
+      const finished = await life.create();
+      const token = "token";
+      const opening = [aStep("opened", 1)];
+      expect(await erased.begin({ taskId: finished, run: 1, token, nowMs, leaseMs: LEASE_MS, opening })).toMatchObject({
+        type: "unreadable",
+        reason: "erased",
+        task: { id: finished },
+      });
+      const end = {
+        taskId: finished,
+        token,
+        nowMs,
+        message: "secret",
+        entries: [aStep("paid", 2)],
+        outcome: result,
+        owes: "failed",
+      } as const;
+      expect(await erased.finish(end)).toBe("finished");
+      expect(await journalOf(finished)).toEqual({});
+      expect(Object.keys(await opened.redis.hgetall(taskKey(finished))).toSorted()).toEqual(["call", "state"]);
+      expect(await opened.store.load(finished)).not.toHaveProperty("owed");
+
+      const cancelled = await life.create();
+      expect(await erased.cancel({ taskId: cancelled, nowMs, message: "secret" })).toBe("cancelled");
+      expect(await opened.redis.hexists(taskKey(cancelled), "message")).toBe(0);
+
+      const owed = await life.create();
+      const owing = await life.begin({ taskId: owed, run: 1 });
+      const failed = { type: "error", error: { code: 1, message: "no" } } as const;
+      await opened.store.finish({ taskId: owed, token: owing, nowMs, entries: [], outcome: failed, owes: "failed" });
+      expect(
+        await erased.settle({ taskId: owed, token: await life.begin({ taskId: owed, run: 2 }), entries: [aStep("undone", 1)], nowMs }),
+      ).toBe("settled");
+      expect(await journalOf(owed)).toEqual({});
+      expect(await erased.recorded(owed)).toStrictEqual({ type: "unreadable", reason: "erased" });
+    });
+
+    test("tells the parent of a child only that it was cancelled, if the key was erased", async () => {
+      const life = aLife(opened.store);
+      const parent = await life.create();
+      const token = await life.begin({ taskId: parent, run: 1 });
+      const id = `${newTaskId()}~`;
+      const link = { taskId: parent, key: "hotel", rootId: parent, depth: 1, path: "hotel" };
+      const { askedAtMs, deadlineMs, onTimeout } = anAsk("hotel");
+      const open = {
+        key: "call:hotel",
+        digest: id,
+        calledAt: "0",
+        request: { type: "call", tool: "child" },
+        askedAtMs,
+        deadlineMs,
+        onTimeout,
+      } as const;
+      const holder = { token, open, nowMs, leaseMs: LEASE_MS };
+      await opened.store.create({ taskId: id, call: aCall({ hidden: true, parent: link }), graceMs: GRACE_MS, parent: holder });
+      const ended = { taskId: id, token: await life.begin({ taskId: id, run: 1 }), nowMs, entries: [], outcome: result };
+      await withKey(() => "erased").finish({ ...ended, parent: { link, childEndsMax: 10_000 } });
+      expect(Object.values(await journalOf(parent)).join()).toMatch(/ ! cancelled$/);
+      await life.cancel(parent);
+    });
+
+    test("stays as it is if the key is missing, because it may come back", async () => {
+      const missing = withKey(() => "key_missing");
+      const life = aLife(opened.store);
+      const taskId = await life.create();
+      const before = await opened.redis.hgetall(taskKey(taskId));
+      const begin = { taskId, run: 1, token: "token", nowMs, leaseMs: LEASE_MS };
+      expect(await missing.begin(begin)).toStrictEqual({ type: "refused", reason: "key_missing" });
+      expect(await opened.redis.hgetall(taskKey(taskId))).toEqual(before);
+      const token = await life.begin({ taskId, run: 1 });
+      await expect(missing.finish({ taskId, token, nowMs, entries: [], outcome: result })).rejects.toMatchObject({
+        code: "CONTENT_KEY_MISSING",
+      });
+      expect(await missing.recorded(taskId)).toStrictEqual({ type: "unreadable", reason: "key_missing" });
+      expect(await life.finish(taskId, token)).toBe("finished");
+    });
+
+    test("works as any other once the key has been found", async () => {
+      const found = withKey(() => Promise.resolve("open"));
+      const taskId = await aLife(found).parked([anAsk("size")]);
+      expect(await found.load(taskId)).toMatchObject({ asks: [{ key: "size" }] });
+      await aLife(found).cancel(taskId);
+    });
+  });
+
+  test("keeps the entries with which a compensation is settled", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const taskId = await life.create();
+    const nowMs = Date.now();
+    const failed = { type: "error", error: { code: 1, message: "no" } } as const;
+    await store.finish({ taskId, token: await life.begin({ taskId, run: 1 }), nowMs, entries: [], outcome: failed, owes: "failed" });
+    const token = await life.begin({ taskId, run: 2 });
+    expect(await store.settle({ taskId, token, nowMs, entries: [aStep("compensation:/undo", 1)] })).toBe("settled");
+    expect((await store.journal(taskId)).length).toBe(1);
+  });
+
+  test("reads a feed from the cursors that it gave, and refuses any other", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const taskId = await life.create();
+    const token = await life.begin({ taskId, run: 1 });
+    const items = Array.from({ length: 12 }, (_, progress) => ({ type: "progress", progress }) as const);
+    await store.report({ taskId, token, nowMs: Date.now(), items });
+    const all = await store.feed(taskId, undefined);
+    expect(all.items).toEqual(items);
+    expect((await store.feed(taskId, all.cursors[10])).items).toEqual(items.slice(11));
+    expect(await store.feed(taskId, "99999999999999-12")).toStrictEqual({ items: [], cursor: "99999999999999-12", cursors: [] });
+    for (const cursor of ["", "1", "1-", "-1", "a1-1", "1-1a", "1-1-1", "+"]) {
+      await expect(store.feed(taskId, cursor)).rejects.toMatchObject({
+        code: "INVALID_CURSOR",
+        message: "the cursor does not belong to a feed",
+      });
+    }
     await life.cancel(taskId);
   });
 });
