@@ -205,6 +205,15 @@ describe("a token", () => {
     ]);
   });
 
+  test("is claimed once by simultaneous requests of one worker", async () => {
+    const { worker, wanted, claims, seen } = deployed();
+    let takes = 0;
+    const watched = { ...claims, take: async (...of: Parameters<typeof claims.take>) => ((takes += 1), await claims.take(...of)) };
+    const services = { ...worker(), claims: watched };
+    await Promise.all([freshToken(services, wanted), freshToken(services, wanted), freshToken(services, wanted)]);
+    expect([takes, seen]).toEqual([1, ["r1"]]);
+  });
+
   test("is renewed at once if there is no other process to claim it from", async () => {
     const { worker, wanted, seen, passedMs } = deployed();
     const { claims: _, ...alone } = worker();

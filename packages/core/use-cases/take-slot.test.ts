@@ -18,6 +18,7 @@ import { getTask } from "./get-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
 import { sweep } from "./sweep.ts";
+import { type SlotWanted, withSlot } from "./take-slot.ts";
 
 const form = { type: "form", message: "Go?", schema: { type: "object", properties: {} } } as const;
 const caller = callerNamed("alice");
@@ -277,6 +278,23 @@ describe("the keeper of slots", () => {
       ["take", { ...of, nextRun: 4, isNew: false, nowMs: later }],
       ["give", { limit, taskId, nowMs: later }],
     ]);
+  });
+
+  test.each<[string, object, boolean]>([
+    ["has done nothing", {}, true],
+    ["was taken over from another worker", { takeovers: 1 }, false],
+    ["has recorded something", { journal: new Map([["step:a", {}]]) }, false],
+    ["has an open question", { task: { asks: [{ key: "go", calledAt: "" }] } }, false],
+    ["has restarted", { task: { generation: 1 } }, false],
+  ])("learns whether the task is new: one that %s", async (_, change: { task?: object }, isNew) => {
+    const { asked, slots } = keeper();
+    const { services } = deployment({ concurrency: 1, keyOf: () => "" }, async () => ({}), slots);
+    const task = { id: "0-task", run: 1, generation: 0, call: { createdAtMs: 1, arguments: {} }, asks: [], ...change.task };
+    const begun = { type: "begun", journal: new Map(), takeovers: 0, attempt: 0, ...change, task };
+    const runnable = { name: "limited", limit: { concurrency: 1, keyOf: () => "" } };
+    const wanted = { runnable, begun, asks: [], lease: {}, fail: async () => ({ type: "fenced" }) } as unknown as SlotWanted;
+    await withSlot(services, wanted, async () => ({ type: "fenced" }));
+    expect(asked[0]).toMatchObject(["take", { taskId: "0-task", isNew }]);
   });
 
   test("is asked to keep the slot as often as the lease is renewed, even if that fails, and not after its end", async () => {

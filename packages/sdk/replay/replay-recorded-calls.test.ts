@@ -69,6 +69,39 @@ describe("a task that waits for another tool, replayed from its export,", () => 
     expect(replayed).toMatchObject({ verdict: "continues", next: "does ask:call:flight", found: ["ask:call:hotel", "ask:call:flight"] });
   });
 
+  test("stops at a call that is not recorded also if the export has no seed from which the child's id could follow", async () => {
+    const both: Run = async (ctx) => {
+      await Promise.all([ctx.call("book_hotel", { city: "Oslo" }, { key: "hotel" }), ctx.call("book_flight", {}, { key: "flight" })]);
+      return "booked";
+    };
+    const { call, ...task } = await waiting();
+    const { seed: _, ...redacted } = call;
+    const replayed = await replayRecorded(parent(both), { ...task, call: redacted });
+    expect(replayed).toMatchObject({ verdict: "continues", next: "does ask:call:flight", found: ["ask:call:hotel", "ask:call:flight"] });
+  });
+
+  test("compares each call with the recorded one of its key", async () => {
+    const both =
+      (hotel: string, flight: string): Run =>
+      async (ctx) => {
+        await Promise.all([ctx.call(hotel, { city: "Oslo" }, { key: "hotel" }), ctx.call(flight, { city: "Oslo" }, { key: "flight" })]);
+        return "booked";
+      };
+    const other = defineTool({
+      name: "book_flight",
+      input: z.object({ city: z.string() }),
+      run: async (_args, ctx) => String(await ctx.confirm("sure", { message: "Sure?" })),
+    });
+    const exported = await (await startTool(parent(both("book_hotel", "book_flight")), {}, { tools: [hotel, other] })).exported();
+    const redacted = { ...exported, isRedacted: true };
+    const baseline = parent(both("book_hotel", "book_flight"));
+    expect(await replayRecorded(baseline, redacted, { baseline })).toMatchObject({ verdict: "continues" });
+    expect(await replayRecorded(parent(both("book_hotel", "book_train")), redacted, { baseline })).toMatchObject({
+      verdict: "diverges",
+      reason: expect.stringMatching(/with digest another, of book_train$/),
+    });
+  });
+
   test.each<[string, (task: RecordedTask) => RecordedTask]>([
     ["is redacted", (task) => ({ ...task, isRedacted: true })],
     ["has no seed", ({ call: { seed: _seed, ...call }, ...task }) => ({ ...task, call })],
