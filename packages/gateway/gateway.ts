@@ -265,14 +265,14 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       await Promise.all(calls.taskIds().map((taskId) => drop(taskId, true)));
       isGivenUp = false;
     }
-    for (const each of dead) await followUp(each, ({ isFinal }) => isFinal);
+    for (const each of dead) await followUp(each);
     for (const taskId of unclear) await dropIfFinished(taskId);
   }
 
-  /** Whichever process does this may die at it: another one then takes the dead process over, and withdraws what is left. */
-  async function followUp(dead: DeadProcess, isLost: (call: DeadProcess["calls"][number]) => boolean): Promise<void> {
-    for (const call of dead.calls) {
-      if (isLost(call)) await withdraw(call.taskId, () => true);
+  /** If this process dies in the meantime, another one takes the dead process over and withdraws the rest. */
+  async function followUp(dead: DeadProcess): Promise<void> {
+    for (const { taskId, isFinal } of dead.calls) {
+      if (isFinal) await withdraw(taskId, () => true);
     }
     await share.forgetDead(dead);
   }
@@ -365,7 +365,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       offer.close();
       const own = await share.leave().catch(() => undefined);
       await Promise.all([...left].map((taskId) => drop(taskId, true)));
-      if (own) inBackground(followUp(own, ({ taskId }) => left.has(taskId)));
+      if (own) inBackground(followUp(own));
       quiet.close();
       await Promise.all([...beside, ...keeping, prepared.close()]);
       await closeFetch();

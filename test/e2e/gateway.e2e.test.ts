@@ -561,6 +561,19 @@ describe("a worker that is asked to stop while it holds calls", () => {
     await stopped;
     expect(await marked("called confirm left")).toBe(1);
   });
+
+  test("leaves the question of a call that may be repeated open: its answer goes to the call that another worker makes", async () => {
+    const { taskId } = await client.call("classic_confirm-again", { text: "rolled" });
+    await settled(taskId);
+    const stopping = workers.splice(0);
+    workers.push(await deployment.addWorker());
+    await Promise.all(stopping.map((worker) => worker.stop()));
+    expect(await client.get(taskId)).toMatchObject({ status: "input_required" });
+    await client.answer(taskId, accept(true));
+    expect(said(await ended(taskId))).toEqual({ said: "rolled", action: "accept", content: { ok: true } });
+    expect(await marked("called confirm-again rolled")).toBe(2);
+    expect(await marked("answered rolled")).toBe(1);
+  });
 });
 
 describe("an upstream in trouble", () => {
