@@ -53,6 +53,13 @@ type AnyFormAsk = FormAsk<Schema | JsonObject> | QuorumAsk<Schema | JsonObject>;
 /** How often a form is asked before INVALID_ANSWER: a client that answers automatically would repeat an invalid answer forever. */
 const ROUNDS_MAX = 10;
 
+const guards = new WeakMap<Context, Pages["assertNoSecret"]>();
+
+/** Throws NOT_SERIALIZABLE if the value contains a secret that the handler has read in this run. */
+export function assertNoSecretOf(ctx: Context, what: string, value: unknown): void {
+  guards.get(ctx)?.(what, value);
+}
+
 export function createContext(effects: Effects): Context {
   async function put(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
     return "url" in ask ? putUrl(name, ask) : putForm(name, ask);
@@ -202,7 +209,9 @@ export function createContext(effects: Effects): Context {
     },
   };
   // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
-  return context as Context;
+  const typed = context as Context;
+  guards.set(typed, pages.assertNoSecret);
+  return typed;
 }
 
 function valueOf(checked: Checked<unknown> | undefined): unknown {

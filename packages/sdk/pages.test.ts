@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { type JsonObject, ParleyError } from "@parley/core";
+import { type JsonObject, ParleyError, RpcFailure, ToolError } from "@parley/core";
 import { createPages } from "./pages.ts";
 import { accept, decline, runTool, startTool } from "./testing.ts";
 import type { Grant } from "./grant.ts";
@@ -54,6 +54,61 @@ describe("a secret", () => {
       { answers: { key: { secret: "123456" } } },
     );
     expect(six.text).not.toBe("recorded");
+  });
+
+  test("is not shown by the result of its tool, nor by its error", async () => {
+    const shown = (show: (text: string) => string) =>
+      defineTool({
+        name: "show",
+        async run(_args, ctx) {
+          const key = await ctx.secret("key", { message: "Your key?" });
+          return show(await key.reveal());
+        },
+      });
+    const errors = [
+      (text: string) => new ToolError(`${text} is wrong`),
+      (text: string) => new ToolError(`${text} is wrong`, { retryable: true }),
+      (text: string) => new RpcFailure(-32_000, `${text} is wrong`),
+      (text: string) => new RpcFailure(-32_000, "wrong", { key: text }),
+    ];
+    const answers = { key: { secret: "123456" } };
+    expect(
+      (
+        await runTool(
+          shown((text) => `It is ${text}.`),
+          {},
+          { answers },
+        )
+      ).error,
+    ).toMatchObject({
+      message: "the result of tool show holds a secret, and would be recorded: return something else",
+      data: { code: "NOT_SERIALIZABLE" },
+    });
+    for (const refuse of errors) {
+      const refusing = shown((text) => {
+        throw refuse(text);
+      });
+      expect((await runTool(refusing, {}, { answers })).error).toMatchObject({ data: { code: "NOT_SERIALIZABLE" } });
+    }
+    expect(
+      (
+        await runTool(
+          shown((text) => `It has ${text.length}.`),
+          {},
+          { answers },
+        )
+      ).text,
+    ).toBe("It has 6.");
+    // A short secret occurs in unrelated text.
+    expect(
+      (
+        await runTool(
+          shown((text) => text),
+          {},
+          { answers: { key: { secret: "12345" } } },
+        )
+      ).text,
+    ).toBe("12345");
   });
 
   test("is gone when the task restarts", async () => {
