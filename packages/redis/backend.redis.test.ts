@@ -1,12 +1,14 @@
 /** What all parts of a backend share: connections, settings, and their end. Each part has tests of its own. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { AuditFact } from "@parley/core";
+import type { Telemetry } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { aCall, aLife, anAsk, GRACE_MS, newTaskId } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis.ts";
 import { until } from "../../test/support/until.ts";
+import { connectRedis } from "./backend.ts";
 import { createKeys } from "./keys.ts";
 
 const FACT: AuditFact = { action: "call", principal: "ada" };
@@ -64,6 +66,47 @@ describe("a backend", () => {
     expect(await Promise.race([closed, wait(200, "waiting")])).toBe("waiting");
     work.resolve();
     expect(await closed).toBe("closed");
+  });
+
+  test("traces its queues and its consumers, if BullMQ's own interface for that is given", async () => {
+    const spans: string[] = [];
+    const span = { setSpanOnContext: () => ({}), setAttribute() {}, setAttributes() {}, addEvent() {}, recordException() {}, end() {} };
+    const contextManager = {
+      with: (_context: unknown, work: () => unknown) => work(),
+      active: () => ({}),
+      getMetadata: () => "",
+      fromMetadata: () => ({}),
+    };
+    const tracer = {
+      startSpan(name: string) {
+        spans.push(name);
+        return span;
+      },
+    };
+    const telemetry = { tracer, contextManager } as unknown as Telemetry;
+    const { prefix } = await open();
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const traced = await connectRedis({ url: server.url, prefix }, { log, telemetry });
+    const run = vi.fn(async () => undefined);
+    await traced.consumeRuns({ concurrency: 1, run, sweep: async () => undefined });
+    await traced.queue.add({ taskId: newTaskId(), run: 1 });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await traced.close();
+    expect(spans).toEqual(expect.arrayContaining([expect.stringMatching(/^add /), expect.stringMatching(/^process /)]));
+  });
+
+  test("stops its looks at clocks and at workers when it is closed", async () => {
+    const [set, clear] = [vi.spyOn(globalThis, "setInterval"), vi.spyOn(globalThis, "clearInterval")];
+    const { queue, close } = await open();
+    opened = undefined;
+    // Workers are followed from the first request for one.
+    queue.lane?.({ taskId: newTaskId(), cause: "answered" });
+    await close();
+    const cleared = new Set<unknown>(clear.mock.calls.map(([timer]) => timer));
+    const timers = set.mock.results.map(({ value }) => value as unknown);
+    expect(timers.length).toBeGreaterThanOrEqual(2);
+    expect(timers.filter((timer) => !cleared.has(timer))).toEqual([]);
+    vi.restoreAllMocks();
   });
 
   test("replies while Redis refuses writes, and is not writable", async () => {

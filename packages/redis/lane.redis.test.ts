@@ -286,9 +286,12 @@ describe("a worker", () => {
     await vi.waitFor(async () => expect(await jobs()).toEqual([]));
     expect(run).toHaveBeenCalledTimes(3);
     const offered = await parked();
+    const ends = Promise.withResolvers<void>();
+    run.mockImplementationOnce(() => ends.promise);
     await answer(offered, { lane: await lane(offered) });
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(4));
     expect(await jobs()).toEqual([]);
+    ends.resolve();
   });
 
   test("with no more places than queues listens to no lane: offers reach no worker", async () => {
