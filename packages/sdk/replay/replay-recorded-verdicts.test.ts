@@ -211,6 +211,88 @@ describe("no verdict is possible", () => {
   });
 });
 
+describe("what exports lack", () => {
+  const page = {
+    secret: { key: { secret: "hush" } },
+    oauth: { key: { grant: "token" } },
+    file: { key: { file: { name: "a.txt", text: "a" } } },
+  };
+  const reads: Readonly<Record<keyof typeof page, (ctx: Context) => Promise<unknown>>> = {
+    secret: async (ctx) => await (await ctx.secret("key", { message: "?" })).reveal(),
+    oauth: async (ctx) => await (await ctx.oauth("key", { message: "?", provider: "google", scopes: [] })).accessToken(),
+    file: async (ctx) => await ctx.openFile(await ctx.file("key", { message: "?" })),
+  };
+
+  test.each<[keyof typeof page, string, string]>([
+    ["secret", "DEPOSIT_UNREADABLE", "what was left on pages is not exported"],
+    ["oauth", "DEPOSIT_UNREADABLE", "what was granted on pages is not exported"],
+    ["file", "FILE_GONE", "files are not exported"],
+  ])("cannot be read outside of steps: %s", async (kind, code, message) => {
+    const outside =
+      (seen: unknown[]): Run =>
+      async (ctx) => {
+        seen.push(
+          await reads[kind](ctx).then(
+            () => "read",
+            (error: Error & { code: string }) => [error.code, error.message],
+          ),
+        );
+        return await asksOne(ctx);
+      };
+    const running = await startTool(tool(outside([])));
+    await running.answer(page[kind]);
+    const seen: unknown[] = [];
+    expect(await said(outside(seen), await running.exported())).toBe("continues: waits for ask:one");
+    expect(seen).toEqual([[code, message]]);
+  });
+
+  test("is the address of an event: it was passed on in a step", async () => {
+    const seen: string[] = [];
+    const waits: Run = async (ctx) => {
+      const paid = ctx.event("paid", { timeout: "1 day" });
+      seen.push(paid.token, paid.url);
+      await paid.received();
+      return "";
+    };
+    expect(await said(waits, await waiting(waits))).toBe("continues: waits for ask:event:paid");
+    expect(seen.slice(-2)).toEqual(["token", "https://example.com/events/token"]);
+  });
+});
+
+describe("a redacted answer without the content of a form", () => {
+  test("stays what it is: a refusal", async () => {
+    const asks: Run = async (ctx) => {
+      await ctx.step(
+        await ask(ctx, "one").then(
+          ({ how }) => how,
+          ({ name }: Error) => name,
+        ),
+        () => 1,
+      );
+      return "";
+    };
+    const recorded = await answered(asks, { how: "air" }, REDACTED);
+    const { "ask:one": entry, ...journal } = recorded.journal as Record<string, Entry>;
+    const declined = { ...entry, outcome: { type: "answer", answer: { action: "decline" } } } as Entry;
+    const replayed = await replayRecorded(
+      tool(asks),
+      { ...recorded, journal: { ...journal, "ask:one": declined } },
+      { baseline: tool(asks) },
+    );
+    expect(replayed.next).toBe("does step:Declined");
+  });
+
+  test("stays what it is: a page that was left", async () => {
+    const enters: Run = async (ctx) => {
+      await ctx.secret("one", { message: "?" });
+      await ctx.step("connect", () => 1);
+      return "";
+    };
+    const recorded = await answered(enters, { deposit: "one" } as never, REDACTED);
+    expect(await said(enters, recorded, { baseline: tool(enters) })).toBe("continues: does step:connect");
+  });
+});
+
 describe("a placeholder that the form does not have among its choices", () => {
   const shows: Run = async (ctx) => {
     const { how, note } = await ask(ctx, "one");

@@ -258,7 +258,7 @@ function verdictOf(end: RunEnd | { readonly type: "broken"; readonly error: unkn
     case "restarted":
       return { verdict: "continues", next: "starts over" } as const;
     case "parked": {
-      const known = new Set(recorded.asks.map(({ key }) => key));
+      const known = new Set(openOf(recorded).map(({ key }) => key));
       const waits = end.asks.map(({ key }) => `${known.has(key) ? "waits for" : "asks"} ${entryKey("ask", key)}`);
       return { verdict: "continues", next: waits.join(", ") || "sleeps" } as const;
     }
@@ -298,11 +298,11 @@ function fitting(answer: Answer, request: AskRequest): Answer {
   return { action: "accept", content: { ...leastContent(schema), ...Object.fromEntries(kept) } };
 }
 
-function taskOf({ taskId, call, status, run, generation, atMs, asks, events, calls }: RecordedTask): TaskAtWork {
+function taskOf({ taskId, call, run, generation, atMs, asks, events, calls }: RecordedTask): TaskAtWork {
   return {
     id: taskId,
     call: { retentionMs: 0, hidden: false, seed: "redacted", ...call },
-    status: status === "input_required" ? "working" : status,
+    status: "working",
     revision: 1,
     run: run + 1,
     generation,
