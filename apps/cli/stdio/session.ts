@@ -18,13 +18,15 @@ const SUBSCRIPTIONS_MAX = 1_000;
 export class SessionMemory {
   #initialize: RpcRequest | undefined;
   #initialized = false;
-  readonly #settings = new Map<string, RpcRequest>();
+  #level: RpcRequest | undefined;
+  readonly #subscriptions = new Map<string, RpcRequest>();
   current: Session | undefined;
 
   open(initialize: RpcRequest): void {
     this.#initialize = initialize;
     this.#initialized = false;
-    this.#settings.clear();
+    this.#level = undefined;
+    this.#subscriptions.clear();
   }
 
   get initialize(): RpcRequest | undefined {
@@ -43,14 +45,14 @@ export class SessionMemory {
   note(request: RpcRequest): void {
     const { method, params } = request;
     const uri = own(params, "uri");
-    if (method === "logging/setLevel") this.#settings.set(method, request);
+    if (method === "logging/setLevel") this.#level = request;
     else if (typeof uri !== "string") return;
-    else if (method === "resources/unsubscribe") this.#settings.delete(`resource ${uri}`);
-    else if (method === "resources/subscribe" && this.#settings.size < SUBSCRIPTIONS_MAX) this.#settings.set(`resource ${uri}`, request);
+    else if (method === "resources/unsubscribe") this.#subscriptions.delete(uri);
+    else if (method === "resources/subscribe" && this.#subscriptions.size < SUBSCRIPTIONS_MAX) this.#subscriptions.set(uri, request);
   }
 
   get settings(): readonly RpcRequest[] {
-    return [...this.#settings.values()];
+    return [...(this.#level ? [this.#level] : []), ...this.#subscriptions.values()];
   }
 
   headers(session = this.current): Record<string, string> {
