@@ -182,6 +182,49 @@ describe("a test", () => {
   });
 });
 
+describe("a script", () => {
+  test("lets a page be visited, which ends the question if no event does", async () => {
+    const opens = (ctx: Context) => ctx.url("open", { message: "Open", url: "https://pay.example" }).then(() => "opened");
+    expect((await runTool(run(opens), {}, { answers: { open: accept } })).text).toBe("opened");
+  });
+
+  test("lets a sleep end beside an event that it does not report, and the event's own deadline does not", async () => {
+    const races = (sleep: "1 hour" | "3 hours") =>
+      run(async (ctx) => {
+        await Promise.race([ctx.event("paid", { timeout: "2 hours" }).received(), ctx.sleep("nap", sleep)]);
+        return "slept";
+      });
+    expect((await runTool(races("1 hour"))).text).toBe("slept");
+    await expect(runTool(races("3 hours"))).rejects.toThrow('the tool waits for the event "paid", and the test does not report it');
+  });
+
+  test("answers questions one after the other, each of which is listed once", async () => {
+    const both = async (ctx: Context) => {
+      const answers = await Promise.all([ctx.text("a", { message: "A?" }), ctx.text("b", { message: "B?" })]);
+      return answers.join();
+    };
+    const running = await start(both);
+    await running.answer({ b: "y" });
+    expect(running.task.asks.map(({ key }) => key)).toEqual(["a"]);
+    await running.answer({ a: "x" });
+    expect([running.text, running.asks.map(({ key }) => key)]).toEqual(["x,y", ["a", "b"]]);
+    expect(running.journal.toSorted()).toEqual(["ask:a", "ask:b"]);
+  });
+});
+
+test("a provider renews a token that the service refused", async () => {
+  const seen: string[] = [];
+  const running = await start(async (ctx) => {
+    const grant = await ctx.oauth("calendar", { provider: "google", scopes: ["read"], message: "Calendar?" });
+    await ctx.step("use", async () => {
+      seen.push(await grant.accessToken(), await grant.accessToken({ refused: "token" }));
+    });
+    return "used";
+  });
+  await running.answer({ calendar: { grant: "token" } });
+  expect([running.text, seen]).toEqual(["used", ["token", "token, renewed"]]);
+});
+
 describe("on a page, a test", () => {
   test("leaves a secret, files, access and what a visit brings back", async () => {
     const running = await start(async (ctx) => {
