@@ -88,6 +88,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     // Loaded only if there are upstreams, because it includes an MCP client.
     const gateway = upstreams && (await import("@parley/gateway"));
     const reads = await gateway?.createReadThrough(redis.gateway);
+    // Calls without a task pass through Redis in the clear.
+    const taskless = redis.content.keys ? undefined : await gateway?.createTasklessCalls(redis.gateway, redis.now);
     const offer =
       upstreams && deployment !== undefined
         ? await gateway?.createOffer({
@@ -98,6 +100,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
             onAnnouncement,
             log,
             ...(reads && { reads }),
+            ...(taskless && { taskless }),
           })
         : undefined;
     async function replaceUpstreams(of: Offer, others: readonly Upstream[]): Promise<void> {

@@ -15,7 +15,7 @@ export interface Cost {
   readonly requests: number;
 }
 
-export type Side = "direct" | "own" | "gateway" | "again";
+export type Side = "direct" | "own" | "gateway" | "again" | "taskless";
 
 const WARM_UP = 200;
 /** What is put off until it is quiet, such as closing a session, is counted to its call. */
@@ -51,6 +51,7 @@ export async function callCosts(
       own: await measured(gateway, `own_${tool}`),
       gateway: await measured(gateway, `up_${tool}`),
       again: await measured(gateway, `again_${tool}`),
+      taskless: await measured(gateway, `taskless_${tool}`),
     };
   } finally {
     direct.close();

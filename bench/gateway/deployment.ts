@@ -46,6 +46,7 @@ export async function startGateway(frontEndEnv: Readonly<Record<string, string>>
     const upstreams = [
       { ...entry, name: "up" },
       { ...entry, name: "again", reuseSessions: true },
+      { ...entry, name: "taskless", reuseSessions: true, taskless: true, repeatable: true },
     ];
     writeFileSync(file, JSON.stringify({ upstreams }));
     await untilServed(`${upstream.url}/readyz`);
@@ -78,7 +79,7 @@ export async function startGateway(frontEndEnv: Readonly<Record<string, string>>
 /** Front ends offer what the worker has listed, as soon as they have heard of it. */
 async function untilListed(redis: Redis): Promise<void> {
   const giveUpAt = Date.now() + 30_000;
-  while ((await redis.hlen("parley:gateway:lists")) < 2) {
+  while ((await redis.hlen("parley:gateway:lists")) < 6) {
     if (Date.now() > giveUpAt) throw new Error("the upstreams were not listed");
     await sleep(50);
   }

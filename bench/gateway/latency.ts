@@ -1,6 +1,6 @@
 /**
  * What the gateway adds to a call: one client with one session at a time, directly at the upstream, at a tool of Parley's own that does the same, and
- * through the gateway, in a session of its own and in one that is used again, a few calls of each in turn.
+ * through the gateway, in a session of its own, in one that is used again, and there without a task, a few calls of each in turn.
  */
 import { median, quantile } from "../measure.ts";
 import { blockingLifecycle, openSession, type Session } from "../session.ts";
@@ -13,6 +13,8 @@ export interface Latency {
   readonly gateway: Spread;
   /** In sessions that are used again. */
   readonly again: Spread;
+  /** In such sessions, and without a task unless it asks. */
+  readonly taskless: Spread;
 }
 
 interface Spread {
@@ -25,7 +27,7 @@ const IN_TURN = 10;
 
 export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool: "plain" | "ask", calls: number): Promise<Latency> {
   const [direct, gateway] = await Promise.all([openSession({ url: upstreamUrl }), openSession({ url })]);
-  const taken = { direct: [] as number[], own: [] as number[], gateway: [] as number[], again: [] as number[] };
+  const taken = { direct: [] as number[], own: [] as number[], gateway: [] as number[], again: [] as number[], taskless: [] as number[] };
   try {
     for (let done = 0; done < calls + WARM_UP; done += IN_TURN) {
       for (const [side, session, name] of [
@@ -33,6 +35,7 @@ export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool:
         ["own", gateway, `own_${tool}`],
         ["gateway", gateway, `up_${tool}`],
         ["again", gateway, `again_${tool}`],
+        ["taskless", gateway, `taskless_${tool}`],
       ] as const) {
         for (let each = 0; each < IN_TURN; each += 1) {
           const sentAt = performance.now();
@@ -45,7 +48,13 @@ export async function callLatency({ url, upstreamUrl }: GatewayDeployment, tool:
     direct.close();
     gateway.close();
   }
-  return { direct: spread(taken.direct), own: spread(taken.own), gateway: spread(taken.gateway), again: spread(taken.again) };
+  return {
+    direct: spread(taken.direct),
+    own: spread(taken.own),
+    gateway: spread(taken.gateway),
+    again: spread(taken.again),
+    taskless: spread(taken.taskless),
+  };
 }
 
 /** The client answers as soon as it is asked. */

@@ -26,6 +26,7 @@ const SIDES: readonly (readonly [Side, string])[] = [
   ["own", "Parley's own tool"],
   ["gateway", "through the gateway, a session for each call"],
   ["again", "through the gateway, `reuseSessions`"],
+  ["taskless", "through the gateway, `reuseSessions` and `taskless`"],
 ];
 
 if (cpus().length > 1) execFileSync("taskset", ["-cp", "1", String(process.pid)]);
@@ -59,7 +60,7 @@ async function latency(): Promise<string[]> {
       SIDES.map(([side, name]) => {
         const { p50, p99 } = sides[side];
         const addedMs = p50 - sides.direct.p50;
-        const isOurs = side === "gateway" || side === "again";
+        const isOurs = side !== "direct" && side !== "own";
         const judged = isOurs
           ? [ms(addedMs), ms(p50 - sides.own.p50), `≤ ${goalMs} ms`, addedMs <= goalMs ? "yes" : "**no**"]
           : [side === "own" ? ms(addedMs) : "", "", "", ""];

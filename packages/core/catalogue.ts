@@ -6,7 +6,7 @@ import type { Caller } from "./caller.ts";
 import type { Effects } from "./effects.ts";
 import type { Journal, KeyedEntry } from "./journal.ts";
 import type { Limit } from "./slots.ts";
-import type { ClientCapabilities, Json, JsonObject, Owed, Violation } from "./task.ts";
+import type { ClientCapabilities, FeedItem, Json, JsonObject, Owed, Violation } from "./task.ts";
 
 /**
  * What is offered at this moment. Tools come and go, and callers may see different ones, so no code keeps a catalogue
@@ -77,10 +77,34 @@ export interface Runnable {
    */
   open?(): Opening | undefined;
   /**
+   * Makes a call without a task, while its caller waits. Absent if every call needs a task. Resolves to undefined if
+   * this one does: then it may have been made, and is made again by the task. Throws RpcFailure with the callee's own
+   * error.
+   */
+  callTaskless?(call: TasklessCall): Promise<TasklessResult | undefined>;
+  /**
    * Compensates a task that ended without its result, in a last run with a journal of its own. `effects` allows only
    * steps and facts. An error is retried.
    */
   compensate?(args: JsonObject, effects: Effects, ended: EndedWithout): Promise<void>;
+}
+
+export interface TasklessCall {
+  readonly arguments: JsonObject;
+  readonly principal: string;
+  readonly capabilities: ClientCapabilities;
+  /** Whether the client would get no handle on a task. */
+  readonly hidden: boolean;
+  readonly traceparent?: string;
+  /** Aborted when the caller no longer waits. */
+  readonly signal: AbortSignal;
+}
+
+export interface TasklessResult {
+  /** As `run` returns it. */
+  readonly result: JsonObject;
+  /** What the callee logged, in order. */
+  readonly logs: readonly FeedItem[];
 }
 
 export interface Opening {

@@ -39,10 +39,17 @@ export interface Lead extends Leading {
   readonly given: readonly Given[];
 }
 
+export interface Once extends Leading {
+  /** Follows the end of a call that the upstream has not ended. */
+  readonly inBackground: (work: Promise<void>) => void;
+}
+
 export interface Calls {
   /** Issues a permit to make one call for the task. `callId`: of a permit that is recorded already. */
   permit(taskId: string, callId?: string): string;
   lead(request: Lead): Promise<UpstreamEvent>;
+  /** Makes a call that belongs to no task, and ends it after its first event. Resolves to undefined if `signal` was aborted before. */
+  callOnce(request: CallRequest, leading: Once): Promise<UpstreamEvent | undefined>;
   give(taskId: string, callId: string, given: readonly Given[]): void;
   /** Keys of the task's questions that the upstream no longer waits for. */
   abandoned(taskId: string): ReadonlySet<string>;
@@ -81,6 +88,7 @@ interface Held {
 const CLAIM_MARGIN_MS = 60 * 60 * 1_000;
 /** When a call that was refused because too many were open may be tried again. */
 const RETRY_AFTER_MS = 1_000;
+const BUSY = { type: "busy", message: `has reached its limit of open calls; try again after ${RETRY_AFTER_MS} ms` } as const;
 const NONE: ReadonlySet<string> = new Set();
 
 export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAbandoned }: CallsDeps): Calls {
@@ -142,7 +150,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     // G1
     if (!isPermitted && !mayRepeat) return { type: "lost", message: "the worker that held the call is gone" };
     const freePlace = enter(request.upstream);
-    if (!freePlace) return { type: "busy", message: `has reached its limit of open calls; try again after ${RETRY_AFTER_MS} ms` };
+    if (!freePlace) return BUSY;
     if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
     const call = outside(() => startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) }));
     const startedMs = performance.now();
@@ -159,6 +167,27 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     };
     held.set(taskId, one);
     return one;
+  }
+
+  let once = 0;
+
+  async function callOnce(request: CallRequest, { inBackground, ...leading }: Once): Promise<UpstreamEvent | undefined> {
+    const leave = enter(request.upstream);
+    if (!leave) return BUSY;
+    once += 1;
+    const startedMs = performance.now();
+    const call = startCall(randomUUID(), request, { ...deps, onAbandoned: () => undefined });
+    try {
+      return await call.next([], leading);
+    } catch (error) {
+      if (leading.signal.aborted) return undefined;
+      throw error;
+    } finally {
+      once -= 1;
+      leave();
+      onEnded?.(request.upstream.name, performance.now() - startedMs);
+      inBackground(call.close());
+    }
   }
 
   /** G2. The run does not await the reply: the name is sent before the question on the same connection. If it fails, no answer could reach this process. */
@@ -194,6 +223,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
       log.debug({ taskId, upstream: request.upstream.name, event: event.type }, "upstream");
       return event;
     },
+    callOnce,
     give(taskId, callId, given) {
       const one = held.get(taskId);
       if (one?.call.callId === callId) one.call.give(given);
@@ -205,7 +235,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     drop,
     counts: () => ({
       waiting: [...held.values()].filter(({ call }) => call.isWaiting()).length,
-      all: [...held.values()].filter(({ call }) => !call.isOver()).length,
+      all: [...held.values()].filter(({ call }) => !call.isOver()).length + once,
     }),
   };
 }

@@ -14,6 +14,7 @@ import {
   ParleyError,
   type Prompt,
   RpcFailure,
+  type Runnable,
   type RunSettings,
   type StepAttempt,
   type Tool,
@@ -23,6 +24,7 @@ import type { Calls } from "./calls.ts";
 import { promptCompletion, type ReadThrough, withOwnUris } from "./gateway-resource.ts";
 import type { ListedPrompt, ListedTool } from "./listing.ts";
 import type { ElicitationSettings } from "./settings.ts";
+import type { Callee, TasklessCalls } from "./taskless.ts";
 import type { CallRequest } from "./call-request.ts";
 import type { Given, Question, UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -36,6 +38,8 @@ export interface GatewayToolDeps {
   readonly hasResources?: boolean;
   /** Completes arguments of prompts on front ends, if the upstream does. */
   readonly reads?: ReadThrough;
+  /** Makes calls without a task, on front ends. */
+  readonly taskless?: TasklessCalls;
 }
 
 /** The entry of the permit for the first call: it is the handler's first effect, in its first drain. */
@@ -71,6 +75,8 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
     ...(meta && { meta }),
     // The upstream validates its arguments. A stranger's schema is not compiled here.
     readArguments: (args) => ({ ok: true, args }),
+    // A tool that requires a task upstream has one here as well.
+    ...(mayRepeat(upstream, listed) && listed.execution?.taskSupport !== "required" && withoutTask({ kind: "tool", name: listed.name }, deps)),
     open: () => openingOf(mayRepeat(upstream, listed), deps),
     run(args, effects) {
       return leadCall(effects, { kind: "tool", listed, args, mayRepeat: mayRepeat(upstream, listed), ...atWork(name, deps) });
@@ -95,8 +101,19 @@ export function gatewayPrompt(listed: ListedPrompt, deps: GatewayToolDeps): Prom
     ...(icons && { icons }),
     ...(meta && { meta }),
     readArguments: (args) => ({ ok: true, args }),
+    ...withoutTask({ kind: "prompt", name: listed.name }, deps),
     open: () => openingOf(true, deps),
     run: (args, effects) => leadCall(effects, { kind: "prompt", listed, args, mayRepeat: true, ...atWork(name, deps) }),
+  };
+}
+
+function withoutTask(callee: Callee, { upstream, taskless, hasResources = false }: GatewayToolDeps): Pick<Runnable, "callTaskless"> {
+  if (!taskless || !upstream.isTaskless) return {};
+  return {
+    async callTaskless(call) {
+      const made = await taskless.call(upstream, callee, call);
+      return made && hasResources ? { ...made, result: withOwnUris(made.result, upstream) } : made;
+    },
   };
 }
 

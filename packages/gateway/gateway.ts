@@ -32,10 +32,11 @@ import type { GatewaySettings } from "./settings.ts";
 import type { CountedQuestion } from "./questions.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector } from "./upstream-session.ts";
+import { type Post, serveTaskless } from "./taskless.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** State that the processes of a deployment share. packages/redis implements it, and memory/share.ts is the readable reference. */
-export interface Share extends CallHolders, Asking {
+export interface Share extends CallHolders, Asking, Post {
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
   send(process: string, run: string): Promise<void>;
   onSent(listener: (run: string) => void): Promise<() => void>;
@@ -316,6 +317,17 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   keepLists(upstreams);
   const upstreamsNow = () => [...listers.values()].map(({ upstream }) => upstream);
   const stopReads = await serveReads({ asking: share, connector: prepared, upstreams: upstreamsNow, log });
+  const stopTaskless = await serveTaskless({
+    post: share,
+    calls,
+    upstreams: upstreamsNow,
+    now: () => clock.now(),
+    isClosing: () => over.signal.aborted,
+    inBackground(work) {
+      const leave = quiet.enter();
+      inBackground(work.finally(leave));
+    },
+  });
   let stopTaking: (() => void) | undefined;
 
   return {
@@ -362,6 +374,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       clearInterval(beats);
       stopTaking?.();
       stopReads();
+      stopTaskless();
       offer.close();
       const own = await share.leave().catch(() => undefined);
       await Promise.all([...left].map((taskId) => drop(taskId, true)));

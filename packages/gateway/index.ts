@@ -3,6 +3,7 @@ export * from "./gateway.ts";
 export { type ListedTool, type Listing, readListing } from "./listing.ts";
 export { createOffer, type Listings, type Offer, type StoredListing } from "./offer.ts";
 export { createReadThrough } from "./reads.ts";
+export { createTasklessCalls } from "./taskless.ts";
 export * from "./settings.ts";
 export { createUpstreamFetch } from "./upstream-fetch.ts";
 export { createConnector } from "./upstream-session.ts";

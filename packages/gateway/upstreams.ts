@@ -32,6 +32,8 @@ export interface Upstream {
   readonly revisions: "auto" | "sessions" | "newest";
   /** Whether the next call of the same caller may have the session, or the process, of one that has come to its result. */
   readonly reusesSessions: boolean;
+  /** Whether calls that may be repeated are made without a task while they ask nothing (taskless.ts). */
+  readonly isTaskless: boolean;
   readonly connectTimeoutMs: number;
   /** How long the upstream may work without asking or ending. */
   readonly callTimeoutMs: number;
@@ -129,6 +131,7 @@ const entry = z.strictObject({
     .optional(),
   revisions: z.enum(["auto", "sessions", "newest"]).default("auto"),
   reuseSessions: z.boolean().default(false),
+  taskless: z.boolean().default(false),
   connectTimeout: duration.prefault("10s"),
   callTimeout: duration.prefault("5m"),
   questionTimeout: duration.optional(),
@@ -228,6 +231,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
     repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
     revisions: given.revisions,
     reusesSessions: given.reuseSessions,
+    isTaskless: given.taskless,
     connectTimeoutMs: given.connectTimeout,
     callTimeoutMs: given.callTimeout,
     questionTimeoutMs: given.questionTimeout,
@@ -263,10 +267,11 @@ function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading)
   return { by: "url", url, headers: all };
 }
 
-function oauthOf({ oauth, command, reuseSessions }: z.output<typeof entry>, { say, providers }: Reading): UpstreamOauth | undefined {
+function oauthOf({ oauth, command, reuseSessions, taskless }: z.output<typeof entry>, { say, providers }: Reading): UpstreamOauth | undefined {
   if (!oauth) return undefined;
   if (command !== undefined) say("oauth", "goes with `url`: a command has no Authorization header");
   if (reuseSessions) say("reuseSessions", "does not go with `oauth`: a session would outlive the token that it was opened with");
+  if (taskless) say("taskless", "does not go with `oauth`: only a task can ask its caller for access");
   const { provider, scopes, keep: keepMs } = oauth;
   const allowed = providers && Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   if (providers && !allowed) {

@@ -56,6 +56,11 @@ export interface GatewayShare {
   renewAsked(id: string, ttlMs: number): Promise<void>;
   reply(process: string, text: string): Promise<void>;
   onReply(listener: (text: string) => void): Promise<() => void>;
+  /** The live processes that make calls. */
+  callers(): Promise<readonly string[]>;
+  /** Sends a message to one process. Nothing is stored. Resolves to false if that process certainly did not receive it. */
+  post(box: "call" | "reply", process: string, text: string): Promise<boolean>;
+  onPost(box: "call" | "reply", listener: (text: string) => void): Promise<() => void>;
 }
 
 export interface DeadProcess {
@@ -159,6 +164,13 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       await reached(redis.publish(keys.gateway.replies(process), text));
     },
     onReply: (listener) => listen(keys.gateway.replies(id), listener),
+    callers: () => reached(redis.zrangebyscore(holders, `(${now()}`, "+inf")),
+    async post(box, process, text) {
+      const listening = await reached(redis.publish(keys.gateway.box(box, process), text));
+      // A node of a Cluster counts only its own listeners.
+      return listening > 0 || redis.isCluster;
+    },
+    onPost: (box, listener) => listen(keys.gateway.box(box, id), listener),
     async beat() {
       const isNew = await reached(redis.zadd(holders, now() + ALIVE_MS, id));
       await reached(redis.pexpire(holders, CALLS_KEPT_MS));

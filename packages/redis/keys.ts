@@ -92,6 +92,8 @@ export interface Keys {
     /** The channel for requests to all workers, and the channels for replies to a process. */
     readonly asked: string;
     replies(process: string): string;
+    /** The channels on which a process receives calls without a task, and replies to those that it sent. */
+    box(of: "call" | "reply", process: string): string;
     claim(id: string): string;
   };
   readonly serving: string;
@@ -152,6 +154,7 @@ export function createKeys(prefix = "parley"): Keys {
       lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
       asked: `${prefix}:gateway:asked`,
       replies: (process) => `${prefix}:gateway:replies:${process}`,
+      box: (of, process) => `${prefix}:gateway:${of}:${process}`,
       claim: (id) => `${prefix}:gateway:claim:${id}`,
     },
     serving: `${prefix}:serving`,

@@ -72,6 +72,13 @@ export function createMemoryShares(now: () => number): () => Share {
       onAsked: (listener) => listen("asked", listener),
       reply: (process, text) => publish(`reply ${process}`, text),
       onReply: (listener) => listen(`reply ${id}`, listener),
+      callers: async () => [...alive].flatMap(([process, untilMs]) => (untilMs > now() ? [process] : [])),
+      async post(box, process, text) {
+        const channel = `${box} ${process}`;
+        await publish(channel, text);
+        return (listeners.get(channel)?.size ?? 0) > 0;
+      },
+      onPost: (box, listener) => listen(`${box} ${id}`, listener),
       async claimAsked(request, ttlMs) {
         if ((claimed.get(request) ?? 0) > now()) return false;
         claimed.set(request, now() + ttlMs);

@@ -5,7 +5,7 @@ import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt, 
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
-import { taskOfCall } from "./note-call.ts";
+import { forgetCall, taskOfCall } from "./note-call.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
@@ -81,7 +81,8 @@ export async function receiveNotice(route: SessionRoute, context: SessionContext
     door: `${context.session.version} notifications/cancelled`,
     reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
-    // The task has ended and expired in the meantime.
     if (!(error instanceof ParleyError && error.code === "TASK_NOT_FOUND")) throw error;
+    // The task has ended and expired in the meantime; or the call has none yet, and without its note gets none.
+    forgetCall(route, context, { taskId, requestId });
   });
 }

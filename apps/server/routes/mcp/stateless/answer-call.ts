@@ -19,6 +19,7 @@ import {
 import { requiredCapabilities } from "@parley/protocol";
 import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
+import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { abandon } from "./abandon.ts";
 import { askCaller } from "./ask-caller.ts";
@@ -43,9 +44,25 @@ export async function answerCall(
   limitReplies(route, replies);
   if (requestState !== undefined) return await resumeCall(route, called, exchange, requestState);
   const { runnable, asTask } = choose();
+  const result = await withoutTask(route, called, exchange, { runnable, asTask });
+  if (result) return called.encodeResult(result);
   if (asTask === "never") return await carry(route, called, exchange, runnable);
   const task = await createTask(route.services, runnable, { ...createOptions(called, exchange), hidden: false });
   return asTask === "at once" ? exchange.encode.createTaskResult(task) : await handOutAsked(route, called, exchange, task);
+}
+
+/** Replies that came with the call are for a task. */
+async function withoutTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, { runnable, asTask }: Chosen) {
+  const { arguments: args, idempotencyKey, retry } = called;
+  if (retry.replies) return undefined;
+  return await resultWithoutTask(route, exchange, {
+    runnable,
+    arguments: args,
+    capabilities: exchange.client.capabilities,
+    hidden: asTask === "never",
+    idempotencyKey,
+    waits: waitGateFor(route, exchange.caller),
+  });
 }
 
 /** Hands out the task, with its first question if the tool asks one soon. */

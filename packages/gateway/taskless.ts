@@ -1,0 +1,235 @@
+/**
+ * Calls without a task, for upstreams with `taskless: true`: a tool that may be repeated, or a prompt, is called while its client waits, and nothing is
+ * written. Front ends have no connection to upstreams, so they send the call to a worker, which has.
+ *
+ *   front end ── call ──▶ one worker ──▶ upstream ── result ──▶ worker ── reply ──▶ front end
+ *                                           └─ asks, or takes longer ─▶ worker ── "needs a task" ──▶ front end creates the task
+ *
+ * Whatever goes wrong, from a lost message to a worker that dies, has one outcome: the front end creates the task that the call would have had from
+ * the start, and the task calls again. Therefore only calls that may be repeated are made in this way. What asked, or took long, will do so again: for
+ * a while, its calls are tasks from the start.
+ */
+import { randomUUID } from "node:crypto";
+import { type FeedItem, type JsonObject, RpcFailure, type TasklessCall, type TasklessResult } from "@parley/core";
+import type { Calls } from "./calls.ts";
+import { askable } from "./gateway-tool.ts";
+import type { UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
+import type { Upstream } from "./upstreams.ts";
+
+/** Messages between processes. They are not stored: one that no process receives is lost. packages/redis implements it. */
+export interface Post {
+  /** The id of this process. */
+  readonly id: string;
+  /** The processes that make calls and are alive. */
+  callers(): Promise<readonly string[]>;
+  /** Resolves to false if the process certainly did not receive it. */
+  post(box: Box, process: string, text: string): Promise<boolean>;
+  onPost(box: Box, listener: (text: string) => void): Promise<() => void>;
+}
+
+export type Box = "call" | "reply";
+
+/** Limits: maximum duration at the upstream; characters of a reply; log messages of a call. Beyond them, the call becomes a task. */
+export const TASKLESS_MS = 2_000;
+export const TASKLESS_CHARS_MAX = 1_048_576;
+export const TASKLESS_LOGS_MAX = 20;
+/** How long calls of something that needed a task are tasks from the start, and how many such things a front end remembers. */
+const AS_TASKS_MS = 10 * 60_000;
+export const AS_TASKS_MAX = 10_000;
+/** A reply is on its way for so long at most. */
+const REPLY_MARGIN_MS = 500;
+const LOOK_EVERY_MS = 1_000;
+/** A worker that did not reply is left alone for as long as it may be dead without others noticing. */
+const SILENT_MS = 7_000;
+
+export interface Callee {
+  readonly kind: "tool" | "prompt";
+  /** The upstream's own name of it. */
+  readonly name: string;
+}
+
+/** What a call will do again if it is repeated. */
+const HABITS: ReadonlySet<UpstreamEvent["type"]> = new Set(["asked", "required", "large", "timeout"]);
+
+interface Sent extends Callee, Omit<TasklessCall, "signal" | "hidden"> {
+  readonly id: string;
+  readonly from: string;
+  readonly upstream: string;
+  readonly sentAtMs: number;
+}
+
+type Came =
+  | { readonly type: "result"; readonly result: JsonObject; readonly logs: readonly FeedItem[] }
+  | { readonly type: "error"; readonly error: UpstreamFailure }
+  /** `isHabit`: it asked, or took longer, and will do so again. */
+  | { readonly type: "task"; readonly isHabit: boolean };
+
+type Reply = Came & { readonly id: string };
+
+// ── front ends ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface TasklessCalls {
+  /** Resolves to undefined if the call needs a task. Throws RpcFailure with the upstream's own error. */
+  call(upstream: Upstream, callee: Callee, call: TasklessCall): Promise<TasklessResult | undefined>;
+  close(): void;
+}
+
+interface Worker {
+  calls: number;
+  silentUntilMs: number;
+}
+
+export async function createTasklessCalls(post: Post, now: () => number): Promise<TasklessCalls> {
+  const waiting = new Map<string, (came: Came | undefined) => void>();
+  /** Until when calls of it are tasks. Oldest first. */
+  const asTasks = new Map<string, number>();
+  const workers = new Map<string, Worker>();
+  let lookedAtMs = -Infinity;
+  let looking: Promise<void> | undefined;
+
+  const stop = await post.onPost("reply", (text) => {
+    const { id, ...came } = JSON.parse(text) as Reply;
+    waiting.get(id)?.(came);
+  });
+
+  async function look(): Promise<void> {
+    lookedAtMs = performance.now();
+    try {
+      const callers = new Set(await post.callers());
+      for (const id of workers.keys()) if (!callers.has(id)) workers.delete(id);
+      for (const id of callers) if (!workers.has(id)) workers.set(id, { calls: 0, silentUntilMs: 0 });
+    } catch {
+      // Those that are known are asked; without Redis, no task can be created either.
+    } finally {
+      looking = undefined;
+    }
+  }
+
+  /** The worker with the fewest calls of this front end; of several, the one whose turn is longest ago. */
+  async function choose(): Promise<readonly [string, Worker] | undefined> {
+    if (performance.now() - lookedAtMs > LOOK_EVERY_MS) looking ??= look();
+    if (workers.size === 0) await looking;
+    let best: readonly [string, Worker] | undefined;
+    for (const each of workers) {
+      if (each[1].silentUntilMs <= performance.now() && (!best || each[1].calls < best[1].calls)) best = each;
+    }
+    if (best) {
+      workers.delete(best[0]);
+      workers.set(...best);
+    }
+    return best;
+  }
+
+  function isTask(key: string): boolean {
+    const untilMs = asTasks.get(key);
+    if (untilMs === undefined) return false;
+    if (untilMs > performance.now()) return true;
+    asTasks.delete(key);
+    return false;
+  }
+
+  function remember(key: string): void {
+    asTasks.delete(key);
+    asTasks.set(key, performance.now() + AS_TASKS_MS);
+    for (const oldest of asTasks.keys()) if (asTasks.size > AS_TASKS_MAX) asTasks.delete(oldest);
+  }
+
+  async function ask(process: string, worker: Worker, sent: Sent, signal: AbortSignal): Promise<Came | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Came | undefined>();
+    const leave = () => resolve({ type: "task", isHabit: false });
+    const silent = () => {
+      worker.silentUntilMs = performance.now() + SILENT_MS;
+      resolve(undefined);
+    };
+    waiting.set(sent.id, resolve);
+    worker.calls += 1;
+    const late = setTimeout(silent, TASKLESS_MS + REPLY_MARGIN_MS);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      if (!(await post.post("call", process, JSON.stringify(sent)))) silent();
+      return await promise;
+    } finally {
+      clearTimeout(late);
+      signal.removeEventListener("abort", leave);
+      worker.calls -= 1;
+      waiting.delete(sent.id);
+    }
+  }
+
+  return {
+    async call(upstream, { kind, name }, { signal, hidden, capabilities, ...call }) {
+      const key = `${upstream.name} ${kind} ${name}`;
+      if (signal.aborted || isTask(key)) return undefined;
+      const chosen = await choose();
+      if (!chosen) return undefined;
+      const sent: Sent = {
+        ...call,
+        capabilities: askable({ capabilities, hidden }),
+        id: randomUUID(),
+        from: post.id,
+        upstream: upstream.name,
+        kind,
+        name,
+        sentAtMs: now(),
+      };
+      const came = await ask(...chosen, sent, signal);
+      if (came?.type === "error") throw new RpcFailure(came.error.code, came.error.message, came.error.data);
+      if (came?.type === "result") return { result: came.result, logs: came.logs };
+      if (came?.isHabit) remember(key);
+      return undefined;
+    },
+    close: stop,
+  };
+}
+
+// ── workers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface ServeTaskless {
+  readonly post: Post;
+  readonly calls: Pick<Calls, "callOnce">;
+  readonly upstreams: () => readonly Upstream[];
+  readonly now: () => number;
+  /** Whether this worker makes no more calls. */
+  readonly isClosing: () => boolean;
+  /** Follows the work for one call. */
+  readonly inBackground: (work: Promise<void>) => void;
+}
+
+/** Makes the calls that front ends send. Returns the function that stops it. */
+export async function serveTaskless({ post, calls, upstreams, now, isClosing, inBackground }: ServeTaskless): Promise<() => void> {
+  async function make({ upstream: name, kind, name: tool, arguments: args, sentAtMs, ...call }: Sent): Promise<Came> {
+    const upstream = upstreams().find((each) => each.name === name);
+    // The front end has read a newer file, or waits no longer.
+    if (!upstream?.isTaskless || isClosing() || now() - sentAtMs > TASKLESS_MS) return { type: "task", isHabit: false };
+    const stop = new AbortController();
+    const slow = setTimeout(() => stop.abort(), TASKLESS_MS);
+    const logs: FeedItem[] = [];
+    const event = await calls.callOnce(
+      { ...call, upstream, kind, tool, args, questionTimeoutMs: TASKLESS_MS, askedBefore: 0, given: [] },
+      {
+        signal: stop.signal,
+        inBackground,
+        report(item) {
+          if (item.type !== "log") return;
+          logs.push(item);
+          if (logs.length > TASKLESS_LOGS_MAX) stop.abort();
+        },
+      },
+    );
+    clearTimeout(slow);
+    if (event?.type === "result") return { type: "result", result: event.result, logs };
+    if (event?.type === "error") return event;
+    return { type: "task", isHabit: event === undefined || HABITS.has(event.type) };
+  }
+
+  return await post.onPost("call", (text) => {
+    const sent = JSON.parse(text) as Sent;
+    const reply = (came: Came) => JSON.stringify({ ...came, id: sent.id } satisfies Reply);
+    inBackground(
+      make(sent).then(async (came) => {
+        const whole = reply(came);
+        await post.post("reply", sent.from, whole.length <= TASKLESS_CHARS_MAX ? whole : reply({ type: "task", isHabit: true }));
+      }),
+    );
+  });
+}
