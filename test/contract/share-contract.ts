@@ -57,6 +57,34 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       expect(await other.holderOf(task)).toEqual({ process: later.id });
     });
 
+    test("sends what concerns a call without a task to one process, and says whether it can have received it", async () => {
+      const [front, worker] = [share(), share()];
+      const got: string[] = [];
+      expect(await front.post("call", worker.id, "nobody listens")).toBe(false);
+      const stops = await Promise.all([
+        worker.onPost("call", (text) => got.push(`call ${text}`)),
+        front.onPost("reply", (text) => got.push(`reply ${text}`)),
+        front.onPost("call", (text) => got.push(`to the front end ${text}`)),
+      ]);
+      expect(await front.post("call", worker.id, "one")).toBe(true);
+      expect(await worker.post("reply", front.id, "two")).toBe(true);
+      await until(() => got.length === 2);
+      expect(got.toSorted()).toEqual(["call one", "reply two"]);
+      for (const stop of stops) stop();
+    });
+
+    test("knows the processes that make calls: those that beat, until they leave or stop", async () => {
+      const [front, one, other] = [share(), share(), share()];
+      expect(await front.callers()).toEqual([]);
+      await one.beat();
+      await other.beat();
+      expect([...(await front.callers())].toSorted()).toEqual([one.id, other.id].toSorted());
+      await one.leave();
+      expect(await front.callers()).toEqual([other.id]);
+      await under.pass(7_001);
+      expect(await front.callers()).toEqual([]);
+    });
+
     test("reports the calls of a dead process to one other, which forgets them", async () => {
       const [dead, one, other] = [share(), share(), share()];
       const [final, repeatable] = [newTaskId(), newTaskId()];
