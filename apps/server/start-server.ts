@@ -90,6 +90,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const reads = await gateway?.createReadThrough(redis.gateway);
     // Calls without a task pass through Redis in the clear.
     const taskless = redis.content.keys ? undefined : await gateway?.createTasklessCalls(redis.gateway, redis.now);
+    if (upstreams?.upstreams.some(({ isTaskless }) => isTaskless) && (!taskless || config.redis.audit))
+      log.warn({}, "`taskless` of upstreams has no effect: every call is a task while there is an audit, or content is encrypted");
     const offer =
       upstreams && deployment !== undefined
         ? await gateway?.createOffer({
@@ -174,6 +176,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         stopWatching?.();
         offer?.close();
         reads?.close();
+        taskless?.close();
         await close();
       },
     };

@@ -16,7 +16,10 @@ async function deployed(callTaskless: CallTaskless, { fronts: count = 1 } = {}) 
   const greet = offered.tools.get("greet") as Tool;
   const called = vi.fn(callTaskless);
   const find: Tool = { ...greet, name: "find", callTaskless: called };
-  const { fronts, services } = await deploy({ catalogue: { ...offered, tools: new Map([...offered.tools, ["find", find]]) }, fronts: count });
+  const { fronts, services } = await deploy({
+    catalogue: { ...offered, tools: new Map([...offered.tools, ["find", find]]) },
+    fronts: count,
+  });
   const created = vi.spyOn(services.store, "create");
   return { fronts, front: fronts[0] as Front, called, created, services };
 }

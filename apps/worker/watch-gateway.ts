@@ -15,6 +15,7 @@ export function watchGateway(
   return {
     question: (labels) => metrics.elicitations.inc({ ...labels }),
     callEnded: (upstream, ms) => metrics.upstreamCallTime.observe({ upstream }, ms / 1_000),
+    taskless: (upstream, outcome) => metrics.tasklessCalls.inc({ upstream, outcome }),
     listed(upstream, isUp) {
       if (isUp === undefined) metrics.upstreamUp.remove({ upstream });
       else metrics.upstreamUp.set({ upstream }, isUp ? 1 : 0);

@@ -76,7 +76,9 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
     // The upstream validates its arguments. A stranger's schema is not compiled here.
     readArguments: (args) => ({ ok: true, args }),
     // A tool that requires a task upstream has one here as well.
-    ...(mayRepeat(upstream, listed) && listed.execution?.taskSupport !== "required" && withoutTask({ kind: "tool", name: listed.name }, deps)),
+    ...(mayRepeat(upstream, listed) &&
+      listed.execution?.taskSupport !== "required" &&
+      withoutTask({ kind: "tool", name: listed.name }, deps)),
     open: () => openingOf(mayRepeat(upstream, listed), deps),
     run(args, effects) {
       return leadCall(effects, { kind: "tool", listed, args, mayRepeat: mayRepeat(upstream, listed), ...atWork(name, deps) });

@@ -84,6 +84,8 @@ export interface GatewayDeps {
 export interface GatewayObserver {
   question(question: CountedQuestion): void;
   callEnded(upstream: string, ms: number): void;
+  /** A call was tried without a task, and answered or left to one. */
+  taskless(upstream: string, outcome: "answered" | "task"): void;
   /** Whether its lists could be read; undefined if another process reads them. */
   listed(upstream: string, isUp: boolean | undefined): void;
 }
@@ -323,6 +325,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     upstreams: upstreamsNow,
     now: () => clock.now(),
     isClosing: () => over.signal.aborted,
+    onTried: (upstream, outcome) => observer?.taskless(upstream, outcome),
     inBackground(work) {
       const leave = quiet.enter();
       inBackground(work.finally(leave));

@@ -191,12 +191,14 @@ export interface ServeTaskless {
   readonly now: () => number;
   /** Whether this worker makes no more calls. */
   readonly isClosing: () => boolean;
+  /** Reports a call that was tried, and whether it was answered. */
+  readonly onTried?: (upstream: string, outcome: "answered" | "task") => void;
   /** Follows the work for one call. */
   readonly inBackground: (work: Promise<void>) => void;
 }
 
 /** Makes the calls that front ends send. Returns the function that stops it. */
-export async function serveTaskless({ post, calls, upstreams, now, isClosing, inBackground }: ServeTaskless): Promise<() => void> {
+export async function serveTaskless({ post, calls, upstreams, now, isClosing, onTried, inBackground }: ServeTaskless): Promise<() => void> {
   async function make({ upstream: name, kind, name: tool, arguments: args, sentAtMs, ...call }: Sent): Promise<Came> {
     const upstream = upstreams().find((each) => each.name === name);
     // The front end has read a newer file, or waits no longer.
@@ -217,6 +219,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, in
       },
     );
     clearTimeout(slow);
+    onTried?.(name, event?.type === "result" || event?.type === "error" ? "answered" : "task");
     if (event?.type === "result") return { type: "result", result: event.result, logs };
     if (event?.type === "error") return event;
     return { type: "task", isHabit: event === undefined || HABITS.has(event.type) };

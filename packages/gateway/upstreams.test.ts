@@ -28,6 +28,7 @@ test("an upstream has its defaults", () => {
   expect(crm).toMatchObject({
     name: "crm",
     prefix: "crm_",
+    isTaskless: false,
     reached: { by: "url", url: CRM.url, headers: {} },
     connectTimeoutMs: 10_000,
     callTimeoutMs: 300_000,
@@ -68,6 +69,9 @@ describe("access in the caller's name", () => {
     ]);
     expect(problems([{ ...CRM, oauth: { provider: "calendar", scopes: ["read", "write"] } }], {}, providers)).toEqual([
       "upstreams[0].oauth.scopes (crm): write is not among the scopes of calendar in PARLEY_OAUTH: read",
+    ]);
+    expect(problems([{ ...CRM, oauth, taskless: true }], {}, providers)).toEqual([
+      "upstreams[0].taskless (crm): does not go with `oauth`: only a task can ask its caller for access",
     ]);
     expect(problems([{ ...CRM, oauth, reuseSessions: true }], {}, providers)).toEqual([
       "upstreams[0].reuseSessions (crm): does not go with `oauth`: a session would outlive the token that it was opened with",

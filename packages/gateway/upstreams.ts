@@ -267,7 +267,10 @@ function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading)
   return { by: "url", url, headers: all };
 }
 
-function oauthOf({ oauth, command, reuseSessions, taskless }: z.output<typeof entry>, { say, providers }: Reading): UpstreamOauth | undefined {
+function oauthOf(
+  { oauth, command, reuseSessions, taskless }: z.output<typeof entry>,
+  { say, providers }: Reading,
+): UpstreamOauth | undefined {
   if (!oauth) return undefined;
   if (command !== undefined) say("oauth", "goes with `url`: a command has no Authorization header");
   if (reuseSessions) say("reuseSessions", "does not go with `oauth`: a session would outlive the token that it was opened with");

@@ -120,6 +120,11 @@ export function createMetrics() {
       "state",
     ]),
     upstreamCallTime: histogram("parley_upstream_call_seconds", "Duration of calls to upstreams, by upstream.", PERSON, ["upstream"]),
+    tasklessCalls: counter(
+      "parley_upstream_taskless_calls_total",
+      "Calls to upstreams that were tried without a task, by upstream and outcome (answered, task).",
+      ["upstream", "outcome"],
+    ),
     upstreamUp: gauge(
       "parley_upstream_up",
       "1 if an upstream's lists were last read successfully, otherwise 0; on the worker that reads them.",

@@ -65,7 +65,7 @@ test("a call that asks nothing is answered as the upstream gave it, and leaves n
   expect([await marked("called plain one"), await marked("called plain two")]).toEqual([1, 1]);
 });
 
-test("200 calls at once of four clients have their own results, each called once", async () => {
+test("200 calls at once of four clients have their own results", async () => {
   const four = await Promise.all(Array.from({ length: 4 }, classic));
   const texts = Array.from({ length: 200 }, (_, number) => `many ${number}.`);
   const results = await Promise.all(
@@ -100,4 +100,28 @@ test("a call whose worker is killed becomes a task, which another worker runs", 
   await deployment.addWorker();
   expect(await result).toMatchObject({ content: [{ type: "text" }] });
   expect(await marked("called slow 1000")).toBe(2);
+});
+
+test("while content is encrypted, every call is a task, because others pass through Redis in the clear", async () => {
+  const file = join(directory, "parley.upstreams.json");
+  const sealed = await startDeployment({
+    frontEnds: 1,
+    workers: 1,
+    env: { PARLEY_UPSTREAMS: file, PARLEY_CONTENT_KEYS: Buffer.alloc(32, 7).toString("base64") },
+  });
+  try {
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(sealed.url)) as never);
+    clients.push(client);
+    await until(async () => (await client.listTools()).tools.some(({ name }) => name === "up_plain"), { everyMs: 200 });
+    expect(await client.callTool({ name: "up_plain", arguments: { text: "sealed" } })).toMatchObject({
+      structuredContent: { text: "sealed" },
+    });
+    expect((await sealed.redis.keys()).filter((key) => key.includes(":task:"))).not.toEqual([]);
+    expect(sealed.frontEnds[0]?.logs.map(({ msg }) => msg)).toContainEqual(
+      expect.stringContaining("`taskless` of upstreams has no effect"),
+    );
+  } finally {
+    await sealed.close();
+  }
 });

@@ -40,7 +40,13 @@ test("a call without a task is made with what its caller sent, and nothing is wr
 
 test("a call needs a task if the tool has no other way, and if there is an audit, whose record of the call could be lost", async () => {
   const { services, calls } = calling();
-  expect(await callTaskless(services, toolNamed("subject", async () => ({})), request)).toBeUndefined();
+  expect(
+    await callTaskless(
+      services,
+      toolNamed("subject", async () => ({})),
+      request,
+    ),
+  ).toBeUndefined();
   const { services: audited, tool } = calling({ audited: true });
   expect(await callTaskless(audited, tool, request)).toBeUndefined();
   expect(calls).toEqual([]);

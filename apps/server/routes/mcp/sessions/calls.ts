@@ -4,7 +4,18 @@
  *   params.task ─────▶ hand out   answered with the task, after a moment in which the tool may already ask
  *   otherwise ───────▶ carry      a hidden task, followed on the stream of the request until it ends
  */
-import { createTask, getOwnTask, isFinished, isSettled, newTaskId, ParleyError, RpcFailure, waitForTask, type Runnable, type Tool } from "@parley/core";
+import {
+  createTask,
+  getOwnTask,
+  isFinished,
+  isSettled,
+  newTaskId,
+  ParleyError,
+  RpcFailure,
+  waitForTask,
+  type Runnable,
+  type Tool,
+} from "@parley/core";
 import { type CallTool, capabilityRequired, type GetPrompt, INTERNAL_ERROR, missingCapabilities } from "@parley/protocol";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
@@ -146,7 +157,9 @@ async function withoutTask(
       return undefined;
     }
   }
-  const soon = setTimeout(() => (noting = note()), NOTED_AFTER_MS);
+  const soon = setTimeout(() => {
+    noting = note();
+  }, NOTED_AFTER_MS);
   let needsTask = false;
   try {
     const result = await resultWithoutTask(route, exchange, {
