@@ -6,8 +6,8 @@
  *                                           └─ asks, or takes longer ─▶ worker ── "needs a task" ──▶ front end creates the task
  *
  * Whatever goes wrong, from a lost message to a worker that dies, has one outcome: the front end creates the task that the call would have had from
- * the start, and the task calls again. Therefore only calls that may be repeated are made in this way. What asked, or took long, will do so again: for
- * a while, its calls are tasks from the start.
+ * the start, and the task calls again. Therefore only calls that may be repeated are made in this way. What asked will ask again, and what took long may
+ * take long again: for a while, its calls are tasks from the start.
  */
 import { randomUUID } from "node:crypto";
 import { type FeedItem, type JsonObject, RpcFailure, type TasklessCall, type TasklessResult } from "@parley/core";
@@ -33,8 +33,10 @@ export type Box = "call" | "reply";
 export const TASKLESS_MS = 2_000;
 export const TASKLESS_CHARS_MAX = 1_048_576;
 export const TASKLESS_LOGS_MAX = 20;
-/** How long calls of something that needed a task are tasks from the start, and how many such things a front end remembers. */
+/** How long calls are tasks from the start: of what asked, or returned or logged too much; of what took too long, which may be the machine's fault. */
 const AS_TASKS_MS = 10 * 60_000;
+const SLOW_AS_TASKS_MS = 30_000;
+/** How many tools and prompts that need tasks a front end remembers. */
 export const AS_TASKS_MAX = 10_000;
 /** A reply is on its way for so long at most. */
 const REPLY_MARGIN_MS = 500;
@@ -61,8 +63,8 @@ interface Sent extends Callee, Omit<TasklessCall, "signal" | "hidden"> {
 type Came =
   | { readonly type: "result"; readonly result: JsonObject; readonly logs: readonly FeedItem[] }
   | { readonly type: "error"; readonly error: UpstreamFailure }
-  /** `isHabit`: it asked, or took longer, and will do so again. */
-  | { readonly type: "task"; readonly isHabit: boolean };
+  /** `forMs`: for this long, its calls are tasks from the start. */
+  | { readonly type: "task"; readonly forMs: number };
 
 type Reply = Came & { readonly id: string };
 
@@ -128,15 +130,15 @@ export async function createTasklessCalls(post: Post, now: () => number): Promis
     return false;
   }
 
-  function remember(key: string): void {
+  function remember(key: string, forMs: number): void {
     asTasks.delete(key);
-    asTasks.set(key, performance.now() + AS_TASKS_MS);
+    asTasks.set(key, performance.now() + forMs);
     for (const oldest of asTasks.keys()) if (asTasks.size > AS_TASKS_MAX) asTasks.delete(oldest);
   }
 
   async function ask(process: string, worker: Worker, sent: Sent, signal: AbortSignal): Promise<Came | undefined> {
     const { promise, resolve } = Promise.withResolvers<Came | undefined>();
-    const leave = () => resolve({ type: "task", isHabit: false });
+    const leave = () => resolve(undefined);
     const silent = () => {
       worker.silentUntilMs = performance.now() + SILENT_MS;
       resolve(undefined);
@@ -175,7 +177,7 @@ export async function createTasklessCalls(post: Post, now: () => number): Promis
       const came = await ask(...chosen, sent, signal);
       if (came?.type === "error") throw new RpcFailure(came.error.code, came.error.message, came.error.data);
       if (came?.type === "result") return { result: came.result, logs: came.logs };
-      if (came?.isHabit) remember(key);
+      if (came && came.forMs > 0) remember(key, came.forMs);
       return undefined;
     },
     close: stop,
@@ -202,10 +204,14 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
   async function make({ upstream: name, kind, name: tool, arguments: args, sentAtMs, ...call }: Sent): Promise<Came> {
     const upstream = upstreams().find((each) => each.name === name);
     // The front end has read a newer file, or waits no longer.
-    if (!upstream?.isTaskless || isClosing() || now() - sentAtMs > TASKLESS_MS) return { type: "task", isHabit: false };
+    if (!upstream?.isTaskless || isClosing() || now() - sentAtMs > TASKLESS_MS) return { type: "task", forMs: 0 };
     const stop = new AbortController();
-    const slow = setTimeout(() => stop.abort(), TASKLESS_MS);
     const logs: FeedItem[] = [];
+    let isSlow = false;
+    const slow = setTimeout(() => {
+      isSlow = true;
+      stop.abort();
+    }, TASKLESS_MS);
     const event = await calls.callOnce(
       { ...call, upstream, kind, tool, args, questionTimeoutMs: TASKLESS_MS, askedBefore: 0, given: [] },
       {
@@ -222,7 +228,8 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
     onTried?.(name, event?.type === "result" || event?.type === "error" ? "answered" : "task");
     if (event?.type === "result") return { type: "result", result: event.result, logs };
     if (event?.type === "error") return event;
-    return { type: "task", isHabit: event === undefined || HABITS.has(event.type) };
+    if (event ? HABITS.has(event.type) : !isSlow) return { type: "task", forMs: AS_TASKS_MS };
+    return { type: "task", forMs: isSlow ? SLOW_AS_TASKS_MS : 0 };
   }
 
   return await post.onPost("call", (text) => {
@@ -231,7 +238,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
     inBackground(
       make(sent).then(async (came) => {
         const whole = reply(came);
-        await post.post("reply", sent.from, whole.length <= TASKLESS_CHARS_MAX ? whole : reply({ type: "task", isHabit: true }));
+        await post.post("reply", sent.from, whole.length <= TASKLESS_CHARS_MAX ? whole : reply({ type: "task", forMs: AS_TASKS_MS }));
       }),
     );
   });
