@@ -164,7 +164,10 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       await reached(redis.publish(keys.gateway.replies(process), text));
     },
     onReply: (listener) => listen(keys.gateway.replies(id), listener),
-    callers: () => reached(redis.zrangebyscore(holders, `(${now()}`, "+inf")),
+    async callers() {
+      const members = await reached(redis.zrangebyscore(holders, `(${now()}`, "+inf"));
+      return members.filter((member) => !member.startsWith("dead:"));
+    },
     async post(box, process, text) {
       const listening = await reached(redis.publish(keys.gateway.box(box, process), text));
       // A node of a Cluster counts only its own listeners.

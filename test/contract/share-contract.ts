@@ -83,6 +83,9 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       expect(await front.callers()).toEqual([other.id]);
       await under.pass(7_001);
       expect(await front.callers()).toEqual([]);
+      await one.beat();
+      expect(await one.takeDead()).not.toEqual([]);
+      expect(await front.callers()).toEqual([one.id]);
     });
 
     test("reports the calls of a dead process to one other, which forgets them", async () => {
