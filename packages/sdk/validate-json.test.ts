@@ -1,6 +1,6 @@
 import type { JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { validateJson, validateShape } from "./validate-json.ts";
+import { compiled, validateJson, validateShape } from "./validate-json.ts";
 
 const listOf = (items: JsonObject): JsonObject => ({ type: "object", properties: { list: { type: "array", items } } });
 const list = (length: number, item: unknown = 0) => ({ list: Array<unknown>(length).fill(item) });
@@ -22,6 +22,19 @@ describe("a JSON Schema", () => {
     const { user, system } = process.threadCpuUsage(before);
     expect((user + system) / 1_000).toBeLessThan(2_000);
   });
+});
+
+test("a schema is compiled once, by object and by text, and the least recently used of more than 500 texts is forgotten", () => {
+  const schema = (index: number): JsonObject => ({ const: `forgotten ${index}` });
+  const held = schema(1);
+  const [first, second] = [compiled(schema(0)), compiled(held)];
+  for (let index = 2; index < 500; index += 1) compiled(schema(index));
+  expect(compiled(schema(0))).toBe(first);
+  compiled(schema(500));
+  expect(compiled(schema(0))).toBe(first);
+  expect(compiled(held)).toBe(second);
+  expect(compiled(schema(1))).not.toBe(second);
+  expect(compiled({ $schema: "https://json-schema.org/draft/2020-12/schema", ...schema(0) })).toBe(first);
 });
 
 describe("the shape of a value, before its author's schema sees it", () => {
