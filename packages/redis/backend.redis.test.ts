@@ -11,6 +11,7 @@ import { until } from "../../test/support/until.ts";
 import { connectRedis } from "./backend.ts";
 import { createKeys } from "./keys.ts";
 
+const ADA = { principal: "ada", tenant: "acme", scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
 const FACT: AuditFact = { action: "call", principal: "ada" };
 
 describe("a backend", () => {
@@ -163,7 +164,7 @@ describe("a backend", () => {
     expect(found).toEqual([{ taskId, call: expect.objectContaining({ kind: "tool", name: "book_dinner" }) }]);
   });
 
-  test("agrees on one secret and on API keys with every process of its prefix", async () => {
+  test("shares one secret, API keys, served versions, claims and rates with every process of its prefix", async () => {
     const one = await open();
     const other = await openRedis({ url: server.url, prefix: one.prefix });
     expect([await one.secret.agree("first"), await other.secret.agree("second")]).toEqual(["first", "first"]);
@@ -174,6 +175,9 @@ describe("a backend", () => {
     await one.serving.announce([{ tool: "ship", version: "1" }]);
     expect(await other.serving.list()).toEqual([{ tool: "ship", version: "1" }]);
     expect([await one.claims.take("c", "ann", 10_000), await other.claims.take("c", "bob", 10_000)]).toEqual([true, false]);
+    const limits = { perSecond: { calls: 1, reads: 1, answers: 1, sessions: 1 }, tenantFactor: 1 };
+    await one.rates(limits).take(ADA, { calls: 5 });
+    await expect(other.rates(limits).take(ADA, { calls: 5 })).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
     await other.close();
     opened = undefined;
     one.redis.disconnect();

@@ -61,6 +61,11 @@ describe("the store on Redis", () => {
     redis.disconnect();
   });
 
+  test("names no run to add if an answer made none due", async () => {
+    const answer = { taskId: newTaskId(), key: "size", digest: "d", answer: accept("4"), nowMs: NOW_MS, graceMs: GRACE_MS };
+    expect(await opened.store.answer(answer)).toStrictEqual({ receipt: "unknown" });
+  });
+
   test("creates no task whose caller has stopped waiting", async () => {
     const taskId = newTaskId();
     const late = createRedisStore({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 1, waitsUntilMs: () => 1 });
