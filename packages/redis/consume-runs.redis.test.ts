@@ -90,6 +90,8 @@ describe("the run queue and its consumers", () => {
     await consume({ run, concurrency: 1 });
 
     await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual([third, fourth, fifth, first, second]));
+    // An overdue run may have been begun by a worker that died.
+    expect(run.mock.calls.map(([{ isSecondHand }]) => isSecondHand)).toEqual([false, true, false, false, false]);
     await noJobLeft();
   });
 
