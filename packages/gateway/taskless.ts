@@ -161,9 +161,8 @@ export async function createTasklessCalls(post: Post, now: () => number): Promis
   return {
     async call(upstream, { kind, name }, { signal, hidden, capabilities, ...call }) {
       const key = `${upstream.name} ${kind} ${name}`;
-      if (signal.aborted || isTask(key)) return undefined;
-      const chosen = await choose();
-      if (!chosen) return undefined;
+      const chosen = isTask(key) ? undefined : await choose();
+      if (!chosen || signal.aborted) return undefined;
       const sent: Sent = {
         ...call,
         capabilities: askable({ capabilities, hidden }),
@@ -201,7 +200,16 @@ export interface ServeTaskless {
 
 /** Makes the calls that front ends send. Returns the function that stops it. */
 export async function serveTaskless({ post, calls, upstreams, now, isClosing, onTried, inBackground }: ServeTaskless): Promise<() => void> {
-  async function make({ upstream: name, kind, name: tool, arguments: args, sentAtMs, ...call }: Sent): Promise<Came> {
+  async function make({
+    upstream: name,
+    kind,
+    name: tool,
+    arguments: args,
+    principal,
+    capabilities,
+    traceparent,
+    sentAtMs,
+  }: Sent): Promise<Came> {
     const upstream = upstreams().find((each) => each.name === name);
     // The front end has read a newer file, or waits no longer.
     if (!upstream?.isTaskless || isClosing() || now() - sentAtMs > TASKLESS_MS) return { type: "task", forMs: 0 };
@@ -213,7 +221,18 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
       stop.abort();
     }, TASKLESS_MS);
     const event = await calls.callOnce(
-      { ...call, upstream, kind, tool, args, questionTimeoutMs: TASKLESS_MS, askedBefore: 0, given: [] },
+      {
+        upstream,
+        kind,
+        tool,
+        args,
+        principal,
+        capabilities,
+        ...(traceparent !== undefined && { traceparent }),
+        questionTimeoutMs: TASKLESS_MS,
+        askedBefore: 0,
+        given: [],
+      },
       {
         signal: stop.signal,
         inBackground,
