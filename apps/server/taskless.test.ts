@@ -8,8 +8,11 @@ import { offered } from "./tools.fixture.ts";
 
 type CallTaskless = NonNullable<Runnable["callTaskless"]>;
 
-const LOGS: readonly FeedItem[] = [{ type: "log", level: "info", data: "looked it up" }];
-const DONE: CallTaskless = async () => ({ result: { content: [{ type: "text", text: "done" }] }, logs: LOGS });
+const REPORTS: readonly FeedItem[] = [
+  { type: "log", level: "info", data: "looked it up" },
+  { type: "progress", progress: 2, total: 2 },
+];
+const DONE: CallTaskless = async () => ({ result: { content: [{ type: "text", text: "done" }] }, reports: REPORTS });
 
 /** `find` answers without a task as `callTaskless` says; as a task, it asks. */
 async function deployed(callTaskless: CallTaskless, { fronts: count = 1 } = {}) {
@@ -38,6 +41,18 @@ describe.each(["2025-11-25", "2025-06-18", "2025-03-26"])("a call of %s", (versi
     expect(created).not.toHaveBeenCalled();
   });
 
+  test("shows its last progress to a client that wants it", async () => {
+    const { front, created } = await deployed(DONE);
+    const client = await openSession(front, { version });
+    const { messages } = await client.request(front, "tools/call", { name: "find", arguments: {}, _meta: { progressToken: 7 } });
+    expect(messages).toMatchObject([
+      { method: "notifications/message" },
+      { method: "notifications/progress", params: { progressToken: 7, progress: 2, total: 2 } },
+      { result: { content: [{ text: "done" }] } },
+    ]);
+    expect(created).not.toHaveBeenCalled();
+  });
+
   test("becomes a task if it needs one", async () => {
     const { front, called } = await deployed(async () => undefined);
     const client = await openSession(front, { version, capabilities: { elicitation: {} } });
@@ -61,7 +76,6 @@ describe.each(["2025-11-25", "2025-06-18", "2025-03-26"])("a call of %s", (versi
 });
 
 test.each([
-  ["wants its progress", { _meta: { progressToken: 1 } }],
   ["has an idempotency key", { _meta: { "parley/idempotencyKey": "once" } }],
   ["asks for a task", { task: {} }],
 ])("a call that %s is a task", async (_what, more) => {
@@ -158,7 +172,7 @@ describe("a call of a session that is open for a while", () => {
   test("and is then answered leaves no note in its session", async () => {
     const { fronts, called, services } = await deployed(async () => {
       await new Promise((resolve) => setTimeout(resolve, 200));
-      return { result: { content: [] }, logs: [] };
+      return { result: { content: [] }, reports: [] };
     });
     const client = await openSession(fronts[0] as Front);
     const { messages } = await client.request(fronts[0] as Front, "tools/call", { name: "find", arguments: {} }, "the-call");

@@ -103,8 +103,8 @@ export interface TasklessCall {
 export interface TasklessResult {
   /** As `run` returns it. */
   readonly result: JsonObject;
-  /** What the callee logged, in order. */
-  readonly logs: readonly FeedItem[];
+  /** What the callee logged, in order, and its last progress. */
+  readonly reports: readonly FeedItem[];
 }
 
 export interface Opening {

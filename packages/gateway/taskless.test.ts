@@ -69,7 +69,7 @@ async function deployed(behave: Behaviour, { workers = 1, given = {}, callsMax =
 describe("a call without a task", () => {
   test("is made by a worker, and its result is the upstream's", async () => {
     const { call, first } = await deployed(async () => "done");
-    expect(await call()).toEqual({ result: { content: [{ type: "text", text: '"done"' }] }, logs: [] });
+    expect(await call()).toEqual({ result: { content: [{ type: "text", text: '"done"' }] }, reports: [] });
     expect(first.connector.calls()).toBe(1);
     expect(first.calls.counts()).toEqual({ waiting: 0, all: 0 });
     await Promise.all(first.done);
@@ -91,9 +91,18 @@ describe("a call without a task", () => {
     expect(await Promise.all(calls)).not.toContain(undefined);
   });
 
-  test("carries what the upstream logged", async () => {
-    const { call } = await deployed(async ({ log: say }) => await say({ n: 1 }));
-    expect((await call())?.logs).toEqual([{ type: "log", level: "info", data: { n: 1 } }]);
+  test("carries what the upstream logged, and its last progress", async () => {
+    const { call } = await deployed(async ({ log: say, progress }) => {
+      await progress(1);
+      await say({ n: 1 });
+      await progress(2);
+      await say({ n: 2 });
+    });
+    expect((await call())?.reports).toEqual([
+      { type: "log", level: "info", data: { n: 1 } },
+      { type: "log", level: "info", data: { n: 2 } },
+      { type: "progress", progress: 2 },
+    ]);
   });
 
   test.each([
@@ -157,7 +166,7 @@ describe("a call needs a task", () => {
       const { call } = await deployed(async ({ log: say }) => {
         for (let each = 0; each < count; each += 1) await say({ each });
       });
-      return (await call())?.logs.length;
+      return (await call())?.reports.length;
     };
     expect(await logs(TASKLESS_LOGS_MAX)).toBe(TASKLESS_LOGS_MAX);
     expect(await logs(TASKLESS_LOGS_MAX + 1)).toBeUndefined();
@@ -293,7 +302,7 @@ test("a front end remembers a limited number of tools that need tasks; the oldes
 
 describe("what is offered", () => {
   const listed = { name: "find", inputSchema: { type: "object" } } as const;
-  const taskless = (made: JsonObject = {}) => ({ call: async () => ({ result: made, logs: [] }), close: () => undefined });
+  const taskless = (made: JsonObject = {}) => ({ call: async () => ({ result: made, reports: [] }), close: () => undefined });
 
   test.each([
     ["a tool that may be repeated", { ...listed, annotations: { readOnlyHint: true } }, { repeatable: undefined }, true],

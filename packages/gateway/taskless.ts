@@ -61,7 +61,7 @@ interface Sent extends Callee, Omit<TasklessCall, "signal" | "hidden"> {
 }
 
 type Came =
-  | { readonly type: "result"; readonly result: JsonObject; readonly logs: readonly FeedItem[] }
+  | { readonly type: "result"; readonly result: JsonObject; readonly reports: readonly FeedItem[] }
   | { readonly type: "error"; readonly error: UpstreamFailure }
   /** `forMs`: for this long, its calls are tasks from the start. */
   | { readonly type: "task"; readonly forMs: number };
@@ -175,7 +175,7 @@ export async function createTasklessCalls(post: Post, now: () => number): Promis
       };
       const came = await ask(...chosen, sent, signal);
       if (came?.type === "error") throw new RpcFailure(came.error.code, came.error.message, came.error.data);
-      if (came?.type === "result") return { result: came.result, logs: came.logs };
+      if (came?.type === "result") return { result: came.result, reports: came.reports };
       if (came && came.forMs > 0) remember(key, came.forMs);
       return undefined;
     },
@@ -215,6 +215,8 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
     if (!upstream?.isTaskless || isClosing() || now() - sentAtMs > TASKLESS_MS) return { type: "task", forMs: 0 };
     const stop = new AbortController();
     const logs: FeedItem[] = [];
+    /** The last one is enough: all are sent together with the result. */
+    let progress: FeedItem | undefined;
     let isSlow = false;
     const slow = setTimeout(() => {
       isSlow = true;
@@ -237,6 +239,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
         signal: stop.signal,
         inBackground,
         report(item) {
+          if (item.type === "progress") progress = item;
           if (item.type !== "log") return;
           logs.push(item);
           if (logs.length > TASKLESS_LOGS_MAX) stop.abort();
@@ -245,7 +248,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
     );
     clearTimeout(slow);
     onTried?.(name, event?.type === "result" || event?.type === "error" ? "answered" : "task");
-    if (event?.type === "result") return { type: "result", result: event.result, logs };
+    if (event?.type === "result") return { type: "result", result: event.result, reports: progress ? [...logs, progress] : logs };
     if (event?.type === "error") return event;
     if (event ? HABITS.has(event.type) : !isSlow) return { type: "task", forMs: AS_TASKS_MS };
     return { type: "task", forMs: isSlow ? SLOW_AS_TASKS_MS : 0 };

@@ -16,6 +16,7 @@ export interface Asking {
   /** The outcome of a question: its answer, or the error that refuses it. */
   ask(message: string, options?: { readonly signal?: AbortSignal }): Promise<object>;
   log(data: object): Promise<void>;
+  progress(progress: number): Promise<void>;
   /** The capabilities that the client declared. */
   readonly capabilities: object | undefined;
   readonly signal: AbortSignal;
@@ -35,11 +36,13 @@ export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly c
     async open(_upstream: Upstream, { capabilities, prepare }: OpenSession) {
       const [theirs, ours] = InMemoryTransport.createLinkedPair();
       const server = new Server({ name: "fixture", version: "1" }, { capabilities: { tools: {}, logging: {} } });
-      server.setRequestHandler(CallToolRequestSchema, async (_request, { signal }) => {
+      server.setRequestHandler(CallToolRequestSchema, async ({ params: { _meta } }, { signal, sendNotification }) => {
         calls += 1;
         const said = await behave({
           signal,
           log: (data) => server.sendLoggingMessage({ level: "info", data }),
+          progress: (progress) =>
+            sendNotification({ method: "notifications/progress", params: { progressToken: _meta?.progressToken ?? "", progress } }),
           capabilities: server.getClientCapabilities(),
           ask: async (message, options = {}) => {
             const params = { mode: "form", message, requestedSchema: FORM } as const;

@@ -5,7 +5,7 @@ import { toolNamed } from "../tool.fixture.ts";
 import { callTaskless } from "./call-taskless.ts";
 import { alice, inMemory } from "./in-memory.fixture.ts";
 
-const made = { result: { content: [] }, logs: [] };
+const made = { result: { content: [] }, reports: [] };
 const request = {
   caller: alice,
   arguments: { n: 1 },
