@@ -126,7 +126,7 @@ export function createWitness({
   const works: Work[] = [];
   const tries = new Map<string, Try[]>();
   const keyOfPath = new Map<string, { readonly key: string; readonly isChanged: boolean }>();
-  const pathOfKey = new Map<string, string>();
+  const pathOfKey = new Map<string, { readonly path: string; readonly isChanged: boolean }>();
   const recorded = new Set<string>();
   /** Generation → the longest durable trace. */
   const durable = new Map<number, { readonly events: readonly string[]; length: number }>();
@@ -274,13 +274,14 @@ export function createWitness({
     if (job.isOver) broke("leftover", `a try of ${path} starts after the end of its run`);
     const known = keyOfPath.get(path);
     const other = pathOfKey.get(idempotencyKey);
-    // What older code tried and did not record, newer code may come to on another way.
-    const isComparable = program.kind !== "patched" || known?.isChanged === isChanged;
-    if (known && known.key !== idempotencyKey && isComparable)
+    // What older code tried and did not record, newer code may come to on another way, or not at all: then its key is free.
+    const isComparable = (before: { readonly isChanged: boolean }) => before.isChanged === isChanged;
+    if (known && known.key !== idempotencyKey && isComparable(known))
       broke("key", `${path} is tried with key ${idempotencyKey}, and was with ${known.key}`);
-    if (other !== undefined && other !== path) broke("key", `${path} is tried with the key ${idempotencyKey} of ${other}`);
+    if (other && other.path !== path && (isComparable(other) || recorded.has(other.path)))
+      broke("key", `${path} is tried with the key ${idempotencyKey} of ${other.path}`);
     keyOfPath.set(path, { key: idempotencyKey, isChanged });
-    pathOfKey.set(idempotencyKey, path);
+    pathOfKey.set(idempotencyKey, { path, isChanged });
     if (program.kind === "pure" && before.some((each) => each.data !== data))
       broke("input", `${path} is tried with other data than before`);
     const running = before.find((each) => each.state === "running" && isUndisturbed(each.job));
