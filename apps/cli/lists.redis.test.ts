@@ -16,7 +16,7 @@ async function listed(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await parley(args, { env: { REDIS_URL: opened.url, PARLEY_PREFIX: opened.prefix } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toContain("evil");
-  // oxlint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex -- control characters are what must not be printed
   expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
   return stdout;
 }

@@ -3,7 +3,7 @@ import { type FeedItem, type Runnable, RpcFailure, type Tool } from "@parley/cor
 import { describe, expect, test, vi } from "vitest";
 import { post, rpc } from "./client.fixture.ts";
 import { deploy, type Front } from "./deployment.fixture.ts";
-import { openSession } from "./session-client.fixture.ts";
+import { openSession, type SessionClient } from "./session-client.fixture.ts";
 import { offered } from "./tools.fixture.ts";
 
 type CallTaskless = NonNullable<Runnable["callTaskless"]>;
@@ -19,12 +19,15 @@ async function deployed(callTaskless: CallTaskless, { fronts: count = 1 } = {}) 
   const greet = offered.tools.get("greet") as Tool;
   const called = vi.fn(callTaskless);
   const find: Tool = { ...greet, name: "find", callTaskless: called };
-  const { fronts, services } = await deploy({
+  const { fronts, services, sessions } = await deploy({
     catalogue: { ...offered, tools: new Map([...offered.tools, ["find", find]]) },
     fronts: count,
   });
   const created = vi.spyOn(services.store, "create");
-  return { fronts, front: fronts[0] as Front, called, created, services };
+  const notes = ({ sessionId }: SessionClient) => expect.poll(async () => (await sessions.calls(sessionId)).size, { timeout: 5_000 });
+  const noted = (client: SessionClient) => notes(client).toBe(1);
+  const forgotten = (client: SessionClient) => notes(client).toBe(0);
+  return { fronts, front: fronts[0] as Front, called, created, noted, forgotten };
 }
 
 const QUESTION = { method: "elicitation/create" };
@@ -130,7 +133,8 @@ describe("a call of 2026-07-28", () => {
     left.abort();
     await expect(response).rejects.toThrow();
     await expect(called.mock.results[0]?.value).resolves.toBeUndefined();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // The front end has handled what came before.
+    await rpc(front, "tools/list", {});
     expect(created).not.toHaveBeenCalled();
   });
 });
@@ -140,16 +144,13 @@ describe("a call of a session that is open for a while", () => {
 
   test("and is cancelled through another front end becomes no task", async () => {
     const needsTask = Promise.withResolvers<undefined>();
-    const { fronts, called, created, services } = await deployed(() => needsTask.promise, { fronts: 2 });
+    const { fronts, created, noted, forgotten } = await deployed(() => needsTask.promise, { fronts: 2 });
     const [front, other] = fronts as [Front, Front];
     const client = await openSession(front);
     const answer = client.request(front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    await expect.poll(() => called.mock.calls.length).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    const load = vi.spyOn(services.store, "load");
+    await noted(client);
     expect((await client.post(other, cancelled)).status).toBe(202);
-    await expect.poll(() => load.mock.calls.length).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await forgotten(client);
     needsTask.resolve(undefined);
     expect((await answer).messages).toMatchObject([{ error: { message: "The client cancelled the call." } }]);
     expect(created).not.toHaveBeenCalled();
@@ -157,10 +158,10 @@ describe("a call of a session that is open for a while", () => {
 
   test("becomes a task that can be cancelled, if it needs one", async () => {
     const needsTask = Promise.withResolvers<undefined>();
-    const { front, created } = await deployed(() => needsTask.promise);
+    const { front, created, noted } = await deployed(() => needsTask.promise);
     const client = await openSession(front);
     const stream = client.stream(front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await noted(client);
     needsTask.resolve(undefined);
     const open = await stream;
     expect(await open.next()).toMatchObject(QUESTION);
@@ -170,16 +171,16 @@ describe("a call of a session that is open for a while", () => {
   });
 
   test("and is then answered leaves no note in its session", async () => {
-    const { fronts, called, services } = await deployed(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+    const answer = Promise.withResolvers<void>();
+    const { front, noted, forgotten } = await deployed(async () => {
+      await answer.promise;
       return { result: { content: [] }, reports: [] };
     });
-    const client = await openSession(fronts[0] as Front);
-    const { messages } = await client.request(fronts[0] as Front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    expect(messages).toMatchObject([{ result: { content: [] } }]);
-    const load = vi.spyOn(services.store, "load");
-    await client.post(fronts[0] as Front, cancelled);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect([called.mock.calls.length, load.mock.calls.length]).toEqual([1, 0]);
+    const client = await openSession(front);
+    const response = client.request(front, "tools/call", { name: "find", arguments: {} }, "the-call");
+    await noted(client);
+    answer.resolve();
+    expect((await response).messages).toMatchObject([{ result: { content: [] } }]);
+    await forgotten(client);
   });
 });

@@ -5,7 +5,7 @@
  *   front end ── call ──▶ one worker ──▶ upstream ── result ──▶ worker ── reply ──▶ front end
  *                                           └─ asks, or takes longer ─▶ worker ── "needs a task" ──▶ front end creates the task
  *
- * Whatever goes wrong, from a lost message to a worker that dies, has one outcome: the front end creates the task that the call would have had from
+ * Every failure, from a lost message to a worker that dies, has one outcome: the front end creates the task that the call would have had from
  * the start, and the task calls again. Therefore only calls that may be repeated are made in this way. What asked will ask again, and what took long may
  * take long again: for a while, its calls are tasks from the start.
  */

@@ -108,7 +108,7 @@ describe("the run queue and its consumers", () => {
     await noJobLeft();
   });
 
-  test("the partitions share the consumer's places evenly, in whatever order their queues were opened", async () => {
+  test("the partitions share the consumer's places evenly, whichever queue was opened first", async () => {
     const spread = await openRedis({ partitions: 4 });
     const release = Promise.withResolvers<undefined>();
     const run = vi.fn(async (_ref: RunRef) => await release.promise);

@@ -162,7 +162,7 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     await classic.consumeRuns({ concurrency: 32, run, sweep: async () => undefined });
     const laneOf = ({ queue }: OpenRedis) => queue.lane?.({ taskId: newTaskId(), cause: "answered" });
     expect(laneOf(classic)).toBeUndefined();
-    // The worker is known to whoever asks for it: a process with sharded pub/sub, which asked later, knows it.
+    // The worker can be found: a process with sharded pub/sub, which asked later, finds it.
     const sharded = await open({ prefix: classic.prefix });
     await until(() => laneOf(sharded));
     expect(laneOf(classic)).toBeUndefined();

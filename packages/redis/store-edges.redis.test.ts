@@ -23,7 +23,7 @@ describe("the store on Redis", () => {
     createRedisStore({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: 1, codec: { ...plainContent, access } });
   const taskKey = (taskId: string) => createKeys(opened.prefix).task(taskId)?.[0] ?? "";
 
-  test("knows no task by an id that is not one, whatever the method, and sends nothing to Redis", async () => {
+  test("no method finds a task by an id that is not one, or sends anything to Redis", async () => {
     const redis = new Redis(opened.url);
     await redis.ping();
     const send = vi.spyOn(redis, "sendCommand");

@@ -138,7 +138,7 @@ describe("a test", () => {
     expect(running.feed).toMatchObject([{ type: "progress", progress: 1, total: 2 }]);
   });
 
-  test("cancels the task, whoever it belongs to", async () => {
+  test("cancels the task of any caller", async () => {
     const running = await start(sure, { principal: "alice" });
     await running.cancel();
     expect([running.task.status, running.text, running.result, running.error]).toEqual(["cancelled", "", undefined, undefined]);

@@ -204,7 +204,7 @@ export async function runTool(
     }));
     const given: Record<string, Reply> = {};
     for (const { ask, reply } of open) {
-      // Whoever agreed to visit the page of an event has answered: the event is next.
+      // A person who agreed to visit the page of an event has answered: the event is next.
       const isAnswered = ask.agreed === true && reply === accept;
       if (reply !== undefined && reply !== timeout && !isAnswered) given[ask.key] = reply;
     }
