@@ -13,6 +13,7 @@ import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/cli
 import { describeError, type Json, type Log, ParleyError, type ResourceContents, resourceNotFound, RpcFailure } from "@parley/core";
 import { gate } from "./gate.ts";
 import { type Completion, type ReadThrough, uriPrefix } from "./gateway-resource.ts";
+import { createReplies } from "./replies.ts";
 import type { UpstreamConnector } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
 import { wordFor } from "./word-for.ts";
@@ -65,33 +66,26 @@ const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_
 // ── front ends ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function createReadThrough(asking: Asking): Promise<ReadThrough & { close(): void }> {
-  const waiting = new Map<string, (reply: Reply) => void>();
-  const stop = await asking.onReply((text) => {
-    const reply = JSON.parse(text) as Reply;
-    waiting.get(reply.id)?.(reply);
-  });
+  const replies = await createReplies<Reply>((listener) => asking.onReply(listener));
 
   async function through(upstream: Upstream, wanted: Wanted): Promise<Came> {
     const { name } = upstream;
-    if (waiting.size >= READS_WAITING_MAX) {
+    if (replies.waiting() >= READS_WAITING_MAX) {
       const message = `${READS_WAITING_MAX} reads of upstreams are waiting already`;
       throw new ParleyError("UPSTREAM_BUSY", message, { data: { upstream: name, retryAfterMs: 1_000 } });
     }
     const id = randomUUID();
     const text = JSON.stringify({ id, from: asking.id, upstream: name, wanted } satisfies Asked);
-    const { promise, resolve } = Promise.withResolvers<Came>();
-    waiting.set(id, resolve);
-    const again = setInterval(() => void asking.ask(text).catch(() => undefined), ASK_AGAIN_MS);
     // The worker's own deadline is earlier.
-    const ms = timeoutOf(upstream) + ASK_AGAIN_MS;
-    const late = setTimeout(() => resolve({ type: "unavailable", message: `no worker read it within ${ms} ms` }), ms);
+    const withinMs = timeoutOf(upstream) + ASK_AGAIN_MS;
+    const { reply, giveUp } = replies.expect(id, withinMs);
+    const again = setInterval(() => void asking.ask(text).catch(() => undefined), ASK_AGAIN_MS);
     try {
       await asking.ask(text);
-      return await promise;
+      return (await reply) ?? { type: "unavailable", message: `no worker read it within ${withinMs} ms` };
     } finally {
-      waiting.delete(id);
+      giveUp();
       clearInterval(again);
-      clearTimeout(late);
     }
   }
 
@@ -108,7 +102,7 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
       if (came.type === "completed") return came.values;
       throw failureOf(came, upstream, "completion");
     },
-    close: stop,
+    close: replies.close,
   };
 }
 

@@ -13,6 +13,7 @@ import { randomUUID } from "node:crypto";
 import { type FeedItem, type JsonObject, RpcFailure, type TasklessCall, type TasklessResult } from "@parley/core";
 import type { Calls } from "./calls.ts";
 import { askable } from "./gateway-tool.ts";
+import { createReplies } from "./replies.ts";
 import type { UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
 
@@ -82,17 +83,12 @@ interface Worker {
 }
 
 export async function createTasklessCalls(post: Post, now: () => number): Promise<TasklessCalls> {
-  const waiting = new Map<string, (came: Came | undefined) => void>();
+  const replies = await createReplies<Reply>((listener) => post.onPost("reply", listener));
   /** Until when calls of it are tasks. Oldest first. */
   const asTasks = new Map<string, number>();
   const workers = new Map<string, Worker>();
   let lookedAtMs = -Infinity;
   let looking: Promise<void> | undefined;
-
-  const stop = await post.onPost("reply", (text) => {
-    const { id, ...came } = JSON.parse(text) as Reply;
-    waiting.get(id)?.(came);
-  });
 
   async function look(): Promise<void> {
     lookedAtMs = performance.now();
@@ -137,24 +133,18 @@ export async function createTasklessCalls(post: Post, now: () => number): Promis
   }
 
   async function ask(process: string, worker: Worker, sent: Sent, signal: AbortSignal): Promise<Came | undefined> {
-    const { promise, resolve } = Promise.withResolvers<Came | undefined>();
-    const leave = () => resolve(undefined);
-    const silent = () => {
-      worker.silentUntilMs = performance.now() + SILENT_MS;
-      resolve(undefined);
-    };
-    waiting.set(sent.id, resolve);
+    const { reply, giveUp } = replies.expect(sent.id, TASKLESS_MS + REPLY_MARGIN_MS);
+    signal.addEventListener("abort", giveUp, { once: true });
     worker.calls += 1;
-    const late = setTimeout(silent, TASKLESS_MS + REPLY_MARGIN_MS);
-    signal.addEventListener("abort", leave, { once: true });
     try {
-      if (!(await post.post("call", process, JSON.stringify(sent)))) silent();
-      return await promise;
+      if (!(await post.post("call", process, JSON.stringify(sent)))) giveUp();
+      const came = await reply;
+      if (!came && !signal.aborted) worker.silentUntilMs = performance.now() + SILENT_MS;
+      return came;
     } finally {
-      clearTimeout(late);
-      signal.removeEventListener("abort", leave);
+      giveUp();
+      signal.removeEventListener("abort", giveUp);
       worker.calls -= 1;
-      waiting.delete(sent.id);
     }
   }
 
@@ -179,7 +169,7 @@ export async function createTasklessCalls(post: Post, now: () => number): Promis
       if (came && came.forMs > 0) remember(key, came.forMs);
       return undefined;
     },
-    close: stop,
+    close: replies.close,
   };
 }
 
