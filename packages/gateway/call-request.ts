@@ -1,6 +1,6 @@
 /** What is sent to an upstream: a call, the capabilities with which it can ask, and the answers to its questions. */
 import { type ClientCapabilities as McpCapabilities, type ElicitResult, ProtocolError } from "@modelcontextprotocol/client";
-import type { Answer, ClientCapabilities, JsonObject } from "@parley/core";
+import type { Answer, CallFacts, ClientCapabilities, JsonObject } from "@parley/core";
 import { NOT_SUPPORTED, REFUSED } from "./question.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { Given } from "./upstream-event.ts";
@@ -34,6 +34,14 @@ export interface Round {
   readonly responses: Readonly<Record<string, Answer>>;
   /** The upstream's task to poll; the ids are those of its questions that were asked already. */
   readonly task?: { readonly id: string; readonly asked: readonly string[] };
+}
+
+/**
+ * What can be asked in this call: all that its client declared. If the client got a handle on the task, forms and pages can be asked as well,
+ * because another client of the owner, or the command line, can answer them.
+ */
+export function askable({ capabilities, hidden }: Pick<CallFacts, "capabilities" | "hidden">): ClientCapabilities {
+  return hidden ? capabilities : { ...capabilities, elicitation: { form: true, url: true } };
 }
 
 export function callParams({ tool, args, traceparent, round }: CallRequest): object {

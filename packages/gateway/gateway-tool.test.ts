@@ -1,8 +1,9 @@
 /** A tool of an upstream as Parley runs it, with an upstream whose replies the test sets. */
 import type { Answer, CallFacts, Effects, JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
+import { askable } from "./call-request.ts";
 import type { Calls, Lead } from "./calls.ts";
-import { askable, gatewayTool, mayRepeat } from "./gateway-tool.ts";
+import { gatewayTool, mayRepeat } from "./gateway-tool.ts";
 import type { Question, UpstreamEvent } from "./upstream-event.ts";
 import { parseUpstreams } from "./upstreams.ts";
 

@@ -11,8 +11,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { type FeedItem, type JsonObject, RpcFailure, type TasklessCall, type TasklessResult } from "@parley/core";
+import { askable } from "./call-request.ts";
 import type { Calls } from "./calls.ts";
-import { askable } from "./gateway-tool.ts";
 import { createReplies } from "./replies.ts";
 import type { UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
