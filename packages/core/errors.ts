@@ -66,7 +66,7 @@ export const ERRORS = {
   CONTENT_KEY_MISSING:
     "The task's content is sealed with a key that this server cannot get. The task waits unharmed: try again when the operator has restored the key.",
   CONTENT_ERASED: "The task's content was erased for good, with the keys of its tenant. Call the tool again for a new task.",
-  CONTENT_DAMAGED: "The stored content of the task is not what was sealed, so it cannot be read. Call the tool again for a new task.",
+  CONTENT_DAMAGED: "The stored content of the task is not what was written, so it cannot be read. Call the tool again for a new task.",
 
   // Events, pages and files
   EVENT_NOT_FOUND:

@@ -1,4 +1,5 @@
 /** The edges of the store on Redis: ids that are not task ids, callers that come too late, and fields that another process changed. */
+import { callKey } from "@parley/core";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId } from "../../test/contract/builders.ts";
@@ -130,12 +131,12 @@ describe("the store on Redis", () => {
     for (const each of [taskId, child]) await life.cancel(each);
   });
 
-  test("reports as damaged only content that does not open; what it cannot parse is an error", async () => {
+  test("reports content that does not open as damaged, and needs no log for it", async () => {
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")]);
     const plain = plainContent.of(taskId);
     const open = (): never => {
-      throw new DamagedContent(taskId, "call");
+      throw new DamagedContent("call");
     };
     const withoutLog = createRedisStore({
       redis: opened.redis,
@@ -145,9 +146,88 @@ describe("the store on Redis", () => {
     });
     expect(await withoutLog.load(taskId)).toMatchObject({ asks: [], unreadable: "damaged" });
     expect(await withoutLog.recorded(taskId)).toStrictEqual({ type: "unreadable", reason: "damaged" });
-    await opened.redis.hset(taskKey(taskId), "ask:size", "d 2 0 0 1 2 neither JSON");
-    await expect(opened.store.load(taskId)).rejects.toThrow(SyntaxError);
     await life.cancel(taskId);
+  });
+
+  /** Begins and ends a damaged task as a worker does. */
+  async function endDamaged(taskId: string, run = 1): Promise<void> {
+    const token = "token";
+    const begun = await opened.store.begin({ taskId, run, token, nowMs: NOW_MS, leaseMs: LEASE_MS });
+    expect(begun).toMatchObject({ type: "unreadable", reason: "damaged" });
+    const outcome = { type: "error", error: { code: -32603, message: "damaged" } } as const;
+    expect(await opened.store.finish({ taskId, token, nowMs: NOW_MS, entries: [], outcome })).toBe("finished");
+  }
+
+  test.each([
+    ["ask:size", "digest-of-size 2 0 0 1 2 neither JSON"],
+    ["refused:size", "1 3 neither JSON"],
+    ["accepted:size", "3 neither JSON"],
+    ["outcome", "neither JSON"],
+  ])("reports a field %s that is not JSON as damaged, and its task can be ended", async (field, text) => {
+    const taskId = await aLife(opened.store).parked([anAsk("size")]);
+    await opened.redis.hset(taskKey(taskId), field, text);
+    expect(await opened.store.load(taskId)).toMatchObject({ status: "input_required", asks: [], unreadable: "damaged" });
+    const problem = `the content "${field.replace(":", " ")}" does not open`;
+    expect(opened.lines).toContainEqual(["error", { taskId, problem }, "content does not open"]);
+    await endDamaged(taskId, 2);
+  });
+
+  test.each(["given", "arguments", "entry"])("ends a task whose %s is not JSON", async (part) => {
+    const life = aLife(opened.store);
+    const taskId = await life.create();
+    const [task, journal] = createKeys(opened.prefix).task(taskId) ?? ["", ""];
+    if (part === "entry") await opened.redis.hset(journal, "step:hold", "1 0 - - neither JSON");
+    else await opened.redis.hset(part === "given" ? journal : task, part, "neither JSON");
+    await endDamaged(taskId);
+  });
+
+  test("refuses to read a feed with an item that is not JSON", async () => {
+    const life = aLife(opened.store);
+    const taskId = await life.create();
+    await opened.redis.xadd(createKeys(opened.prefix).task(taskId)?.[2] ?? "", "*", "item", "neither JSON");
+    await expect(opened.store.feed(taskId, undefined)).rejects.toMatchObject({
+      code: "CONTENT_DAMAGED",
+      message: `the content of the task ${taskId} is damaged`,
+    });
+    await life.cancel(taskId);
+  });
+
+  test("shows a parent without the question of a child that is not JSON, and with all others", async () => {
+    const life = aLife(opened.store);
+    const [taskId, child] = [await life.parked([anAsk("date")]), await life.parked([anAsk("beds")])];
+    await opened.redis.hset(taskKey(taskId), "ask:hotel:beds", `~ 1 0 ${child} beds`);
+    await opened.redis.hset(taskKey(child), "ask:beds", "digest-of-beds 2 0 0 1 2 neither JSON");
+    const task = await opened.store.load(taskId);
+    expect(task).not.toHaveProperty("unreadable");
+    expect(task?.asks.map(({ key }) => key)).toStrictEqual(["date"]);
+    for (const each of [taskId, child]) await life.cancel(each);
+  });
+
+  test("cancels a child whose call is not JSON with its parent", async () => {
+    const life = aLife(opened.store);
+    const [taskId, child] = [await life.create(), await life.create()];
+    await opened.redis.hset(taskKey(taskId), `ask:${callKey("hotel")}`, `${child} 1 0 0 1 2 ["cancel","call","child"]`);
+    await opened.redis.hset(taskKey(child), "call", "neither JSON");
+    await life.cancel(taskId);
+    expect(await opened.store.load(child)).toMatchObject({ status: "cancelled" });
+  });
+
+  test("leaves a task whose call is not JSON to nobody, and its owner's list goes on without it", async () => {
+    const life = aLife(opened.store);
+    const quotas = { principal: { tasks: 10, bytes: 10_000 }, tenant: { tasks: 10, bytes: 10_000 } };
+    const call = aCall({ principal: "ada", tenant: "acme" });
+    const create = async () => {
+      const taskId = newTaskId();
+      expect(await opened.store.create({ taskId, call, graceMs: GRACE_MS, quotas })).toBe("created");
+      return taskId;
+    };
+    const [damaged, other] = [await create(), await create()];
+    await opened.redis.hset(taskKey(damaged), "call", "neither JSON");
+    expect(await opened.store.load(damaged)).toMatchObject({ call: { principal: "", hidden: true }, unreadable: "damaged" });
+    const shown = (await opened.store.list({ principal: "ada", limit: 10 })).tasks.filter((task) => !task.hidden);
+    expect(shown.map(({ id }) => id)).toStrictEqual([other]);
+    await endDamaged(damaged);
+    await life.cancel(other);
   });
 
   test("keeps all keys of a new task in the task's partition, so that one script may use them", async () => {

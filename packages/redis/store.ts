@@ -51,6 +51,7 @@ import { createSummaries } from "./summaries.ts";
 import {
   askFields,
   isEntryKey,
+  openJson,
   packAcceptances,
   packArguments,
   packAsk,
@@ -142,6 +143,15 @@ export function createRedisStore({
     return "damaged";
   }
 
+  /** Throws CONTENT_DAMAGED if the content is. */
+  function opened<T>(taskId: string, open: () => T): T {
+    try {
+      return open();
+    } catch (error) {
+      throw unreadableError(taskId, damaged(taskId, error));
+    }
+  }
+
   async function read(taskId: string): Promise<Task | undefined> {
     const taskKeys = keys.task(taskId);
     if (!taskKeys) return undefined;
@@ -163,8 +173,14 @@ export function createRedisStore({
         const childKeys = keys.task(each.route.taskId);
         if (!childKeys) return [];
         const values = await reached(reads.fields(childKeys[0], askFields(each.route.key)));
-        const ask = unpackShown(codec.of(each.route.taskId), each, values);
-        return ask ? [ask] : [];
+        try {
+          const ask = unpackShown(codec.of(each.route.taskId), each, values);
+          return ask ? [ask] : [];
+        } catch (error) {
+          // The child ends at its next run, and its parent is told.
+          damaged(each.route.taskId, error);
+          return [];
+        }
       }),
     );
     const asks = [...task.asks, ...found.flat()].toSorted(inOrder);
@@ -450,7 +466,7 @@ export function createRedisStore({
       if (!taskKeys) return undefined;
       const [sealed] = await reached(reads.fields(`${taskKeys[0]}:deposits`, [key]));
       if (typeof sealed !== "string") return undefined;
-      return await withContent(taskId, async (content) => content.open(`deposit ${key}`, sealed));
+      return await withContent(taskId, async (content) => opened(taskId, () => content.open(`deposit ${key}`, sealed)));
     },
 
     async redeposit({ taskId, key, before, deposit }) {
@@ -460,7 +476,7 @@ export function createRedisStore({
       if (typeof stored !== "string") return false;
       return await withContent(taskId, async (content) => {
         const part = `deposit ${key}`;
-        if (content.open(part, stored) !== before) return false;
+        if (opened(taskId, () => content.open(part, stored)) !== before) return false;
         const sealed = content.seal(part, deposit);
         return (await acknowledge(scripts.redeposit(taskKeys, { key, before: stored, deposit: sealed }))) === "replaced";
       });
@@ -512,7 +528,7 @@ export function createRedisStore({
       const rows = await reached(reads.stream(taskKeys[2], cursor, Math.min(limit, FEED_LENGTH_MAX)));
       if (rows.length === 0) return { items: [], cursor, cursors: [] };
       return await withContent(taskId, async (content) => ({
-        items: rows.map(([, item]) => JSON.parse(content.open("feed", item)) as FeedItem),
+        items: opened(taskId, () => rows.map(([, item]) => openJson<FeedItem>(content, "feed", item))),
         cursor: rows.at(-1)?.[0],
         cursors: rows.map(([id]) => id),
       }));

@@ -36,7 +36,7 @@ import {
   type Unreadable,
   type Violation,
 } from "@parley/core";
-import type { Content } from "./content/codec.ts";
+import { type Content, DamagedContent } from "./content/codec.ts";
 
 /** Approximate size of an entry besides its outcome. */
 const ENTRY_SIZE = 32;
@@ -197,10 +197,11 @@ export function unpackEntry(
   /** As it counts against the journal's limit. */ readonly size: number;
 } {
   const [place, calledAt, digest, mark, rest] = words(text, 4);
-  const outcome = mark === BARE ? `{"type":"${rest}"}` : content.open(`entry ${key}`, rest);
+  const part = `entry ${key}`;
+  const outcome = mark === BARE ? `{"type":"${rest}"}` : content.open(part, rest);
   const entry: Entry = {
     digest: digest === "-" ? "" : digest,
-    outcome: JSON.parse(outcome) as EntryOutcome,
+    outcome: parse<EntryOutcome>(part, outcome),
     calledAt,
     ...unpackPlace(place),
   };
@@ -273,7 +274,7 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   const { state, call, message, immediate, outcome, owed } = fields;
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
-  const { seed: _, ...facts } = withVersion(unpackFacts(content, call), fields["version"]);
+  const { seed: _, ...facts } = withVersion(unreadable ? knownFacts(content, call) : unpackFacts(content, call), fields["version"]);
   const common = {
     id,
     call: { ...facts, retentionMs, ...(fields["parent"] !== undefined && { parent: unpackLink(fields["parent"]) }) },
@@ -292,7 +293,7 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
     ...split(unpackOpen(content, fields)),
     ...(message !== undefined && { message: content.open("message", message) }),
     ...(immediate !== undefined && { immediateResponse: content.open("immediate", immediate) }),
-    ...(outcome !== undefined && { outcome: JSON.parse(content.open("outcome", outcome)) as Outcome }),
+    ...(outcome !== undefined && { outcome: openJson<Outcome>(content, "outcome", outcome) }),
   };
   return { task, attempt, takeovers };
 }
@@ -315,8 +316,8 @@ export function unpackTaskAtWork(
   // Early replies answer the first questions of the call, and a restart is past those.
   const [args, replies] =
     restartedWith === undefined
-      ? (JSON.parse(content.open("given", journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1))) as PackedGiven)
-      : [JSON.parse(content.open("arguments", restartedWith)) as JsonObject];
+      ? openJson<PackedGiven>(content, "given", journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1))
+      : [openJson<JsonObject>(content, "arguments", restartedWith)];
   return { ...counts, task: { ...task, call: { ...task.call, seed, arguments: args, ...(replies && { replies }) } } };
 }
 
@@ -333,7 +334,7 @@ export function unpackSummary(
   if (typeof state !== "string" || typeof call !== "string") return undefined;
   const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(state);
   const [message, problem] = isReadable ? sealed : [];
-  const { principal, tenant, hidden, createdAtMs } = unpackFacts(content, call);
+  const { principal, tenant, hidden, createdAtMs } = isReadable ? unpackFacts(content, call) : knownFacts(content, call);
   return {
     id,
     principal,
@@ -373,9 +374,8 @@ const FACTS_END = "\n";
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version, person] = JSON.parse(
-    content.fromStored(facts),
-  ) as PackedFacts;
+  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version, person] =
+    parse<PackedFacts>("call", content.fromStored(facts));
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
   return {
     kind,
@@ -395,6 +395,43 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
   };
 }
 
+/**
+ * The facts of a task whose own cannot be read: nobody's, so that no caller sees it and no list shows it, while workers
+ * can still end it.
+ */
+const NOBODYS_FACTS: ReturnType<typeof unpackFacts> = {
+  kind: "tool",
+  name: "unknown",
+  principal: "",
+  capabilities: {},
+  createdAtMs: 0,
+  hidden: true,
+  seed: "",
+};
+
+function knownFacts(content: Content, call: string): ReturnType<typeof unpackFacts> {
+  try {
+    return unpackFacts(content, call);
+  } catch (error) {
+    if (!(error instanceof DamagedContent)) throw error;
+    return NOBODYS_FACTS;
+  }
+}
+
+/** Throws DamagedContent as well if the content is not JSON. */
+export function openJson<T>(content: Content, part: string, stored: string): T {
+  return parse<T>(part, content.open(part, stored));
+}
+
+/** The cause is left out, because it quotes the content. */
+function parse<T>(part: string, text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new DamagedContent(part);
+  }
+}
+
 function packId<Id extends string | number | undefined>(id: Id): Id | PackedId {
   return typeof id === "string" && !id.isWellFormed() ? [JSON.stringify(id)] : id;
 }
@@ -405,7 +442,7 @@ function unpackId(packed: PackedId): string | number {
 
 /** What was called; in the clear, so no key is needed. */
 export function callOf(content: Content, call: string, moved?: string | null): Pick<CallFacts, "kind" | "name" | "version"> {
-  const { kind, name, version } = withVersion(unpackFacts(content, call), moved);
+  const { kind, name, version } = withVersion(knownFacts(content, call), moved);
   return { kind, name, ...(version !== undefined && { version }) };
 }
 
@@ -471,7 +508,7 @@ function unpackOpen(content: Content, fields: Fields): Open[] {
     .map(([field, text]) => {
       const key = field.slice(4);
       const [digest, put, calledAt, position, askedAt, timeout, sealed] = words(text, 6);
-      const [policy, ...request] = JSON.parse(content.open(`ask ${key}`, sealed)) as PackedAsk;
+      const [policy, ...request] = openJson<PackedAsk>(content, `ask ${key}`, sealed);
       const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
       const noted = fields[`refused:${key}`];
       const counted = fields[`accepted:${key}`];
@@ -511,7 +548,7 @@ function unpackRefused(content: Content, key: string, text: string): NonNullable
   return {
     count: Number(count),
     revision: Number(revision),
-    violations: JSON.parse(content.open(`refused ${key}`, sealed)) as Violation[],
+    violations: openJson<Violation[]>(content, `refused ${key}`, sealed),
   };
 }
 
@@ -520,7 +557,7 @@ function unpackAccepted(content: Content, key: string, text: string): NonNullabl
   const space = text.indexOf(" ");
   return {
     revision: Number(text.slice(0, space)),
-    acceptances: JSON.parse(content.open(`accepted ${key}`, text.slice(space + 1))) as Acceptance[],
+    acceptances: openJson<Acceptance[]>(content, `accepted ${key}`, text.slice(space + 1)),
   };
 }
 

@@ -23,8 +23,8 @@ describe("plain content", () => {
 });
 
 test("content that does not open is reported with its place and without its text", () => {
-  const error = new DamagedContent(PLAIN, "message");
-  expect(`${error}`).toBe(`DamagedContent: the content "message" of the task ${PLAIN} does not open`);
+  const error = new DamagedContent("message");
+  expect(`${error}`).toBe('DamagedContent: the content "message" does not open');
 });
 
 test.each([

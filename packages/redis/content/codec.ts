@@ -45,11 +45,11 @@ export interface Content {
 
 export type Encoding = "utf8" | "latin1";
 
-/** The stored value was not sealed for this place: it was changed, moved, or sealed with another key. */
+/** The stored value is not what was written to this place: it was changed, moved, or sealed with another key. */
 export class DamagedContent extends Error {
   override readonly name = "DamagedContent";
-  constructor(taskId: string, part: string) {
-    super(`the content "${part}" of the task ${taskId} does not open`);
+  constructor(part: string) {
+    super(`the content "${part}" does not open`);
   }
 }
 

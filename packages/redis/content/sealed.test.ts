@@ -46,7 +46,7 @@ describe("the encrypting codec", () => {
     const content = sealedContent().of(TASK);
     const sealed = content.seal("message", "a secret");
     for (const wrong of [sealedContent().of(TASK).seal("message", "a secret"), sealed.slice(0, -1), sealed.slice(0, 27), "", "a secret"]) {
-      expect(() => content.open("message", wrong)).toThrow(`the content "message" of the task ${TASK} does not open`);
+      expect(() => content.open("message", wrong)).toThrow('the content "message" does not open');
     }
   });
 

@@ -90,7 +90,7 @@ function sealedTask(taskId: string, keys: () => TaskKeys): Content {
 
   function open(part: string, sealed: string): string {
     const bytes = Buffer.from(sealed, "latin1");
-    if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new DamagedContent(taskId, part);
+    if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new DamagedContent(part);
     const { encryption } = keys();
     try {
       const decipher = createDecipheriv("aes-256-gcm", encryption, bytes.subarray(0, NONCE_BYTES), LENGTHS)
@@ -100,7 +100,7 @@ function sealedTask(taskId: string, keys: () => TaskKeys): Content {
       decipher.final();
       return text.toString("utf8");
     } catch {
-      throw new DamagedContent(taskId, part);
+      throw new DamagedContent(part);
     }
   }
 

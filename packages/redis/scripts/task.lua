@@ -283,7 +283,8 @@ local function call_facts()
 end
 
 local function use_less(facts, field, by)
-  local keys = usage_keys(facts)
+  local is_read, keys = pcall(usage_keys, facts)
+  if not is_read then return end -- damaged, so nobody's: the task must be able to end
   for _, key in ipairs({ keys.principal, keys.tenant }) do
     -- A hash that was deleted in the meantime starts from zero: tasks counted before must not be subtracted from later ones.
     local left = tonumber(redis.call('HGET', key, field) or 0)
@@ -351,7 +352,9 @@ function cancel_child(id, now_ms)
   on_task(id, function()
     local state = read_state(task)
     if not state or is_finished(state) then return end
-    local compensates = math.floor(cjson.decode(call_facts())[5] / COMPENSATES) % 2 == 1
+    local is_read, facts = pcall(cjson.decode, call_facts())
+    -- A damaged child can only end. Its parent must be able to end as well.
+    local compensates = is_read and math.floor(facts[5] / COMPENSATES) % 2 == 1
     -- A task that never ran has done nothing to compensate.
     end_task(state, id, 'cancelled', now_ms, compensates and state.run > 0 and 'cancelled' or nil)
   end)
