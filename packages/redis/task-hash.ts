@@ -164,8 +164,8 @@ const BARE = "!";
 const BARE_TYPES: ReadonlySet<string> = new Set<EntryOutcome["type"]>(["begun", "closed", "withdrawn", "cancelled"]);
 
 /**
- * An answer's mark is its fingerprint, by which a script recognises a repeated answer; with a quorum, one fingerprint
- * per acceptance.
+ * An answer's mark is its fingerprint, by which a script recognises a repeated answer, whatever the order of its keys;
+ * with a quorum, one fingerprint per acceptance.
  */
 export function packEntryOutcome(
   content: Content,
@@ -174,8 +174,8 @@ export function packEntryOutcome(
 ): { readonly mark: string; readonly outcome: string } {
   if (BARE_TYPES.has(outcome.type)) return { mark: BARE, outcome: outcome.type };
   const part = `entry ${key}`;
-  // Sorted keys: equal answers give equal strings.
-  const text = canonicalJson(outcome);
+  // With the keys in their order: a replay that iterated over a value in another order would make other calls.
+  const text = JSON.stringify(outcome);
   const mark = () =>
     answersIn(outcome)
       .map((answer) => content.fingerprint(part, canonicalJson(answer)))

@@ -4,6 +4,7 @@ import {
   type AwaitedEvent,
   type Call,
   eventKey,
+  type Json,
   type KeyedEntry,
   type Open,
   type RunRef,
@@ -62,7 +63,7 @@ export function anEvent(name: string, event: Partial<AwaitedEvent> = {}): Awaite
 }
 
 /** A step that a run has settled: in the first place, where the test does not say which. */
-export function aStep(name: string, value: string | number, place = 1): KeyedEntry {
+export function aStep(name: string, value: Json, place = 1): KeyedEntry {
   return { key: `step:${name}`, entry: { digest: "", outcome: { type: "value", value }, calledAt: "0", place } };
 }
 

@@ -100,6 +100,23 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
     });
   });
 
+  describe("a recorded value", () => {
+    test("has its keys in the order in which the first run saw them, because a handler may iterate over them", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await record(taskId, token, aStep("stock", { pears: 3, apples: { red: 1, green: 2 } }));
+      await life.park(taskId, token, [anAsk("basket")]);
+      const answer = { action: "accept", content: { pears: 1, apples: 2 } } as const;
+      await store.answer({ taskId, key: "basket", digest: "digest-of-basket", answer, nowMs: Date.now(), graceMs: GRACE_MS });
+
+      const next = await store.begin({ taskId, run: 2, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS });
+
+      const recorded = (key: string) => JSON.stringify(next.type === "begun" && next.journal.get(key)?.outcome);
+      expect(recorded("step:stock")).toContain('{"pears":3,"apples":{"red":1,"green":2}}');
+      expect(recorded("ask:basket")).toContain('{"pears":1,"apples":2}');
+    });
+  });
+
   describe("what a schema made of an answer", () => {
     test("is returned with the journal and counts in its size, and is not listed as an effect", async () => {
       const taskId = await life.create();
