@@ -108,6 +108,22 @@ describe("an ask", () => {
     expect([...task.journal].map(([id, { place }]) => [id, place])).toStrictEqual(isTaken ? [["ask:size", 1]] : []);
   });
 
+  test("is recorded as it was given, although the handler changes what it received", async () => {
+    const tags: AskRequest = { type: "form", message: "?", schema: { type: "object", properties: { tags: {} } } };
+    const task = subject(
+      async ({ ask }) => {
+        const { content } = (await ask("tags", tags)) as unknown as { readonly content: { readonly tags: string[] } };
+        content.tags.push("seen");
+        return { ...content };
+      },
+      {},
+      { tags: { action: "accept", content: { tags: ["new"] } } },
+    );
+    const changed = { type: "returned", result: { tags: ["new", "seen"] } };
+    expect(await task.run()).toMatchObject(changed);
+    expect(await task.run()).toMatchObject(changed);
+  });
+
   test("for an event is not answered by an early reply", async () => {
     const request: EventRequest = { type: "event", schema: {} };
     const task = subject(async ({ event }) => ({ ...(await event("paid", request).answer) }), {}, { "event:paid": { action: "decline" } });

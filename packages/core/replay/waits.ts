@@ -223,7 +223,8 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         settledLast.set(call.scoped, call.key);
         answerers.set(call.scoped, answererOf(settledBy, task.call.principal));
         if (answer === "fail") stop(new ParleyError("ASK_TIMEOUT", `${call.id} was not answered in time`));
-        else resolve(withAcceptances(answer, settledBy));
+        // An early reply is written later, and the handler may change what it receives.
+        else resolve(withAcceptances(entry ? answer : structuredClone(answer), settledBy));
       });
       if (isWithdrawn) return;
       const known = openBefore.get(call.key);
