@@ -1,6 +1,16 @@
 import { expect, test } from "vitest";
 import { assertPlain, plainJson } from "./plain-data.ts";
 
+class Price {
+  readonly #amount: number;
+  constructor(amount: number) {
+    this.#amount = amount;
+  }
+  get amount(): number {
+    return this.#amount;
+  }
+}
+
 const cycle: { self?: unknown } = {};
 cycle.self = cycle;
 
@@ -14,6 +24,13 @@ test.each([
   ["bytes", { b: new Uint8Array(1) }, "/b is a Uint8Array"],
   ["a promise that was not awaited", { p: Promise.resolve() }, "/p is a Promise"],
   ["an error", { e: new TypeError("x") }, "/e is a TypeError"],
+  ["a response", { r: new Response("x") }, "/r is a Response"],
+  ["search parameters", new URLSearchParams("a=1"), "it is a URLSearchParams"],
+  ["a regular expression", [/a/], "/0 is a RegExp"],
+  ["a buffer", new ArrayBuffer(1), "it is a ArrayBuffer"],
+  ["an instance that keeps its data private", { p: new Price(5) }, "/p is a Price"],
+  ["a generator", [(function* () {})()], "/0 is a class instance"],
+  ["an invalid date", { at: new Date("tomorrow") }, "/at is an invalid date"],
   ["what stands behind what is plain", { a: 1, b: { c: "x" }, d: 1n }, "/d is a bigint"],
   ["what is within something with data named toJSON", { toJSON: 5, n: 1n }, "/n is a bigint"],
   ["a cycle", cycle, "/self contains itself"],
@@ -21,6 +38,14 @@ test.each([
   expect(() => assertPlain("the result", value)).toThrow(
     expect.objectContaining({ code: "NOT_SERIALIZABLE", message: `the result is not plain data: ${problem}` }),
   );
+});
+
+test("instances with fields, and empty objects and lists, are plain", () => {
+  class Point {
+    x = 1;
+  }
+  const empty = { literal: {}, bare: Object.create(null) as object, list: [], own: new (class extends Array {})() };
+  expect(plainJson("it", { p: new Point(), ...empty })).toStrictEqual({ p: { x: 1 }, literal: {}, bare: {}, list: [], own: [] });
 });
 
 test("dates, repeated objects and undefined fields are plain", () => {

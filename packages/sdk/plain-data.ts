@@ -4,12 +4,24 @@ import { Secret } from "./secret.ts";
 
 /**
  * Throws NOT_SERIALIZABLE, with the path, for values that JSON would silently drop or change: functions, symbols,
- * bigints, Map, Set, promises, NaN, Infinity, cycles. `undefined` in objects is omitted, as in JSON; objects with
- * `toJSON` (Date, URL) are stored as its result.
+ * bigints, Map, Set, promises, NaN, Infinity, invalid dates, cycles, and instances of classes that JSON would store as
+ * `{}` (Response, Headers, URLSearchParams, RegExp, generators). `undefined` in objects is omitted, as in JSON; objects
+ * with `toJSON` (Date, URL) are stored as its result.
  */
-export function assertPlain(what: string, value: unknown): void {
-  const problem = find(value, "", []);
+export function assertPlain(
+  what: string,
+  value: unknown,
+  { mayHaveInstances = false }: { readonly mayHaveInstances?: boolean } = {},
+): void {
+  const problem = find(value, { path: "", parents: [], mayHaveInstances });
   if (problem) throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data: ${problem}`);
+}
+
+interface At {
+  readonly path: string;
+  readonly parents: readonly object[];
+  /** A schema that reads the value next may make plain data of an instance with getters. */
+  readonly mayHaveInstances: boolean;
 }
 
 /** The value as JSON holds it. Throws as `assertPlain` does. */
@@ -18,7 +30,8 @@ export function plainJson(what: string, value: unknown): Json {
   return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }
 
-function find(value: unknown, path: string, parents: readonly object[]): string | undefined {
+function find(value: unknown, at: At): string | undefined {
+  const { path, parents, mayHaveInstances } = at;
   const place = path === "" ? "it" : path;
   switch (typeof value) {
     case "function":
@@ -32,12 +45,15 @@ function find(value: unknown, path: string, parents: readonly object[]): string 
       if (value instanceof Secret) return `${place} is a secret`;
       if (value instanceof Grant) return `${place} is a grant`;
       if (parents.includes(value)) return `${place} contains itself`;
+      if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is an invalid date`;
       if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
       if (value instanceof Map || value instanceof Set || value instanceof Promise || value instanceof Error || ArrayBuffer.isView(value)) {
         return `${place} is a ${value.constructor.name}`;
       }
-      for (const [key, item] of Object.entries(value)) {
-        const problem = find(item, `${path}/${key}`, [...parents, value]);
+      const entries = Object.entries(value);
+      if (entries.length === 0 && !mayHaveInstances && isInstance(value)) return `${place} is a ${nameOf(value) ?? "class instance"}`;
+      for (const [key, item] of entries) {
+        const problem = find(item, { ...at, path: `${path}/${key}`, parents: [...parents, value] });
         if (problem) return problem;
       }
       return undefined;
@@ -45,4 +61,15 @@ function find(value: unknown, path: string, parents: readonly object[]): string 
     default:
       return undefined;
   }
+}
+
+/** Neither a list nor an object literal, of any realm. */
+function isInstance(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value) as object | null;
+  return !Array.isArray(value) && prototype !== null && Object.getPrototypeOf(prototype) !== null;
+}
+
+/** Of its class. A generator has none. */
+function nameOf({ constructor }: { readonly constructor?: unknown }): string | undefined {
+  return typeof constructor === "function" ? constructor.name : undefined;
 }

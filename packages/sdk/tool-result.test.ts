@@ -87,6 +87,18 @@ describe("data with an output schema", () => {
     expect(await structuredResult("draw", output, { content: [], structuredContent: { n: 10 } }).catch(refusal)).toStrictEqual(refused);
   });
 
+  test("may be an instance whose fields the schema reads", async () => {
+    class Drawn {
+      get n(): number {
+        return 5;
+      }
+    }
+    expect(await structuredResult("draw", z.object({ n: z.int() }), new Drawn())).toMatchObject({ structuredContent: { n: 5 } });
+    expect(await structuredResult("draw", jsonSchema<unknown>({}), new Drawn()).catch(refusal)).toMatchObject({
+      message: "the return value of tool draw is not plain data: it is a Drawn",
+    });
+  });
+
   test("is plain data, before and after validation", async () => {
     const message = (at: string) => `the return value of tool draw is not plain data: ${at}`;
     const anything = jsonSchema<unknown>({});
