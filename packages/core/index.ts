@@ -67,7 +67,7 @@ export * from "./use-cases/sweep.ts";
 export * from "./use-cases/sweep-files.ts";
 
 // Values
-export { canonicalJson, throughJson } from "./canonical-json.ts";
+export { canonicalJson, STORED_DEPTH_MAX, throughJson } from "./canonical-json.ts";
 export * from "./cut.ts";
 export * from "./describe-error.ts";
 export { DISTINCT_ITEMS } from "./distinct-items.ts";

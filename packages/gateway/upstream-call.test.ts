@@ -8,7 +8,7 @@ import type { CountedQuestion } from "./questions.ts";
 import { startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector } from "./upstream-session.ts";
-import { aRequest, connectorTo, ELICITATION, leading, someDeps } from "./upstream.fixture.ts";
+import { aRequest, type Asking, connectorTo, ELICITATION, leading, someDeps } from "./upstream.fixture.ts";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -254,6 +254,32 @@ describe("a call", () => {
     const given = [{ question: first[0]!, answer: accepted(true) }];
     const event = await call.next(given, leading());
     expect(await call.next(given, leading())).toEqual(event);
+  });
+
+  test.each([1_001, 100_000])("that ends with data in %i levels, which no task may store, fails at once", async (levels) => {
+    let data: unknown[] = [];
+    for (let level = 1; level < levels; level += 1) data = [data];
+    const refuse = async () => {
+      throw Object.assign(new Error("refused"), { code: -32000, data });
+    };
+    const call = startCall("1", aRequest(), someDeps(connectorTo(refuse)));
+    expect(await call.next([], leading())).toEqual({
+      type: "invalid",
+      message: "answered with arrays and objects that nest deeper than 1000 levels",
+    });
+  });
+
+  test("passes on progress that is a finite number only", async () => {
+    const told: unknown[] = [];
+    const behave = async ({ progress }: Asking) => {
+      for (const value of [1, Number.POSITIVE_INFINITY, 2]) await progress(value);
+    };
+    const call = startCall("1", aRequest(), someDeps(connectorTo(behave)));
+    await call.next([], { ...leading(), report: (item) => void told.push(item) });
+    expect(told).toEqual([
+      { type: "progress", progress: 1 },
+      { type: "progress", progress: 2 },
+    ]);
   });
 
   test("that ends with more than a task may store is reported, at the limit and one beyond", async () => {

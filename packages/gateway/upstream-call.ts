@@ -12,7 +12,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
-import type { FeedItem, Json, JsonObject, Settings } from "@parley/core";
+import { type FeedItem, type Json, jsonExceeds, type JsonObject, type Settings, STORED_DEPTH_MAX } from "@parley/core";
 import { callParams, type CallRequest, elicited, mcpCapabilities, replied, responses } from "./call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
 import { createQuestions, type QuestionDeps } from "./questions.ts";
@@ -103,9 +103,11 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     await release();
   }
 
-  /** The event in the form to store: one that is larger than a stored value may be is replaced. */
+  /** The event in the form to store: one that is larger or deeper than a stored value may be is replaced. */
   function kept(event: UpstreamEvent): UpstreamEvent {
-    const size = JSON.stringify(event).length;
+    const size = sizeOf(event);
+    if (size === undefined)
+      return { type: "invalid", message: `answered with arrays and objects that nest deeper than ${STORED_DEPTH_MAX} levels` };
     if (size <= settings.storedValueMax) return event;
     return {
       type: "large",
@@ -254,11 +256,11 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   function reportProgress(method: string, params: unknown): void {
     if (method !== "notifications/progress") return;
     const { progress, total, message } = (params ?? {}) as { progress?: unknown; total?: unknown; message?: unknown };
-    if (typeof progress !== "number") return;
+    if (!Number.isFinite(progress)) return;
     report?.({
       type: "progress",
-      progress,
-      ...(typeof total === "number" && { total }),
+      progress: progress as number,
+      ...(Number.isFinite(total) && { total: total as number }),
       ...(typeof message === "string" && { message }),
     });
   }
@@ -360,6 +362,17 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       await release();
     },
   };
+}
+
+/** In characters of JSON; undefined if it is nested too deeply to be stored. */
+function sizeOf(event: UpstreamEvent): number | undefined {
+  try {
+    const text = JSON.stringify(event);
+    return jsonExceeds(text, { depthMax: STORED_DEPTH_MAX, valuesMax: Infinity }) === undefined ? text.length : undefined;
+  } catch {
+    // Parsing a message takes less of the stack than serializing it.
+    return undefined;
+  }
 }
 
 function isUnauthorized(error: unknown): boolean {

@@ -59,6 +59,13 @@ describe("a stream that begins with the response to its request", () => {
     expect(JSON.parse(await response.text())).toEqual(message);
   });
 
+  test("is recognised by its media type, whose case means nothing", async () => {
+    const { post } = await served((_request, response) => {
+      response.writeHead(200, { "content-type": "Text/Event-Stream; charset=UTF-8" }).end(event(RESULT));
+    });
+    expect(await (await post()).json()).toEqual(RESULT);
+  });
+
   test("is passed on before it ends, and its connection serves the next request afterwards", async () => {
     let open: ServerResponse | undefined;
     const { post, connections } = await served((_request, response) => void (open = events(response, event(RESULT))));

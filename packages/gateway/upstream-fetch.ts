@@ -88,7 +88,10 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
 /** Responses with these statuses have no body. */
 const EMPTY: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 
-const isStream = (contentType: string | string[] | null | undefined) => String(contentType ?? "").startsWith("text/event-stream");
+const isStream = (contentType: string | string[] | null | undefined) =>
+  String(contentType ?? "")
+    .toLowerCase()
+    .startsWith("text/event-stream");
 
 async function textOf(body: Readable, bounds: Omit<Bounds, "isStream">): Promise<string> {
   const problemOf = counting({ ...bounds, isStream: false });
