@@ -414,6 +414,25 @@ describe("time, random values and reports", () => {
     expect(signal).toBeInstanceOf(AbortSignal);
     expect((await runTool(knowing, {}, { principal: "ada", capabilities: { roots: true } })).text).toBe('ada {"roots":true}');
   });
+
+  test.each<[string, (ctx: Context) => void, string]>([
+    ["a status that is a list", (ctx) => ctx.status(["a", "b"] as never), "the message of ctx.status must be a string, and is a list"],
+    [
+      "a message of progress that is a number",
+      (ctx) => ctx.progress(1, 2, 3 as never),
+      "the message of ctx.progress must be a string, and is a value of type number",
+    ],
+    [
+      "a text for the model that is an object",
+      (ctx) => ctx.immediateResponse({} as never),
+      "the text of ctx.immediateResponse must be a string, and is a value of type object",
+    ],
+    ["progress that is not a number", (ctx) => ctx.progress(0 / 0), "progress is not plain data: /progress is NaN"],
+    ["a total without end", (ctx) => ctx.progress(1, Infinity), "progress is not plain data: /total is Infinity"],
+  ])("%s is refused where it is reported", async (_what, report, message) => {
+    const { text, error } = await runTool(tool(async (ctx) => report(ctx)));
+    expect(error?.message ?? text).toContain(message);
+  });
 });
 
 describe("core", () => {

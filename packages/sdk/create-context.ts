@@ -187,9 +187,14 @@ export function createContext(effects: Effects): Context {
     random: (name?: string) => effects.random(name),
     uuid: (name?: string) => effects.uuid(name),
     progress(progress: number, total?: number, message?: string) {
-      effects.report({ type: "progress", progress, ...present({ total, message }) });
+      assertPlain("progress", { progress, total });
+      effects.report({
+        type: "progress",
+        progress,
+        ...present({ total, message: message && textOf("the message of ctx.progress", message) }),
+      });
     },
-    status: (message: string) => effects.status(message),
+    status: (message: string) => effects.status(textOf("the message of ctx.status", message)),
     log(...line: [message: string] | [level: LogLevel, data: unknown, logger?: string]) {
       const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
       effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
@@ -197,7 +202,7 @@ export function createContext(effects: Effects): Context {
     emit: (kind: EmitKind, data: object) =>
       effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),
     releaseCall: () => effects.report({ type: "release" }),
-    immediateResponse: (text: string) => effects.immediateResponse(text),
+    immediateResponse: (text: string) => effects.immediateResponse(textOf("the text of ctx.immediateResponse", text)),
     announce: (announcement: Announcement) => effects.announce(announcement),
     async sample(name: string, request: SamplingRequest, options: WaitOptions = {}) {
       const params = plainJson(`the sampling request "${name}"`, request) as JsonObject;
@@ -212,6 +217,12 @@ export function createContext(effects: Effects): Context {
   const typed = context as Context;
   guards.set(typed, pages.assertNoSecret);
   return typed;
+}
+
+/** Not every author has types, and a store would take a list for several of its arguments. */
+function textOf(what: string, given: unknown): string {
+  if (typeof given === "string") return given;
+  throw new TypeError(`${what} must be a string, and is ${Array.isArray(given) ? "a list" : `a value of type ${typeof given}`}`);
 }
 
 function valueOf(checked: Checked<unknown> | undefined): unknown {
