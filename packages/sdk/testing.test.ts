@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "./index.ts";
 import type { Context } from "./context.ts";
-import { accept, type Reply, runTool, startTool, timeout } from "./testing.ts";
+import { accept, type Reply, runTool, type Script, startTool, timeout } from "./testing.ts";
 
 const COUNT = z.object({ count: z.int() });
 
@@ -122,6 +122,12 @@ describe("a script", () => {
       [{ uri: "file:///a" }],
       ["b"],
     ]);
+  });
+
+  test("answers a question of any name", async () => {
+    const odd = defineTool({ name: "odd", run: async (_args, ctx) => String(await ctx.confirm("__proto__", { message: "Sure?" })) });
+    const answers = JSON.parse('{"__proto__":true}') as Script;
+    expect((await runTool(odd, {}, { answers })).text).toBe("true");
   });
 
   test("lets an event and a question time out at their deadlines", async () => {

@@ -202,14 +202,14 @@ export async function runTool(
       ask,
       reply: scripted(answers[ask.key], ask),
     }));
-    const given: Record<string, Reply> = {};
+    const given = new Map<string, Reply>();
     for (const { ask, reply } of open) {
       // A person who agreed to visit the page of an event has answered: the event is next.
       const isAnswered = ask.agreed === true && reply === accept;
-      if (reply !== undefined && reply !== timeout && !isAnswered) given[ask.key] = reply;
+      if (reply !== undefined && reply !== timeout && !isAnswered) given.set(ask.key, reply);
     }
-    if (Object.keys(given).length > 0) {
-      await running.answer(given);
+    if (given.size > 0) {
+      await running.answer(Object.fromEntries(given));
       continue;
     }
     const reported = (running.task.events ?? []).map(({ key }) => nameOf(key)).find((name) => name in events && events[name] !== timeout);
@@ -446,7 +446,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     },
     async answer(replies, as) {
       const open = new Map(task.asks.map((ask) => [ask.key, ask]));
-      const raw: Record<string, JsonObject> = {};
+      const raw = new Map<string, JsonObject>();
       const onPages = new Map<string, Reply>();
       const impossible: string[] = [];
       for (const [key, reply] of Object.entries(replies)) {
@@ -458,12 +458,12 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
           throw new Error(
             `"${key}" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or { file: { name, text } }`,
           );
-        else raw[key] = rawReply(ask, reply);
+        else raw.set(key, rawReply(ask, reply));
       }
       for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
       const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key) ?? {}));
       const receipts = await Promise.all([
-        ...Object.entries(raw).map(async ([key, reply]) => {
+        ...[...raw].map(async ([key, reply]) => {
           const answered = await answerTask(services, { taskId, caller: answererTo(key), replies: { [key]: reply } });
           return [key, answered.receipts.get(key)] as const;
         }),
