@@ -65,6 +65,10 @@ describe("a zod schema becomes MCP's form", () => {
     expect(formOf(z.object({ n: z.int().gt(3).lt(9) }))["properties"]).toEqual({ n: { type: "integer", minimum: 4, maximum: 8 } });
   });
 
+  test("an exclusive bound between two integers allows the next one", () => {
+    expect(formOf(z.object({ n: z.int().gt(0.5).lt(3.5) }))["properties"]).toEqual({ n: { type: "integer", minimum: 1, maximum: 3 } });
+  });
+
   test("choices stay choices, in every spelling", () => {
     const form = formOf(
       z.object({

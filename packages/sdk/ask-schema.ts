@@ -132,8 +132,8 @@ function numberLimits(property: JsonObject): JsonObject {
   // Forms have only inclusive bounds. For numbers the form accepts the bound itself, and the author's schema refuses
   // it.
   return {
-    ...(typeof exclusiveMinimum === "number" ? { minimum: integer ? exclusiveMinimum + 1 : exclusiveMinimum } : {}),
-    ...(typeof exclusiveMaximum === "number" ? { maximum: integer ? exclusiveMaximum - 1 : exclusiveMaximum } : {}),
+    ...(typeof exclusiveMinimum === "number" ? { minimum: integer ? Math.floor(exclusiveMinimum) + 1 : exclusiveMinimum } : {}),
+    ...(typeof exclusiveMaximum === "number" ? { maximum: integer ? Math.ceil(exclusiveMaximum) - 1 : exclusiveMaximum } : {}),
     ...picked(property, ["minimum", "maximum"], "number"),
   };
 }

@@ -197,6 +197,11 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whether the validator uses the pattern with flags that change which texts match. `u` and `v` hardly do. */
+export function needsFlags(flags: Flags, pattern: string): boolean {
+  return [...(flags.get(pattern) ?? [])].some((used) => /[ims]/.test(used));
+}
+
 // ── zod ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**

@@ -115,6 +115,23 @@ describe("jsonOf", () => {
     });
   });
 
+  test("has no pattern with flags, which JSON Schema lacks: without them it would refuse what the author accepts", () => {
+    const schema = z.object({
+      any: z.string().regex(/^ab$/i),
+      lines: z.string().regex(/^a.b$/ms),
+      both: z.string().regex(/^a/).regex(/b$/i),
+      exact: z.string().regex(/^cd$/u),
+    });
+    for (const side of ["input", "output"] as const) {
+      expect(jsonOf("it", schema, side)["properties"]).toMatchObject({
+        any: { type: "string" },
+        lines: { type: "string" },
+        exact: { type: "string", pattern: "^cd$" },
+      });
+      expect(JSON.stringify(jsonOf("it", schema, side)).match(/"pattern":"[^"]*"/g)).toEqual(['"pattern":"^a"', '"pattern":"^cd$"']);
+    }
+  });
+
   test("asks the converter for the side and the dialect, and only zod for its flags", () => {
     const asked: unknown[] = [];
     const converter = (side: string) => (options: object) => {

@@ -8,7 +8,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { describeViolations, type JsonObject, type Violation, VIOLATIONS_WANTED } from "@parley/core";
 import { DefinitionError } from "./failures.ts";
-import { gatherFlags, judgePatterns } from "./patterns.ts";
+import { type Flags, gatherFlags, judgePatterns, needsFlags } from "./patterns.ts";
 import { compiled, validateJson } from "./validate-json.ts";
 
 /** A Standard Schema that can be converted to JSON Schema. */
@@ -76,7 +76,7 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
     if (tooLong) guards.set(schema, tooLong);
   }
   if (verbatim.has(schema)) return json;
-  const { $schema: _dialect, ...rest } = tidy(json) as JsonObject;
+  const { $schema: _dialect, ...rest } = tidy(json, flags) as JsonObject;
   return rest;
 }
 
@@ -84,21 +84,23 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
 const PATTERNED_FORMATS = new Set(["date", "time", "date-time", "duration", "email", "uuid", "ipv4", "ipv6", "uri"]);
 
 /**
- * Drops the bounds of safe integers and patterns that repeat a format. They are noise to models and people, and the
- * author's schema checks both.
+ * Drops the bounds of safe integers and patterns that repeat a format: they are noise to models and people. Drops
+ * patterns with flags too, because JSON Schema has no flags: without its flag, `/^ab$/i` would refuse "AB". The
+ * author's schema checks them all.
  */
-function tidy(json: unknown): unknown {
-  if (Array.isArray(json)) return json.map(tidy);
+function tidy(json: unknown, flags: Flags): unknown {
+  if (Array.isArray(json)) return json.map((item) => tidy(item, flags));
   if (typeof json !== "object" || json === null) return json;
   const node = json as JsonObject;
   const kept = Object.entries(node).filter(([keyword, value]) => {
     if (keyword === "maximum") return value !== Number.MAX_SAFE_INTEGER;
     if (keyword === "minimum") return value !== Number.MIN_SAFE_INTEGER;
-    if (keyword === "pattern") return !(typeof node["format"] === "string" && PATTERNED_FORMATS.has(node["format"]));
-    return true;
+    if (keyword !== "pattern") return true;
+    const repeatsFormat = typeof node["format"] === "string" && PATTERNED_FORMATS.has(node["format"]);
+    return !repeatsFormat && !(typeof value === "string" && needsFlags(flags, value));
   });
   // Data stays unchanged: a default or an example may look like a schema.
-  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, DATA_KEYWORDS.has(keyword) ? value : tidy(value)]));
+  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, DATA_KEYWORDS.has(keyword) ? value : tidy(value, flags)]));
 }
 
 const DATA_KEYWORDS = new Set(["default", "const", "enum", "examples", "required"]);
