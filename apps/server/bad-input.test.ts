@@ -14,7 +14,7 @@ interface Raw {
 
 async function raw(
   front: Front,
-  body: string | undefined,
+  body: string | Buffer<ArrayBuffer> | undefined,
   headers: Record<string, string> = { ...MODERN, "content-type": JSON_TYPE },
 ): Promise<Raw> {
   const response = await fetch(front.url, { method: "POST", headers, ...(body !== undefined && { body }) });
@@ -36,6 +36,13 @@ describe("a body", () => {
     for (const body of ["{", "", "tools/call", "{'a':1}", '{"jsonrpc":"2.0",}']) {
       expect(await raw(here, body), body).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
     }
+  });
+
+  test("in another encoding than UTF-8 is refused like one that is not JSON", async () => {
+    const here = await front();
+    const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "Grüße" } } });
+    expect(await raw(here, Buffer.from(call, "latin1"))).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
+    expect(created(here)).toBe(0);
   });
 
   test("that is JSON but not a message is refused with -32600 and HTTP 400", async () => {

@@ -1,4 +1,5 @@
 /** JSON bodies, checked before they are parsed: even a small body can take long to parse and longer to validate. */
+import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { jsonExceeds } from "@parley/core";
 import type { Limits } from "./front-end/limits.ts";
@@ -23,9 +24,12 @@ export function acceptJsonOnly(
   }
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "string" }, async ({ method }: FastifyRequest, text: string) => {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async ({ method }: FastifyRequest, body: Buffer) => {
     // The body of a DELETE has no meaning (RFC 9110, 9.3.5). The Python client sends a Content-Type without a body.
     if (method === "DELETE") return undefined;
+    // Decoding would replace characters of another encoding, and an answer would be recorded garbled.
+    if (!isUtf8(body)) throw new InvalidJson();
+    const text = body.toString();
     if (text.length > LARGE_BODY) await turn();
     return parse(text);
   });
@@ -34,7 +38,7 @@ export function acceptJsonOnly(
 /** In characters. A smaller body takes at most a few milliseconds to check and parse. */
 const LARGE_BODY = 65_536;
 
-/** The body is not JSON. */
+/** The body is not JSON, which is always UTF-8. */
 export class InvalidJson extends Error {}
 
 /** The body nests too deeply or has too many values. The message says which, as the end of a sentence. */
