@@ -24,10 +24,9 @@ async function deployed(callTaskless: CallTaskless, { fronts: count = 1 } = {}) 
     fronts: count,
   });
   const created = vi.spyOn(services.store, "create");
-  const notes = ({ sessionId }: SessionClient) => expect.poll(async () => (await sessions.calls(sessionId)).size, { timeout: 5_000 });
-  const noted = (client: SessionClient) => notes(client).toBe(1);
-  const forgotten = (client: SessionClient) => notes(client).toBe(0);
-  return { fronts, front: fronts[0] as Front, called, created, noted, forgotten };
+  const forgotten = ({ sessionId }: SessionClient) =>
+    expect.poll(async () => (await sessions.calls(sessionId)).size, { timeout: 5_000 }).toBe(0);
+  return { fronts, front: fronts[0] as Front, services, sessions, called, created, forgotten };
 }
 
 const QUESTION = { method: "elicitation/create" };
@@ -139,48 +138,53 @@ describe("a call of 2026-07-28", () => {
   });
 });
 
-describe("a call of a session that is open for a while", () => {
+describe("a call of a session that is cancelled", () => {
   const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "the-call" } };
+  const answer = { error: { message: "The client cancelled the call." } };
 
-  test("and is cancelled through another front end becomes no task", async () => {
+  test.each([0, 1])("while it has no task gets none, whichever front end its client tells (%s)", async (told) => {
     const needsTask = Promise.withResolvers<undefined>();
-    const { fronts, created, noted, forgotten } = await deployed(() => needsTask.promise, { fronts: 2 });
-    const [front, other] = fronts as [Front, Front];
-    const client = await openSession(front);
-    const answer = client.request(front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    await noted(client);
-    expect((await client.post(other, cancelled)).status).toBe(202);
-    await forgotten(client);
+    const { fronts, called, created, forgotten } = await deployed(() => needsTask.promise, { fronts: 2 });
+    const client = await openSession(fronts[0] as Front);
+    const response = client.request(fronts[0] as Front, "tools/call", { name: "find", arguments: {} }, "the-call");
+    await expect.poll(() => called.mock.calls.length).toBe(1);
+    expect((await client.post(fronts[told] as Front, cancelled)).status).toBe(202);
     needsTask.resolve(undefined);
-    expect((await answer).messages).toMatchObject([{ error: { message: "The client cancelled the call." } }]);
+    expect((await response).messages).toMatchObject([answer]);
     expect(created).not.toHaveBeenCalled();
+    await forgotten(client);
   });
 
-  test("becomes a task that can be cancelled, if it needs one", async () => {
-    const needsTask = Promise.withResolvers<undefined>();
-    const { front, created, noted } = await deployed(() => needsTask.promise);
+  test("while its task is created cancels the task", async () => {
+    const { front, services, sessions, created, forgotten } = await deployed(async () => undefined);
     const client = await openSession(front);
-    const stream = client.stream(front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    await noted(client);
-    needsTask.resolve(undefined);
-    const open = await stream;
+    const note = sessions.noteCall.bind(sessions);
+    vi.spyOn(sessions, "noteCall").mockImplementationOnce(async (...call) => {
+      await client.post(front, cancelled);
+      return await note(...call);
+    });
+    const { messages } = await client.request(front, "tools/call", { name: "find", arguments: {} }, "the-call");
+    expect(messages).toMatchObject([answer]);
+    const taskId = created.mock.calls[0]?.[0]?.taskId ?? "";
+    expect(await services.store.load(taskId)).toMatchObject({ status: "cancelled" });
+    await forgotten(client);
+  });
+
+  test("once it has a task cancels the task", async () => {
+    const { front, created } = await deployed(async () => undefined);
+    const client = await openSession(front);
+    const open = await client.stream(front, "tools/call", { name: "find", arguments: {} }, "the-call");
     expect(await open.next()).toMatchObject(QUESTION);
     expect(created).toHaveBeenCalledTimes(1);
     await client.post(front, cancelled);
-    expect(await open.next()).toMatchObject({ error: { message: "The client cancelled the call." } });
+    expect(await open.next()).toMatchObject(answer);
   });
+});
 
-  test("and is then answered leaves no note in its session", async () => {
-    const answer = Promise.withResolvers<void>();
-    const { front, noted, forgotten } = await deployed(async () => {
-      await answer.promise;
-      return { result: { content: [] }, reports: [] };
-    });
-    const client = await openSession(front);
-    const response = client.request(front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    await noted(client);
-    answer.resolve();
-    expect((await response).messages).toMatchObject([{ result: { content: [] } }]);
-    await forgotten(client);
-  });
+test("a call of a session that is answered without a task leaves no note in its session", async () => {
+  const { front, sessions } = await deployed(DONE);
+  const noted = vi.spyOn(sessions, "noteCall");
+  const client = await openSession(front);
+  expect((await client.request(front, "tools/call", { name: "find", arguments: {} }, "the-call")).messages.at(-1)).toHaveProperty("result");
+  expect(noted).not.toHaveBeenCalled();
 });

@@ -54,12 +54,18 @@ export interface SessionStore {
 
   /**
    * Notes which task belongs to an unanswered call, so that any front end can cancel it. `call` is a short form of
-   * the request's id. `full` if the session has `most` calls.
+   * the request's id. `full` if the session has `most` calls; `cancelled` if cancelCall came first.
    */
-  noteCall(sessionId: string, call: string, taskId: string, most: number): Promise<"noted" | "full" | "gone">;
-  callTask(sessionId: string, call: string): Promise<string | undefined>;
+  noteCall(sessionId: string, call: string, taskId: string, most: number): Promise<"noted" | "full" | "gone" | "cancelled">;
+  /**
+   * Returns the task of the call. If none is noted, it notes that the call is cancelled, unless the session has `most`
+   * calls: the call may not have a task yet.
+   */
+  cancelCall(sessionId: string, call: string, most: number): Promise<string | undefined>;
+  /** Whether cancelCall has found no task of the call. */
+  isCallCancelled(sessionId: string, call: string): Promise<boolean>;
   forgetCalls(sessionId: string, calls: readonly string[]): Promise<void>;
-  /** Every noted call with its task. */
+  /** Every noted call with its task, or `CANCELLED_CALL`. */
   calls(sessionId: string): Promise<ReadonlyMap<string, string>>;
 
   /**
@@ -103,6 +109,9 @@ export interface SessionStore {
   /** Wake-ups are hints, as with WakeUps.watch. Resolves once no later change can be missed. */
   watch(sessionId: string, onChange: () => void): Promise<() => void>;
 }
+
+/** Instead of the id of a task: the call was cancelled before it had one. */
+export const CANCELLED_CALL = "cancelled";
 
 export interface ClaimedAsk {
   readonly taskId: string;

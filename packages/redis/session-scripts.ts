@@ -7,6 +7,8 @@ export interface SessionScripts {
   touch(key: string, args: { ttlMs: number; beginsWith: string }): Promise<[session: string | null, level: string | null]>;
   note(key: string, args: { field: string; value: string }): Promise<"noted" | "gone">;
   add(key: string, args: AddArguments): Promise<"added" | "full" | "gone">;
+  call(key: string, args: { call: string; taskId: string; most: number }): Promise<"noted" | "full" | "gone" | "cancelled">;
+  cancel(key: string, args: { call: string; most: number }): Promise<string>;
   hold(key: string, args: HoldArguments): Promise<[type: "full" | "gone"] | [type: "held", ...asksAndRefusals: string[]]>;
   keep(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"kept" | "lost">;
   drop(key: string, args: { stream: string; token: string }): Promise<"dropped" | "lost">;
@@ -14,11 +16,9 @@ export interface SessionScripts {
 }
 
 export interface AddArguments {
-  readonly kind: "uri:" | "task:" | "call:";
+  readonly kind: "uri:" | "task:";
   readonly name: string;
   readonly most: number;
-  /** Empty for a field that only exists or not; its watchers are notified. */
-  readonly value: string;
 }
 
 export interface HoldArguments {
@@ -42,7 +42,7 @@ export interface ClaimArguments {
 
 export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScripts {
   const run = loadScripts(redis, {
-    names: ["open", "touch", "note", "add", "hold", "keep", "drop", "claim"],
+    names: ["open", "touch", "note", "add", "call", "cancel", "hold", "keep", "drop", "claim"],
     folder: "session/",
     shared: "session",
     keyCount: () => 1,
@@ -52,7 +52,9 @@ export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScr
     open: (key, args) => run.open([key, args.session, args.level ?? "", args.ttlMs]) as never,
     touch: (key, args) => run.touch([key, args.ttlMs, args.beginsWith]) as never,
     note: (key, args) => run.note([key, args.field, args.value]) as never,
-    add: (key, args) => run.add([key, args.kind, args.name, args.most, args.value]) as never,
+    add: (key, args) => run.add([key, args.kind, args.name, args.most]) as never,
+    call: (key, args) => run.call([key, args.call, args.taskId, args.most]) as never,
+    cancel: (key, args) => run.cancel([key, args.call, args.most]) as never,
     hold: (key, args) => run.hold([key, args.stream, args.token, args.nowMs, args.leaseUntilMs, args.after, args.most]) as never,
     keep: (key, args) => run.keep([key, args.stream, args.token, args.leaseUntilMs]) as never,
     drop: (key, args) => run.drop([key, args.stream, args.token]) as never,

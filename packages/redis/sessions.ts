@@ -2,7 +2,15 @@
  * The session store on Redis: one hash per session, one expiry. Races are settled in scripts/session/*.lua. Methods
  * that only read or remove use plain commands, which can neither create a hash nor lose a race.
  */
-import { type ClaimedAsk, DEFAULT_TENANT, type LogLevel, type Session, type SessionOwner, type SessionStore } from "@parley/core";
+import {
+  CANCELLED_CALL,
+  type ClaimedAsk,
+  DEFAULT_TENANT,
+  type LogLevel,
+  type Session,
+  type SessionOwner,
+  type SessionStore,
+} from "@parley/core";
 import type { Redis } from "ioredis";
 import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Keys } from "./keys.ts";
@@ -55,7 +63,7 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
 
     async subscribe(sessionId, uri, most) {
       const key = keys.session(sessionId);
-      const added = key !== undefined && (await reached(scripts.add(key, { kind: "uri:", name: uri, most, value: "" })));
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "uri:", name: uri, most })));
       return added === "added" ? "subscribed" : "full";
     },
 
@@ -67,13 +75,18 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
     async noteCall(sessionId, call, taskId, most) {
       const key = keys.session(sessionId);
       if (key === undefined) return "gone";
-      const added = await reached(scripts.add(key, { kind: "call:", name: call, most, value: taskId }));
-      return added === "added" ? "noted" : added;
+      return await reached(scripts.call(key, { call, taskId, most }));
     },
 
-    async callTask(sessionId, call) {
+    async cancelCall(sessionId, call, most) {
       const key = keys.session(sessionId);
-      return key === undefined ? undefined : ((await reached(redis.hget(key, `call:${call}`))) ?? undefined);
+      if (key === undefined) return undefined;
+      return (await reached(scripts.cancel(key, { call, most }))) || undefined;
+    },
+
+    async isCallCancelled(sessionId, call) {
+      const key = keys.session(sessionId);
+      return key !== undefined && (await reached(redis.hget(key, `call:${call}`))) === CANCELLED_CALL;
     },
 
     async forgetCalls(sessionId, calls) {
@@ -90,7 +103,7 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
 
     async follow(sessionId, taskId, most) {
       const key = keys.session(sessionId);
-      const added = key !== undefined && (await reached(scripts.add(key, { kind: "task:", name: taskId, most, value: "" })));
+      const added = key !== undefined && (await reached(scripts.add(key, { kind: "task:", name: taskId, most })));
       return added === "added" ? "following" : "full";
     },
 

@@ -44,6 +44,8 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
       return id;
     }
 
+    const taskOf = async (sessionId: string, call: string) => (await sessions.calls(sessionId)).get(call);
+
     /** Watches the session, and tells whether it was called since the last look. */
     async function watched(sessionId: string) {
       const onChange = vi.fn();
@@ -101,7 +103,9 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         for (const id of [randomUUID(), "", "{x}", "a b", "../..", "x".repeat(10_000), "ünïcode", "*"]) {
           expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
           expect(await sessions.close(id)).toBe(false);
-          expect(await sessions.callTask(id, "1")).toBeUndefined();
+          expect(await sessions.cancelCall(id, "1", 10)).toBeUndefined();
+          expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+          expect(await sessions.calls(id)).toEqual(new Map());
           expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
         }
       });
@@ -148,7 +152,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await new Promise((resolve) => setTimeout(resolve, 50));
 
         expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
-        expect(await sessions.callTask(id, "1")).toBeUndefined();
+        expect(await taskOf(id, "1")).toBeUndefined();
         expect(await sessions.close(id)).toBe(false);
       });
 
@@ -166,6 +170,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await sessions.subscribe(id, URI, 10)).toBe("full");
         expect(await sessions.follow(id, "task", 10)).toBe("full");
         expect(await sessions.noteCall(id, "1", "task", 10)).toBe("gone");
+        expect(await sessions.cancelCall(id, "1", 10)).toBeUndefined();
         expect(await hold(id, "standalone")).toEqual({ type: "gone" });
         expect(await keep(id, "standalone")).toBe("lost");
         expect(await claim(id, "ask", "standalone")).toBe("elsewhere");
@@ -179,7 +184,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await sessions.calls(id)).toEqual(new Map());
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
         expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
-        expect(await sessions.callTask(id, "1")).toBeUndefined();
+        expect(await taskOf(id, "1")).toBeUndefined();
       });
 
       test("a session that is closed while others write to it stays closed", async () => {
@@ -198,9 +203,10 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
             claim(id, "ask", "a"),
             sessions.touch(id, TTL_MS),
             sessions.noteCall(id, "2", "task", 10),
+            sessions.cancelCall(id, "3", 10),
           ]);
           expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
-          expect(await sessions.callTask(id, "2")).toBeUndefined();
+          expect(await taskOf(id, "2")).toBeUndefined();
         }
       });
 
@@ -218,18 +224,18 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.noteCall(id, "1", "one", 10);
         await sessions.noteCall(id, '"1"', "the text", 10);
 
-        expect(await sessions.callTask(id, "1")).toBe("one");
-        expect(await sessions.callTask(id, '"1"')).toBe("the text");
+        expect(await taskOf(id, "1")).toBe("one");
+        expect(await taskOf(id, '"1"')).toBe("the text");
         await sessions.forgetCalls(id, ["1"]);
-        expect(await sessions.callTask(id, "1")).toBeUndefined();
-        expect(await sessions.callTask(id, '"1"')).toBe("the text");
+        expect(await taskOf(id, "1")).toBeUndefined();
+        expect(await taskOf(id, '"1"')).toBe("the text");
       });
 
       test("a request id that is used again names the later task", async () => {
         const id = await opened();
         await sessions.noteCall(id, "1", "one", 10);
         await sessions.noteCall(id, "1", "two", 10);
-        expect(await sessions.callTask(id, "1")).toBe("two");
+        expect(await taskOf(id, "1")).toBe("two");
       });
 
       test("a session has a limit of them; one that is already noted does not count again, and a forgotten one makes room", async () => {
@@ -261,10 +267,50 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect((await sessions.calls(id)).size).toBe(5);
       });
 
+      test("a call that has a task is cancelled by it, as often as the client likes", async () => {
+        const id = await opened();
+        await sessions.noteCall(id, "1", "one", 1);
+        expect(await sessions.cancelCall(id, "1", 1)).toBe("one");
+        expect(await sessions.cancelCall(id, "1", 1)).toBe("one");
+        expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+        expect(await taskOf(id, "1")).toBe("one");
+      });
+
+      test("a call that is cancelled before it has a task gets none, until it is forgotten", async () => {
+        const id = await opened();
+        expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+        expect(await sessions.cancelCall(id, "1", 1)).toBeUndefined();
+        expect(await sessions.cancelCall(id, "1", 1)).toBeUndefined();
+        expect(await sessions.isCallCancelled(id, "1")).toBe(true);
+        expect(await sessions.noteCall(id, "1", "one", 1)).toBe("cancelled");
+        expect(await sessions.noteCall(id, "1", "one", 1)).toBe("cancelled");
+        // A cancellation takes the place of a call.
+        expect(await sessions.noteCall(id, "2", "two", 1)).toBe("full");
+        await sessions.forgetCalls(id, ["1"]);
+        expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+        expect(await sessions.noteCall(id, "1", "one", 1)).toBe("noted");
+        // There is no place for it.
+        expect(await sessions.cancelCall(id, "2", 1)).toBeUndefined();
+        expect(await sessions.isCallCancelled(id, "2")).toBe(false);
+      });
+
+      test("of a call and its cancellation at the same moment, one finds the other", async () => {
+        const id = await opened();
+        for (let round = 0; round < 20; round += 1) {
+          const call = String(round);
+          const [noted, task] = await Promise.all(
+            round % 2 === 0
+              ? [sessions.noteCall(id, call, "task", 100), sessions.cancelCall(id, call, 100)]
+              : [sessions.cancelCall(id, call, 100), sessions.noteCall(id, call, "task", 100)].toReversed(),
+          );
+          expect([noted, task]).toEqual(noted === "noted" ? ["noted", "task"] : ["cancelled", undefined]);
+        }
+      });
+
       test("another session's request of the same id is another request", async () => {
         const [mine, theirs] = [await opened(), await opened()];
         await sessions.noteCall(mine, "1", "one", 10);
-        expect(await sessions.callTask(theirs, "1")).toBeUndefined();
+        expect(await taskOf(theirs, "1")).toBeUndefined();
       });
     });
 

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../ports.ts";
 import { owns } from "../policy.ts";
-import type { ClaimedAsk, Session, SessionStore } from "../session.ts";
+import { CANCELLED_CALL, type ClaimedAsk, type Session, type SessionStore } from "../session.ts";
 import type { MemoryWakeUps } from "./wake-ups.ts";
 
 interface Stored {
@@ -14,7 +14,7 @@ interface Stored {
   expiresAtMs: number;
   readonly uris: Set<string>;
   readonly taskIds: Set<string>;
-  /** Short form of the request's id → task id. */
+  /** Short form of the request's id → task id, or CANCELLED_CALL. */
   readonly calls: Map<string, string>;
   /** A stream is held while its lease runs. Afterwards any holder may take it over. */
   readonly streams: Map<string, { readonly token: string; readonly untilMs: number }>;
@@ -95,13 +95,22 @@ export function createMemorySessions({
     async noteCall(sessionId, call, taskId, most) {
       const calls = find(sessionId)?.calls;
       if (!calls) return "gone";
+      if (calls.get(call) === CANCELLED_CALL) return "cancelled";
       if (!calls.has(call) && calls.size >= most) return "full";
       calls.set(call, taskId);
       return "noted";
     },
 
-    async callTask(sessionId, call) {
-      return find(sessionId)?.calls.get(call);
+    async cancelCall(sessionId, call, most) {
+      const calls = find(sessionId)?.calls;
+      const noted = calls?.get(call);
+      if (noted !== undefined) return noted === CANCELLED_CALL ? undefined : noted;
+      if (calls && calls.size < most) calls.set(call, CANCELLED_CALL);
+      return undefined;
+    },
+
+    async isCallCancelled(sessionId, call) {
+      return find(sessionId)?.calls.get(call) === CANCELLED_CALL;
     },
 
     async forgetCalls(sessionId, calls) {

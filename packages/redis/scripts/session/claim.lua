@@ -19,13 +19,8 @@ if on == stream then
 elseif on then
   local _, until_ms = hold_of(on)
   if until_ms and until_ms > now_ms then return 'elsewhere' end
-elseif redis.call('HLEN', session) > most then
-  -- Counted only if there could be too many, as in add.lua.
-  local count = 0
-  for _, field in ipairs(redis.call('HKEYS', session)) do
-    if string.sub(field, 1, 6) == 'asked:' then count = count + 1 end
-  end
-  if count >= most then return 'full' end
+elseif not has_room('asked:', most) then
+  return 'full'
 end
 redis.call('HSET', session, 'asked:' .. ask, ARGV[5] .. ' ' .. refusals .. ' ' .. stream)
 return 'claimed'

@@ -5,7 +5,7 @@ A session is one hash with one expiry, which is set when the session is opened a
   level                 the log level that the client set
   uri:<uri>             a resource that the client subscribed to
   task:<task id>        a task that the standalone stream reports on
-  call:<request id>     the task that carries a request in progress
+  call:<request id>     the task that carries a request in progress, or 'cancelled' for one that was cancelled before it had a task
   stream:<name>         token lease_until_ms, while the stream is held
   asked:<task id>:<key> event refusals stream: the stream on which the question is asked, as which event, and how often it had been refused by then
 
@@ -14,6 +14,19 @@ therefore added only by scripts that check first. Removing a field creates nothi
 local session = KEYS[1]
 
 local function is_open() return redis.call('HEXISTS', session, 'session') == 1 end
+
+local CANCELLED = 'cancelled'
+
+-- Whether one more field of a kind fits. Fields are counted only if there could be too many of this kind. Few sessions ever have that many
+-- fields of all kinds together.
+local function has_room(kind, most)
+  if redis.call('HLEN', session) <= most then return true end
+  local count = 0
+  for _, each in ipairs(redis.call('HKEYS', session)) do
+    if string.sub(each, 1, #kind) == kind then count = count + 1 end
+  end
+  return count < most
+end
 
 -- Wakes the watchers of the session. The channel has the name of the hash.
 local function tell() redis.call(PUBLISH, session, '') end

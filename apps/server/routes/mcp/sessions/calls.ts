@@ -4,25 +4,14 @@
  *   params.task ─────▶ hand out   answered with the task, after a moment in which the tool may already ask
  *   otherwise ───────▶ carry      a hidden task, followed on the stream of the request until it ends
  */
-import {
-  createTask,
-  getOwnTask,
-  isFinished,
-  isSettled,
-  newTaskId,
-  ParleyError,
-  RpcFailure,
-  waitForTask,
-  type Runnable,
-  type Tool,
-} from "@parley/core";
-import { type CallTool, capabilityRequired, type GetPrompt, INTERNAL_ERROR, missingCapabilities } from "@parley/protocol";
+import { createTask, getOwnTask, isFinished, isSettled, newTaskId, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
+import { type CallTool, capabilityRequired, type GetPrompt, missingCapabilities } from "@parley/protocol";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { promptOf, toolOf } from "../shared/served.ts";
 import { followCall } from "./follow-call.ts";
-import { callName, forgetCall, noteCall, taskOfCall } from "./note-call.ts";
+import { checkNotCancelled, forgetCall, noteCall } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
 
@@ -90,12 +79,12 @@ interface Carry {
 async function carry(route: SessionRoute, exchange: SessionExchange, { runnable, intent }: Carry): Promise<Handled> {
   const { services } = route;
   const { session, caller, door, id: requestId, wants, channel } = exchange;
-  const without = runnable.callTaskless && (await withoutTask(route, exchange, { runnable, intent }));
-  if (without?.answer !== undefined) return without.answer;
+  const answer = runnable.callTaskless && (await withoutTask(route, exchange, { runnable, intent }));
+  if (answer) return answer;
   const { progressToken } = wants;
   const idempotencyKey = intent.type === "callTool" ? intent.idempotencyKey : undefined;
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
-  const taskId = without?.taskId ?? (await newTaskId(services, { caller, ...key }));
+  const taskId = await newTaskId(services, { caller, ...key });
   let existingId: string | undefined;
   await holdNew({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
     // If the client has disconnected by now, it has no event id to come back with, and may have called again.
@@ -130,56 +119,20 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
   return ANSWERED;
 }
 
-/** After this time, a call that is made without a task is noted in its session. Most have ended by then. */
-const NOTED_AFTER_MS = 100;
-
-/**
- * Makes the call without a task. Returns its answer or, if it needs a task, the id that the task must have, if there is one already.
- *
- * The call is noted with the id of a task that does not exist yet. The front end that receives the call's cancellation removes the note, and then no
- * task is created.
- */
-async function withoutTask(
-  route: SessionRoute,
-  exchange: SessionExchange,
-  { runnable, intent }: Carry,
-): Promise<{ readonly answer?: object; readonly taskId?: string }> {
-  const { sessions, services, limits, log } = route;
-  const { session, caller, id: requestId, encode } = exchange;
-  let noting: Promise<string | undefined> = Promise.resolve(undefined);
-  async function note(): Promise<string | undefined> {
-    try {
-      const taskId = await newTaskId(services, { caller });
-      const noted = await sessions.noteCall(session.id, callName(route, requestId), taskId, limits.sessionWaitsMax);
-      return noted === "noted" ? taskId : undefined;
-    } catch (error) {
-      log.warn({ err: error }, "call without a task could not be noted");
-      return undefined;
-    }
-  }
-  const soon = setTimeout(() => {
-    noting = note();
-  }, NOTED_AFTER_MS);
-  let needsTask = false;
-  try {
-    const result = await resultWithoutTask(route, exchange, {
-      runnable,
-      arguments: { ...intent.arguments },
-      capabilities: session.capabilities,
-      hidden: true,
-      idempotencyKey: intent.type === "callTool" ? intent.idempotencyKey : undefined,
-      waits: waitsOf(route, exchange),
-    });
-    if (result) return { answer: runnable.kind === "tool" ? encode.callResult(result) : encode.promptResult(result) };
-    needsTask = true;
-  } finally {
-    clearTimeout(soon);
-    if (!needsTask) void noting.then((taskId) => taskId !== undefined && forgetCall(route, exchange, { taskId, requestId }));
-  }
-  const taskId = await noting;
-  if (taskId === undefined) return {};
-  if ((await taskOfCall(route, exchange, requestId)) !== taskId) throw new RpcFailure(INTERNAL_ERROR, "The client cancelled the call.");
-  return { taskId };
+/** Makes the call without a task. Undefined if it needs one. A cancellation that has come by then is respected. */
+async function withoutTask(route: SessionRoute, exchange: SessionExchange, { runnable, intent }: Carry): Promise<object | undefined> {
+  const { session, id: requestId, encode } = exchange;
+  const result = await resultWithoutTask(route, exchange, {
+    runnable,
+    arguments: { ...intent.arguments },
+    capabilities: session.capabilities,
+    hidden: true,
+    idempotencyKey: intent.type === "callTool" ? intent.idempotencyKey : undefined,
+    waits: waitsOf(route, exchange),
+  });
+  if (result) return runnable.kind === "tool" ? encode.callResult(result) : encode.promptResult(result);
+  await checkNotCancelled(route, exchange, requestId);
+  return undefined;
 }
 
 /**

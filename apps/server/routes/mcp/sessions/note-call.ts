@@ -1,6 +1,6 @@
 /** Notes in the session which task carries an open call, so that any front end can cancel the call. */
-import { cancelTask, ParleyError } from "@parley/core";
-import type { RequestId } from "@parley/protocol";
+import { cancelTask, ParleyError, RpcFailure } from "@parley/core";
+import { INTERNAL_ERROR, type RequestId } from "@parley/protocol";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 export interface CarriedCall {
@@ -11,7 +11,7 @@ export interface CarriedCall {
 /** Longer request ids are noted by their digest. */
 const NAME_CHARS = 64;
 
-/** Throws TOO_MANY_CALLS, and then cancels the task of the call. */
+/** Throws TOO_MANY_CALLS, and `cancelled` if the client has cancelled the call; then cancels the task of the call. */
 export async function noteCall(
   route: SessionRoute,
   { session, caller, door }: SessionContext,
@@ -19,17 +19,39 @@ export async function noteCall(
 ): Promise<void> {
   const { sessions, services, limits } = route;
   const noted = await sessions.noteCall(session.id, callName(route, requestId), taskId, limits.sessionWaitsMax);
-  if (noted !== "full") return;
-  await cancelTask(services, { taskId, caller, door, reason: "The session has too many calls." });
+  if (noted !== "full" && noted !== "cancelled") return;
+  const reason = noted === "full" ? "The session has too many calls." : CANCELLED;
+  await cancelTask(services, { taskId, caller, door, reason });
+  if (noted === "cancelled") throw cancelled();
   throw new ParleyError("TOO_MANY_CALLS", `${limits.sessionWaitsMax} calls of this session (PARLEY_SESSION_WAITS_MAX) are open`);
 }
 
-export async function taskOfCall(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<string | undefined> {
-  return await route.sessions.callTask(session.id, callName(route, requestId));
+/** What the client of a cancelled call sees, if it still listens. */
+export const CANCELLED = "The client cancelled the call.";
+export const cancelled = () => new RpcFailure(INTERNAL_ERROR, CANCELLED);
+
+/**
+ * Throws `cancelled` if the client has cancelled a call that has no task yet. noteCall throws it as well, but only when
+ * the task is there.
+ */
+export async function checkNotCancelled(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<void> {
+  const call = callName(route, requestId);
+  if (!(await route.sessions.isCallCancelled(session.id, call))) return;
+  forgetCall(route, { session }, { requestId });
+  throw cancelled();
+}
+
+/** The task of a call that its client cancels. If it has none yet, it gets none. */
+export async function cancelledTaskOf(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<string | undefined> {
+  return await route.sessions.cancelCall(session.id, callName(route, requestId), route.limits.sessionWaitsMax);
 }
 
 /** Removes the note of a call that has ended. Not awaited: at worst the note stays until the session is full or ends. */
-export function forgetCall(route: SessionRoute, { session }: SessionContext, { taskId, requestId }: CarriedCall): void {
+export function forgetCall(
+  route: SessionRoute,
+  { session }: Pick<SessionContext, "session">,
+  { taskId, requestId }: Partial<CarriedCall> & Pick<CarriedCall, "requestId">,
+): void {
   route.sessions
     .forgetCalls(session.id, [callName(route, requestId)])
     .catch((error: unknown) => route.log.warn({ taskId, err: error }, "call could not be removed from its session"));

@@ -5,7 +5,7 @@ import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt, 
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
-import { forgetCall, taskOfCall } from "./note-call.ts";
+import { CANCELLED, cancelledTaskOf, forgetCall } from "./note-call.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
@@ -70,19 +70,20 @@ function throwIfRefused(receipt: Receipt | undefined): void {
 }
 
 /**
- * notifications/cancelled: cancels the task of the call, whichever front end follows it. Ignored if it names no open call of the session.
+ * notifications/cancelled: cancels the task of the call, whichever front end follows it. A call that has no task yet gets none, or one that is
+ * cancelled at once. Any other request is not affected.
  */
 export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
-  const taskId = await taskOfCall(route, context, requestId);
+  const taskId = await cancelledTaskOf(route, context, requestId);
   if (taskId === undefined) return;
   await cancelTask(route.services, {
     taskId,
     caller: context.caller,
     door: `${context.session.version} notifications/cancelled`,
-    reason: reason === undefined ? "The client cancelled the call." : `The client cancelled the call: ${reason.slice(0, 200)}`,
+    reason: reason === undefined ? CANCELLED : `The client cancelled the call: ${reason.slice(0, 200)}`,
   }).catch((error: unknown) => {
     if (!(error instanceof ParleyError && error.code === "TASK_NOT_FOUND")) throw error;
-    // The task has ended and expired in the meantime; or the call has none yet, and without its note gets none.
+    // The task has ended and expired in the meantime.
     forgetCall(route, context, { taskId, requestId });
   });
 }
