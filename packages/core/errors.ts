@@ -42,7 +42,7 @@ export const ERRORS = {
   INVALID_NAME: "Names of asks and steps have 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
   INVALID_LIMIT: "`limit.per` of the tool must return a string of at most 256 characters, such as an id from the arguments.",
   INVALID_OUTPUT: "The tool returned a value that does not match its own output schema. Fix the tool or its schema.",
-  NOT_SERIALIZABLE: "Results of steps and tools are stored as JSON: return plain data.",
+  NOT_SERIALIZABLE: "What a tool returns, asks or reports is stored as JSON: use plain data without secrets.",
   REPLAY_DIVERGED:
     "The tool's code no longer does what its journal recorded. docs/changing-tools.md explains how to change a tool while tasks wait.",
   AMBIGUOUS_EFFECT:

@@ -326,11 +326,11 @@ test("a handler has what the run was given: who answered, deposits, and immediat
   const task = subject(async ({ ask, answeredBy, deposit, immediateResponse }) => {
     immediateResponse("One moment.");
     await ask("go", form("?"));
-    return { by: answeredBy("go")?.principal ?? null, left: await deposit("page"), other: answeredBy("other") === undefined };
+    return { by: answeredBy("go")?.principal ?? null, left: (await deposit("page")).length, other: answeredBy("other") === undefined };
   });
   await task.run();
   task.answer("go", accept(1));
-  expect(await task.run()).toMatchObject({ result: { by: "anonymous", left: "the deposit of page", other: true } });
+  expect(await task.run()).toMatchObject({ result: { by: "anonymous", left: "the deposit of page".length, other: true } });
   expect(task.reports).toStrictEqual([{ items: [], immediateResponse: "One moment." }]);
 });
 

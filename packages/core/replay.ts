@@ -120,7 +120,9 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   // ── ends ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   function stop(error: unknown): void {
-    if (!isOver()) ending.with({ type: "threw", error, entries: records.take() });
+    if (isOver()) return;
+    const { kind, name } = task.call;
+    ending.with({ type: "threw", error: values.withoutSecrets(`the error of ${kind} ${name}`, error), entries: records.take() });
   }
 
   function diverged(recorded?: string, found?: string): void {

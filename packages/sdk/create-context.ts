@@ -26,7 +26,7 @@ import { createCall } from "./call.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { createEvent } from "./event.ts";
 import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
-import { createPages, type FilesAsk, type Pages } from "./pages.ts";
+import { createPages, type FilesAsk } from "./pages.ts";
 import { assertPlain, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { readAnswer, readAnswers } from "./read-answer.ts";
@@ -52,13 +52,6 @@ type AnyFormAsk = FormAsk<Schema | JsonObject> | QuorumAsk<Schema | JsonObject>;
 
 /** How often a form is asked before INVALID_ANSWER: a client that answers automatically would repeat an invalid answer forever. */
 const ROUNDS_MAX = 10;
-
-const guards = new WeakMap<Context, Pages["assertNoSecret"]>();
-
-/** Throws NOT_SERIALIZABLE if the value contains a secret that the handler has read in this run. */
-export function assertNoSecretOf(ctx: Context, what: string, value: unknown): void {
-  guards.get(ctx)?.(what, value);
-}
 
 export function createContext(effects: Effects): Context {
   async function put(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
@@ -163,7 +156,7 @@ export function createContext(effects: Effects): Context {
     // The engine's own promise, because it knows whether anyone handles its rejection; a derived promise would hide
     // that.
     step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
-      effects.step(name, plainWork(name, work, pages.assertNoSecret), stepOptions(options)) as Promise<Recorded<T>>,
+      effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
     answeredBy(name: string): AnsweredBy | undefined {
       const { principal, accepted } = effects.answeredBy(name) ?? {};
       return principal === undefined ? undefined : { ...person(principal), ...present({ accepted: accepted?.map(person) }) };
@@ -214,9 +207,7 @@ export function createContext(effects: Effects): Context {
     },
   };
   // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
-  const typed = context as Context;
-  guards.set(typed, pages.assertNoSecret);
-  return typed;
+  return context as Context;
 }
 
 /** Not every author has types, and a store would take a list for several of its arguments. */
@@ -315,15 +306,10 @@ function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptio
   });
 }
 
-function plainWork<T>(
-  name: string,
-  work: (attempt: StepAttempt) => T | Promise<T>,
-  assertNoSecret: Pages["assertNoSecret"],
-): (attempt: StepAttempt) => Promise<T> {
+function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>): (attempt: StepAttempt) => Promise<T> {
   return async (attempt) => {
     const value = await work(attempt);
     assertPlain(`the result of step "${name}"`, value);
-    assertNoSecret(`the result of step "${name}"`, value);
     return value;
   };
 }

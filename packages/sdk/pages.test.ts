@@ -6,6 +6,8 @@ import { accept, decline, runTool, startTool } from "./testing.ts";
 import type { Grant } from "./grant.ts";
 import type { Secret } from "./secret.ts";
 import { defineTool } from "./tool.ts";
+import type { Context } from "./context.ts";
+import { z } from "zod";
 
 const connect = defineTool({
   name: "connect",
@@ -39,7 +41,7 @@ describe("a secret", () => {
     const as = async (leaked: (key: Secret) => unknown) => (await runTool(leak(leaked), {}, { answers })).text;
     expect(await as((key) => ({ deep: [key] }))).toBe('the result of step "leak" is not plain data: /deep/0 is a secret');
     expect(await as(async (key) => ({ deep: [`Bearer ${await key.reveal()}`] }))).toBe(
-      'the result of step "leak" holds a secret, and would be recorded: return something else',
+      "the result of step leak holds a secret, which would be recorded or shown: leave it out",
     );
     // A short secret occurs in unrelated text.
     const short = await runTool(
@@ -81,7 +83,7 @@ describe("a secret", () => {
         )
       ).error,
     ).toMatchObject({
-      message: "the result of tool show holds a secret, and would be recorded: return something else",
+      message: "the result holds a secret, which would be recorded or shown: leave it out",
       data: { code: "NOT_SERIALIZABLE" },
     });
     for (const refuse of errors) {
@@ -109,6 +111,75 @@ describe("a secret", () => {
         )
       ).text,
     ).toBe("12345");
+  });
+
+  const SHOWN = "leave it out";
+  /** Reads the secret in a step, and passes it on by accident. */
+  const spilling = (spill: (ctx: Context, text: string) => unknown) =>
+    defineTool({
+      name: "spill",
+      async run(_args, ctx) {
+        const key = await ctx.secret("key", { message: "Your key?" });
+        let read = "";
+        await ctx.step("read", async () => void (read = await key.reveal()));
+        await spill(ctx, read);
+        return "done";
+      },
+    });
+  const spilled = async (spill: (ctx: Context, text: string) => unknown, secret = 'hunter2 "quoted"') => {
+    const run = await runTool(spilling(spill), {}, { answers: { key: { secret } } });
+    return { ...run, all: JSON.stringify([run.task, run.asks, run.feed, run.error, (await run.exported()).journal]) };
+  };
+
+  test.each<readonly [what: string, spill: (ctx: Context, text: string) => unknown]>([
+    ["question", (ctx, text) => ctx.confirm("sure", { message: `Use ${text}?` })],
+    ["form", (ctx, text) => ctx.elicit("form", { message: "?", schema: z.object({ use: z.literal(text) }) })],
+    ["address", (ctx, text) => ctx.url("visit", { message: "?", url: `https://example.com/${text.split(" ")[0]}` })],
+    ["page", (ctx, text) => ctx.secret("other", { message: text })],
+    ["sampling request", (ctx, text) => ctx.sample("s", { messages: [{ role: "user", content: { type: "text", text } }], maxTokens: 1 })],
+    ["call of another tool", (ctx, text) => ctx.call("other", { text })],
+    ["restart", (ctx, text) => ctx.restart({ text })],
+    ["log", (ctx, text) => ctx.log("warning", { deep: [text] })],
+    ["progress", (ctx, text) => ctx.progress(1, 2, `with ${text}`)],
+    ["status", (ctx, text) => ctx.status(`with ${text}`)],
+    ["emitted table", (ctx, text) => ctx.emit("table", { text })],
+    ["immediate response", (ctx, text) => ctx.immediateResponse(text)],
+  ])("is not shown by the %s of its tool: the task fails instead", async (what, spill) => {
+    const secret = what === "address" ? "hunter22" : 'hunter2 "quoted"';
+    const run = await spilled(spill, secret);
+    expect(run.error).toMatchObject({ message: expect.stringContaining(SHOWN), data: { code: "NOT_SERIALIZABLE" } });
+    expect(run.all).not.toContain("hunter2");
+  });
+
+  test("is not shown by what a step reports: the step fails", async () => {
+    const run = await spilled((ctx, text) => ctx.step("report", () => ctx.log(`with ${text}`)));
+    expect(run.text).toContain(SHOWN);
+    expect(run.all).not.toContain("hunter2");
+  });
+
+  test("is not recorded with the error of a step, which is tried again all the same", async () => {
+    let tries = 0;
+    const run = await spilled(async (ctx, text) => {
+      const failing = () => {
+        tries += 1;
+        throw new TypeError(`no access with ${text}`, { cause: new Error(text) });
+      };
+      const failed: unknown = await ctx.step("fail", failing, { attempts: 2 }).catch((error: unknown) => error);
+      expect(failed).toMatchObject({ message: "(the text holds a secret)" });
+      const refused = await ctx.step("refuse", () => Promise.reject(new ToolError(text))).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ message: `the error of step refuse holds a secret, which would be recorded or shown: ${SHOWN}` });
+    });
+    expect(run.text).toBe("done");
+    expect(tries).toBe(2);
+    expect(run.all).not.toContain("hunter2");
+  });
+
+  test("is not shown with an error that nobody expected", async () => {
+    const run = await spilled((_ctx, text) => {
+      throw new RangeError(`${text} is too short`);
+    });
+    expect(run.text).toContain("(the text holds a secret)");
+    expect(run.all).not.toContain("hunter2");
   });
 
   test("is gone when the task restarts", async () => {
@@ -243,7 +314,7 @@ describe("a grant", () => {
     const as = async (use: (grant: Grant) => unknown) =>
       (await runTool(granting(use), {}, { answers: { calendar: { grant: "hunter2" } } })).text;
     expect(await as((grant) => ({ deep: [grant] }))).toContain("/deep/0 is a");
-    expect(await as((grant) => grant.use((token) => `Bearer ${token}`))).toContain("holds a secret, and would be recorded");
+    expect(await as((grant) => grant.use((token) => `Bearer ${token}`))).toContain("holds a secret, which would be recorded or shown");
   });
 
   test("is refused like every question", async () => {
@@ -354,21 +425,5 @@ describe("a deployment without a service for a page", () => {
     });
     await pages.oauth("q", { ...oauthAsk, scopes: "read" as never });
     expect(asked).toStrictEqual([["q", ask, { kind: "oauth", provider: "google", scopes: "read" }]]);
-  });
-
-  test("records no value with a secret that was read", async () => {
-    const { pages } = over({ accessToken: async () => "a token" });
-    pages.assertNoSecret("it", { any: "text" });
-    await (await pages.secret("q", ask)).reveal();
-    await (await pages.oauth("q", oauthAsk)).accessToken();
-    pages.assertNoSecret("it", undefined);
-    pages.assertNoSecret("it", { any: "text" });
-    for (const value of [["text of key"], { "a token": 1 }])
-      expect(() => pages.assertNoSecret("it", value)).toThrow(
-        expect.objectContaining({
-          code: "NOT_SERIALIZABLE",
-          message: "it holds a secret, and would be recorded: return something else",
-        }),
-      );
   });
 });

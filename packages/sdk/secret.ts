@@ -16,8 +16,8 @@ export class Secret extends Hidden {
   }
 
   /**
-   * Returns the secret. To be called in steps: outside of steps it would be read again in each run. A step, a result or a
-   * ToolError that holds it fails with NOT_SERIALIZABLE. Throws ParleyError DEPOSIT_UNREADABLE.
+   * Returns the secret. To be called in steps: outside of steps it would be read again in each run. What a tool returns, asks or
+   * reports must not hold it, and fails with NOT_SERIALIZABLE otherwise. Throws ParleyError DEPOSIT_UNREADABLE.
    */
   reveal(): Promise<string> {
     return this.#read();

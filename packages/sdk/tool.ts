@@ -1,19 +1,10 @@
 /** `defineTool`: turns an author's definition into the tool that core runs and dialects list. */
 import type { ArgumentsRead, ClientCapabilities, Effects, EndedWithout, JsonObject, Limit, RunSettings, Tool } from "@parley/core";
-import {
-  DEFAULT_TENANT,
-  type Duration,
-  ParleyError,
-  RpcFailure,
-  ToolError,
-  describeViolations,
-  parseDuration,
-  VIOLATIONS_WANTED,
-} from "@parley/core";
+import { DEFAULT_TENANT, type Duration, ParleyError, ToolError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
 import { type CompensationContext, compensationContext } from "./compensation.ts";
 import type { TypedTool } from "./call.ts";
 import type { Context } from "./context.ts";
-import { assertNoSecretOf, createContext } from "./create-context.ts";
+import { createContext } from "./create-context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
 import { runGenerator } from "./generator/drive.ts";
@@ -181,10 +172,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
 
   async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
     const value = await given(args);
-    const ctx = createContext(effects);
-    const result = await resultOf(value, ctx);
-    assertNoSecretOf(ctx, `the result of tool ${name}`, result);
-    return result;
+    return await resultOf(value, createContext(effects));
   }
 
   async function resultOf(value: unknown, ctx: Context): Promise<JsonObject> {
@@ -194,7 +182,6 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       const returned = await running;
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);
     } catch (error) {
-      assertNoSecretOf(ctx, `the error of tool ${name}`, saidToCaller(error));
       if (!isForModel(error)) throw error;
       // The same result, but as a failure, so that the task is compensated.
       if (definition.compensate) throw new ToolError(error.message);
@@ -242,12 +229,6 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       },
     }),
   } satisfies Tool);
-}
-
-/** What callers read of an error that the author wrote for them. */
-function saidToCaller(error: unknown): unknown {
-  if (error instanceof RpcFailure) return [error.message, error.data];
-  return error instanceof ToolError ? error.message : undefined;
 }
 
 function noArguments(args: JsonObject): ArgumentsRead {

@@ -37,7 +37,7 @@ export interface EffectsParts {
 export function createEffects(run: Run, parts: EffectsParts): Effects {
   const { task, journal, ports, ending, over, stop, diverged, touched } = run;
   const { recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled } = parts;
-  const { digest, clock, scope } = ports;
+  const { digest, clock, scope, accessToken } = ports;
   const { isOver } = ending;
   const { checked } = values;
 
@@ -150,6 +150,12 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     return checked(`the ask ${call.key}`, request) as R;
   }
 
+  async function secretOf(reading: Promise<string>): Promise<string> {
+    const text = await reading;
+    values.secretRead(text);
+    return text;
+  }
+
   function callTool(name: string, request: ToolCall, options: CallOptions = {}): Promise<ChildEnd> {
     return effect<ChildEnd>("call", name, (call, pending) => {
       const toCall = checked(`the call ${call.key}`, request) as unknown as ToolCall;
@@ -185,21 +191,21 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     branch: inBranch,
     readingOf: (name) => readingOf(waits.settledLast(recollection.scoped("ask", name))),
     answeredBy: (name) => waits.answeredBy(recollection.scoped("ask", name)),
-    deposit: (key) => ports.deposit(key),
-    accessToken: ports.accessToken,
+    deposit: (key) => secretOf(ports.deposit(key)),
+    accessToken: accessToken && ((key, refused) => secretOf(accessToken(key, refused))),
     kept: ports.kept,
     openFile: ports.openFile,
     restart,
     report(item) {
-      values.assertNoTokenIn(item);
+      values.assertNoSecretIn(item);
       reports.item(item);
     },
     status(message) {
-      values.assertNoToken("the status", message);
+      values.assertNoSecret("the status", message);
       reports.message(message);
     },
     immediateResponse(text) {
-      values.assertNoToken("the immediate response", text);
+      values.assertNoSecret("the immediate response", text);
       reports.immediateResponse(text);
     },
     announce: reports.announce,

@@ -59,7 +59,7 @@ export interface SideEffectsOptions {
   readonly flow: Flow;
   readonly settling: Settling;
   readonly records: Records;
-  readonly values: Pick<Values, "checked">;
+  readonly values: Pick<Values, "checked" | "withoutSecrets">;
   /** Resolves when the run is over. */
   readonly ended: Promise<void>;
 }
@@ -95,7 +95,13 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
       options,
       clock,
       idempotencyKey: `${task.id}.${effectKey}`,
-      work: (attempt) => scope.run(inStep, () => work(attempt)),
+      async work(attempt) {
+        try {
+          return await scope.run(inStep, () => work(attempt));
+        } catch (error) {
+          throw values.withoutSecrets(`the error of step ${key}`, error);
+        }
+      },
       signal: over,
       checked: (value) => values.checked(`the result of step ${key}`, value),
       failed(failure) {

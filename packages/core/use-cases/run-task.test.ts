@@ -413,7 +413,7 @@ test("a worker has exactly the services for its tools that it was given", async 
   const opened: unknown[] = [];
   const handler = async ({ openFile, accessToken, deposit, announce, step }: Effects) => {
     announce({ type: "tools" });
-    found.push(await step("read", () => deposit("page")));
+    await step("read", async () => void found.push(await deposit("page")));
     found.push(
       openFile && (await openFile("file-1")),
       accessToken && (await accessToken("grant", "old").catch((error: ParleyError) => error.code)),
