@@ -144,8 +144,8 @@ describe("a question that may not be asked", () => {
   test("names the field that looks like a secret, and says what to do", async () => {
     const { here } = await oneFront();
     const { error } = await rpc(here, "tools/call", { name: "log-in", arguments: {} }, { tasks: false });
-    expect(error).toMatchObject({ message: expect.stringContaining("/kennwort looks as if it asked for a secret") });
-    expect(error!.message).toContain("use url mode");
+    expect(error).toMatchObject({ message: expect.stringContaining("/kennwort seems to ask for a secret") });
+    expect(error!.message).toContain("use ctx.secret");
   });
 
   test("is asked if the deployment allows it", async () => {

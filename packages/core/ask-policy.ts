@@ -211,7 +211,7 @@ const TYPED: readonly (Json | undefined)[] = ["string", "number", "integer"];
 
 /** Kept short so that the advice at its end is not cut off (TEXT_MAX in schema-violation.ts). */
 function secretProblem({ in: where, words }: Finding): string {
-  return `looks as if it asked for a secret (its ${where} has "${words.slice(0, 40)}"), which clients must not see: use url mode, or another ${where} if it is none (PARLEY_SECRET_NAMES)`;
+  return `seems to ask for a secret (its ${where} has "${words.slice(0, 40)}"), which clients must not see: use ctx.secret or url mode, or reword it if it is harmless (PARLEY_SECRET_NAMES)`;
 }
 
 /** Keyed by the settings' list, of which a process has one. */

@@ -37,8 +37,7 @@ export const ERRORS = {
   TOO_MANY_ANSWERS: "The request has more answers than the server accepts in one request. Send them in several requests.",
 
   // The code of tools
-  INVALID_ASK:
-    "The tool asks a question that is not allowed; `violations` says why. Fix its schema; for a secret, use ctx.secret or a url.",
+  INVALID_ASK: "The tool asks a question that is not allowed; `violations` says why. Fix its schema, or ask for a secret with ctx.secret.",
   INVALID_NAME: "Names of asks and steps have 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
   INVALID_LIMIT: "`limit.per` of the tool must return a string of at most 256 characters, such as an id from the arguments.",
   INVALID_OUTPUT: "The tool returned a value that does not match its own output schema. Fix the tool or its schema.",

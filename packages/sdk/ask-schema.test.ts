@@ -278,7 +278,7 @@ describe("a schema that cannot be asked is refused, naming the field and the alt
   const numbers = "has choices that are not strings";
   const several = "has alternatives of several types: give each its own optional field, or use an enum of strings";
   const unknown = "has no type that forms know: use string, number, integer, boolean, an enum of strings or a list of those";
-  const secret = "has the format password: a secret must not pass through the client, so use url mode";
+  const secret = "has the format password: a secret must not pass through the client, so use ctx.secret";
   const pattern =
     "has a pattern that is not valid with the flag u, by which forms are judged: escape a hyphen next to a class, as in [\\w\\-.]";
   const flat = "must be one flat object, such as z.object({ … }): MCP forms have no other shape";

@@ -73,7 +73,7 @@ const NO_PATTERN =
   "has a pattern that is not valid with the flag u, by which forms are judged: escape a hyphen next to a class, as in [\\w\\-.]";
 
 /** Core detects fields whose texts suggest a secret (ask-policy.ts). */
-const SECRET = "has the format password: a secret must not pass through the client, so use url mode";
+const SECRET = "has the format password: a secret must not pass through the client, so use ctx.secret";
 
 function describeUnknown(property: JsonObject): string {
   const alternatives = property["anyOf"] ?? property["oneOf"] ?? property["type"];
