@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type ContentKeys, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
-import { endAtProviders, noticeSettings, outcomeOf, revokeEach, type ToEnd } from "./grants.ts";
+import { endAllOf, noticeSettings, outcomeOf } from "./grants.ts";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
 
@@ -36,16 +36,16 @@ export async function rotate({ dataKeys, json }: Output & { readonly dataKeys: b
 export async function eraseTenant(tenant: string, { json }: Output): Promise<void> {
   const notice = noticeSettings();
   await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys, redis) => {
-    // Revoked before the keys are erased, because their tokens cannot be opened afterwards. Their providers are asked afterwards, because
-    // that can take long.
-    const revoked: ToEnd[] = [];
-    if (notice) for await (const grant of revokeEach(redis, { tenant }, notice)) revoked.push(grant);
+    // Before the keys are erased, because the tokens cannot be opened afterwards. If the command is killed here, it can be run again.
+    if (notice) process.stderr.write("asking providers to end the tenant's grants, for at most ten seconds per request\n");
+    const atProvider = notice && (await endAllOf(redis, tenant, notice));
+    if (atProvider && atProvider.ended + atProvider.unsupported + atProvider.failed > 0) {
+      process.stderr.write(`the tenant's grants are revoked; ${outcomeOf(atProvider)}\n`);
+    }
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
     // Grants that were kept in the meantime, and all of them if nobody is notified.
     await redis.keptGrants.revoke({ tenant });
-    const atProvider = notice && (await endAtProviders(redis, revoked, notice));
-    if (atProvider && revoked.length > 0) process.stderr.write(`${revoked.length} grants are revoked; ${outcomeOf(atProvider)}\n`);
     const { keys: count, waiting } = erased;
     if (json) printJson({ tenant, keys: count, waiting, ...(atProvider && { atProvider }) });
     if (count === 0) {

@@ -19,17 +19,20 @@ let redis: OpenRedis;
 let env: Record<string, string>;
 /** The tokens that the provider was asked to end. */
 let ended: (string | null)[];
+/** Whether it does not reply. */
+let isSilent: boolean;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-erase-"));
   ended = [];
+  isSilent = false;
   provider = createServer((request, response) => {
     let body = "";
     request.setEncoding("utf8").on("data", (text: string) => (body += text));
     request.on("end", () => {
       const token = new URLSearchParams(body).get("token");
       ended.push(token);
-      response.writeHead(token === "r-bad" ? 503 : 200).end();
+      if (!isSilent) response.writeHead(token === "r-bad" ? 503 : 200).end();
     });
   }).listen(0, "127.0.0.1");
   await once(provider, "listening");
@@ -65,7 +68,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const erase = (tenant: string, given = env) => parley(["content", "erase-tenant", tenant, "--yes", "--json"], { env: given });
+const erase = (tenant: string, given = env, signal?: AbortSignal) =>
+  parley(["content", "erase-tenant", tenant, "--yes", "--json"], { env: given, ...(signal && { signal }) });
 
 test("revokes only its grants, and asks their provider to end them, if PARLEY_OAUTH is set; the provider may fail", async () => {
   const { PARLEY_OAUTH: _, ...without } = env;
@@ -77,4 +81,18 @@ test("revokes only its grants, and asks their provider to end them, if PARLEY_OA
   for await (const { tenant } of redis.keptGrants.list()) left.push(tenant);
   expect(left).toEqual(["other"]);
   expect(acme.stdout + acme.stderr).not.toMatch(/r-ann|r-bad|a-ann|a-bob/);
+}, 60_000);
+
+test("asks providers before anything is erased, so that a command that is killed can be run again", async () => {
+  isSilent = true;
+  const killing = new AbortController();
+  const killed = erase("acme", env, killing.signal);
+  await expect.poll(() => ended.length, { timeout: 30_000 }).toBe(2);
+  killing.abort();
+  await killed;
+
+  isSilent = false;
+  ended = [];
+  expect(JSON.parse((await erase("acme")).stdout)).toMatchObject({ keys: 1, atProvider: { ended: 1, unsupported: 0, failed: 1 } });
+  expect(ended.toSorted()).toEqual(["r-ann", "r-bad"]);
 }, 60_000);

@@ -1,5 +1,5 @@
 /** Lists and revokes grants for later tasks. It can run while front ends and workers run, and needs no secret unless providers are to be notified. */
-import { type AtProvider, endAtProvider, type GrantRef, type RevokedGrant } from "@parley/core";
+import { type AtProvider, endAtProvider, type GrantRef, type RevokedGrant, turns } from "@parley/core";
 import { createOauthProviders, oauthEnvironment, openOauthFile } from "@parley/identity";
 import { depositSeal, readEnvironment, secretEnvironment } from "@parley/node";
 import { connectRedis, type GrantFilter, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
@@ -51,14 +51,42 @@ export function noticeSettings(): NoticeSettings | undefined {
 
 type AtProviders = Readonly<Record<AtProvider, number>>;
 
+/** Providers are asked to end so many grants at once. */
+const ASKED_AT_ONCE = 16;
+
+/**
+ * Asks the providers of a tenant to end its grants, and removes each grant after its provider has replied. If this is
+ * interrupted, what is left can be asked for again. Resolves to the outcomes and their numbers.
+ */
+export async function endAllOf({ keptGrants, audit }: RedisBackend, tenant: string, notice: NoticeSettings): Promise<AtProviders> {
+  const kept = keptGrants.sealedBy(depositSeal(notice.secrets));
+  const counts = { ended: 0, unsupported: 0, failed: 0 };
+  const turn = turns(ASKED_AT_ONCE);
+  const asked: Promise<void>[] = [];
+  for await (const { principal, id, consent, about, endsAtMs } of keptGrants.list({ tenant })) {
+    const ref = { principal, tenant, id };
+    const end = async () => {
+      const held = await kept.use(ref, { ttlMs: Math.max(READ_MS, endsAtMs - Date.now()) });
+      counts[await endAtProvider(servicesOf(audit, notice), { ref, revoked: { about, text: held?.text } })] += 1;
+      await kept.revoke(ref, held?.consent ?? consent);
+    };
+    asked.push(turn(end));
+  }
+  await Promise.all(asked);
+  return counts;
+}
+
+/** A grant that is about to end is kept for so long, to be read. */
+const READ_MS = 60_000;
+
 /** A grant that was revoked here, and that its provider has still to be asked to end. */
-export interface ToEnd {
+interface ToEnd {
   readonly ref: GrantRef;
   readonly revoked: RevokedGrant;
 }
 
 /** Revokes the grants that match, one by one. */
-export async function* revokeEach({ keptGrants }: RedisBackend, filter: GrantFilter, { secrets }: NoticeSettings): AsyncGenerator<ToEnd> {
+async function* revokeEach({ keptGrants }: RedisBackend, filter: GrantFilter, { secrets }: NoticeSettings): AsyncGenerator<ToEnd> {
   const kept = keptGrants.sealedBy(depositSeal(secrets));
   for await (const { principal, tenant, id, consent } of keptGrants.list(filter)) {
     const ref = { principal, tenant, id };
@@ -68,15 +96,14 @@ export async function* revokeEach({ keptGrants }: RedisBackend, filter: GrantFil
 }
 
 /** Resolves to the outcomes and their numbers. */
-export async function endAtProviders(
-  { audit }: RedisBackend,
-  grants: AsyncIterable<ToEnd> | Iterable<ToEnd>,
-  { providers, isAudited }: NoticeSettings,
-): Promise<AtProviders> {
+async function endAtProviders({ audit }: RedisBackend, grants: AsyncIterable<ToEnd>, notice: NoticeSettings): Promise<AtProviders> {
   const counts = { ended: 0, unsupported: 0, failed: 0 };
-  const services = { oauth: providers, log: onStderr, ...(isAudited && { audit }) };
-  for await (const grant of grants) counts[await endAtProvider(services, grant)] += 1;
+  for await (const grant of grants) counts[await endAtProvider(servicesOf(audit, notice), grant)] += 1;
   return counts;
+}
+
+function servicesOf(audit: RedisBackend["audit"], { providers, isAudited }: NoticeSettings): Parameters<typeof endAtProvider>[0] {
+  return { oauth: providers, log: onStderr, ...(isAudited && { audit }) };
 }
 
 function report(revoked: number, atProvider: AtProviders | undefined, json: true | undefined): void {

@@ -13,6 +13,8 @@ export interface Ran {
 export interface Where {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Kills the process when it is aborted, as if the machine had gone. */
+  readonly signal?: AbortSignal;
 }
 
 /** Without the tests' own Redis, and without colours, as in a pipe. */
@@ -21,9 +23,9 @@ function environment(env: Readonly<Record<string, string>> = {}): NodeJS.Process
   return { ...rest, ...env };
 }
 
-export function parley(args: readonly string[], { env, cwd }: Where = {}): Promise<Ran> {
+export function parley(args: readonly string[], { env, cwd, signal }: Where = {}): Promise<Ran> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { cwd, env: environment(env) }, (error, stdout, stderr) =>
+    execFile(process.execPath, [MAIN, ...args], { cwd, env: environment(env), signal, killSignal: "SIGKILL" }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     );
   });
