@@ -56,6 +56,8 @@ export interface Share extends CallHolders, Asking, Post {
 /** A process that has stopped beating, or left, and the calls that it held. */
 export interface DeadProcess {
   readonly process: string;
+  /** Until when the process that took it has time to follow up. Identifies this death: it may live again, and die again. */
+  readonly untilMs: number;
   readonly calls: readonly { readonly taskId: string; readonly isFinal: boolean }[];
 }
 

@@ -37,7 +37,7 @@ export interface GatewayShare {
    * called `forgetDead` after 10 s. A process that beats again after it was declared dead is reported to itself too.
    */
   takeDead(): Promise<readonly DeadProcess[]>;
-  /** Its calls have been followed up on. */
+  /** Its calls have been followed up on. Changes nothing if it was taken again since. */
   forgetDead(dead: DeadProcess): Promise<void>;
   /** Ends this process's membership. Unless it calls `forgetDead` with what this returns, it is reported as dead. */
   leave(): Promise<DeadProcess>;
@@ -65,6 +65,8 @@ export interface GatewayShare {
 
 export interface DeadProcess {
   readonly process: string;
+  /** Until when the process that took it has time to follow up. Identifies this death: it may live again, and die again. */
+  readonly untilMs: number;
   readonly calls: readonly { readonly taskId: string; readonly isFinal: boolean }[];
 }
 
@@ -103,12 +105,12 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
   const scripts = {
     ...loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined }),
     ...loadScripts(redis, { names: ["release"], folder: "claim/", keyCount: () => 1 }),
-    ...loadScripts(redis, { names: ["dead"], folder: "gateway/", keyCount: () => 1 }),
+    ...loadScripts(redis, { names: ["dead", "forget"], folder: "gateway/", keyCount: () => 1 }),
   };
 
-  async function deadProcess(process: string): Promise<DeadProcess> {
+  async function deadProcess(process: string, untilMs: number): Promise<DeadProcess> {
     const calls = await reached(redis.hgetall(keys.gateway.calls(process)));
-    return { process, calls: Object.entries(calls).map(([taskId, isFinal]) => ({ taskId, isFinal: isFinal === "1" })) };
+    return { process, untilMs, calls: Object.entries(calls).map(([taskId, isFinal]) => ({ taskId, isFinal: isFinal === "1" })) };
   }
 
   return {
@@ -180,20 +182,23 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       return Number(isNew) === 0;
     },
     async takeDead() {
-      const taken = await reached(scripts.dead([holders, now(), now() + FOLLOW_UP_MS, id, DEAD_MAX]));
+      const nowMs = now();
+      const untilMs = nowMs + FOLLOW_UP_MS;
+      const taken = await reached(scripts.dead([holders, nowMs, untilMs, id, DEAD_MAX]));
       const dead: DeadProcess[] = [];
-      for (const process of taken as string[]) dead.push(await deadProcess(process));
+      for (const process of taken as string[]) dead.push(await deadProcess(process, untilMs));
       return dead;
     },
-    async forgetDead({ process, calls }) {
+    async forgetDead({ process, untilMs, calls }) {
       // Only those calls, because a process that lives again may have others by now. And the entry last, because this process may die
       // between the two.
       if (calls.length > 0) await reached(redis.hdel(keys.gateway.calls(process), ...calls.map(({ taskId }) => taskId)));
-      await reached(redis.zrem(holders, `dead:${process}`));
+      await reached(scripts.forget([holders, process, untilMs]));
     },
     async leave() {
-      await reached(Promise.all([redis.zadd(holders, now() + FOLLOW_UP_MS, `dead:${id}`), redis.zrem(holders, id)]));
-      return await deadProcess(id);
+      const untilMs = now() + FOLLOW_UP_MS;
+      await reached(Promise.all([redis.zadd(holders, untilMs, `dead:${id}`), redis.zrem(holders, id)]));
+      return await deadProcess(id, untilMs);
     },
     async readLists(known) {
       const names = [...known.keys()];

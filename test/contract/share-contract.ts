@@ -103,10 +103,10 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
         { taskId: final, isFinal: true },
         { taskId: repeatable, isFinal: false },
       ];
-      expect(found.map(sorted)).toEqual([sorted({ process: dead.id, calls })]);
+      expect(found.map(sorted)).toEqual([sorted({ ...TAKEN, process: dead.id, calls })]);
       await one.forgetDead(found[0]!);
       await under.pass(10_001);
-      expect(await other.takeDead()).toEqual([{ process: one.id, calls: [] }]);
+      expect(await other.takeDead()).toEqual([{ ...TAKEN, process: one.id, calls: [] }]);
     });
 
     test("reports a dead process again, if the one that took it died before it had followed up on its calls", async () => {
@@ -115,7 +115,7 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       await dead.beat();
       await dead.claim(call.taskId, FACTS);
       await under.pass(7_001);
-      const found = [{ process: dead.id, calls: [call] }];
+      const found = [{ ...TAKEN, process: dead.id, calls: [call] }];
       expect(await taker.takeDead()).toEqual(found);
       await under.pass(9_999);
       expect(await other.takeDead()).toEqual([]);
@@ -132,12 +132,12 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       await taker.takeDead();
       expect(await dead.beat()).toBe(false);
       const found = await dead.takeDead();
-      expect(found).toEqual([{ process: dead.id, calls: [{ taskId: before, isFinal: true }] }]);
+      expect(found).toEqual([{ ...TAKEN, process: dead.id, calls: [{ taskId: before, isFinal: true }] }]);
       await dead.claim(after, FACTS);
       await dead.forgetDead(found[0]!);
       expect([await dead.takeDead(), await dead.beat(), await taker.holderOf(after)]).toEqual([[], true, { process: dead.id }]);
       await under.pass(7_001);
-      expect(await taker.takeDead()).toEqual([{ process: dead.id, calls: [{ taskId: after, isFinal: true }] }]);
+      expect(await taker.takeDead()).toEqual([{ ...TAKEN, process: dead.id, calls: [{ taskId: after, isFinal: true }] }]);
     });
 
     test("an entry that nobody has followed up on is no end of a process that lives again", async () => {
@@ -149,8 +149,26 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       await under.pass(5_000);
       await dead.beat();
       await under.pass(5_001);
-      expect(await taker.takeDead()).toEqual([{ process: dead.id, calls: [] }]);
+      expect(await taker.takeDead()).toEqual([{ ...TAKEN, process: dead.id, calls: [] }]);
       expect(await dead.beat()).toBe(true);
+    });
+
+    test("keeps the entry of a process that lived and died again while its first death was followed up on", async () => {
+      const [dead, slow, second, third] = [share(), share(), share(), share()];
+      await dead.beat();
+      await under.pass(7_001);
+      const first = (await slow.takeDead())[0]!;
+      await dead.beat();
+      await dead.forgetDead((await dead.takeDead())[0]!);
+      const call = { taskId: newTaskId(), isFinal: true };
+      await dead.claim(call.taskId, FACTS);
+      await under.pass(7_001);
+      const found = [{ ...TAKEN, process: dead.id, calls: [call] }];
+      expect(await second.takeDead()).toEqual(found);
+      await slow.forgetDead(first);
+      // The second dies before it has followed up.
+      await under.pass(10_001);
+      expect(await third.takeDead()).toEqual(found);
     });
 
     test("reports a process that has left as a dead one, unless it follows up on its calls itself", async () => {
@@ -158,11 +176,11 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       const call = { taskId: newTaskId(), isFinal: true };
       for (const leaving of [one, two]) await leaving.beat();
       await one.claim(call.taskId, FACTS);
-      expect(await one.leave()).toEqual({ process: one.id, calls: [call] });
+      expect(await one.leave()).toEqual({ ...TAKEN, process: one.id, calls: [call] });
       await two.forgetDead(await two.leave());
       expect([await other.holderOf(call.taskId), await other.takeDead()]).toEqual(["here", []]);
       await under.pass(10_001);
-      expect(await other.takeDead()).toEqual([{ process: one.id, calls: [call] }]);
+      expect(await other.takeDead()).toEqual([{ ...TAKEN, process: one.id, calls: [call] }]);
     });
 
     test("takes ten dead processes at a time", async () => {
@@ -246,8 +264,11 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
   });
 }
 
-function sorted({ process, calls }: DeadProcess): DeadProcess {
-  return { process, calls: calls.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal)) };
+/** When it was taken is of no interest here. */
+const TAKEN = { untilMs: expect.any(Number) as number };
+
+function sorted({ calls, ...dead }: DeadProcess): DeadProcess {
+  return { ...dead, calls: calls.toSorted((a, b) => Number(b.isFinal) - Number(a.isFinal)) };
 }
 
 interface Listed {

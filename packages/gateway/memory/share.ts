@@ -43,7 +43,11 @@ export function createMemoryShares(now: () => number): () => Share {
   }
 
   function deadProcess(process: string): DeadProcess {
-    return { process, calls: [...(calls.get(process) ?? [])].map(([taskId, isFinal]) => ({ taskId, isFinal })) };
+    return {
+      process,
+      untilMs: followedUp.get(process) ?? 0,
+      calls: [...(calls.get(process) ?? [])].map(([taskId, isFinal]) => ({ taskId, isFinal })),
+    };
   }
 
   return () => {
@@ -105,9 +109,9 @@ export function createMemoryShares(now: () => number): () => Share {
         }
         return dead.map(deadProcess);
       },
-      async forgetDead({ process, calls: followed }) {
+      async forgetDead({ process, untilMs, calls: followed }) {
         for (const { taskId } of followed) calls.get(process)?.delete(taskId);
-        followedUp.delete(process);
+        if (followedUp.get(process) === untilMs) followedUp.delete(process);
       },
       async leave() {
         alive.delete(id);
