@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { ListPromptsRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { keepListed } from "./lister.ts";
 import type { Listings } from "./offer.ts";
@@ -21,6 +21,7 @@ const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name
 const stopping: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stopping.splice(0)) await stop();
+  vi.useRealTimers();
 });
 
 function connectorTo(offered: () => Offered): UpstreamConnector {
@@ -56,8 +57,9 @@ function deployment() {
   };
   return {
     listings,
-    /** Starts a worker that lists the upstream once, stops it, and returns the types that it announced. */
-    async listedBy(offered: Offered): Promise<readonly string[]> {
+    /** Starts a worker that lists the upstream once, a while later, stops it, and returns the types that it announced. */
+    async listedBy(offered: Offered, { afterMs = 60_000, diesFirst = false } = {}): Promise<readonly string[]> {
+      vi.setSystemTime(Date.now() + afterMs);
       const announced: string[] = [];
       const stops = new AbortController();
       const before = revision;
@@ -67,7 +69,7 @@ function deployment() {
         deployment: "d",
         listings,
         lease: async () => true,
-        announce: async ({ type }) => void announced.push(type),
+        announce: ({ type }) => (diesFirst ? new Promise(() => undefined) : Promise.resolve(void announced.push(type))),
         log,
         signal: stops.signal,
       });
@@ -75,6 +77,10 @@ function deployment() {
         stops.abort();
         await done;
       };
+      if (diesFirst) {
+        await until(() => revision > before);
+        return announced;
+      }
       stopping.push(stop);
       await until(() => revision > before && announced.includes("tools"));
       await stop();
@@ -101,4 +107,16 @@ test("a list stored by a worker of an earlier version, which has tools only, cou
   const workers = deployment();
   await workers.listings.write("up", JSON.stringify({ tools: [], leftOut: [], atMs: 0 }));
   expect(await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: [] })).toEqual(["tools", "prompts"]);
+});
+
+test("what a worker has written and not announced before it died is announced by the next one, and once", async () => {
+  const workers = deployment();
+  await workers.listedBy({ tools: ["t"], prompts: [], resources: [] });
+  const changed = { tools: ["t"], prompts: ["p"], resources: [] };
+  expect(await workers.listedBy(changed, { diesFirst: true })).toEqual([]);
+  expect(await workers.listedBy(changed, { afterMs: 20_000 })).toEqual(["tools", "prompts"]);
+  expect(await workers.listedBy(changed, { afterMs: 20_000 })).toEqual(["tools"]);
+  await workers.listedBy({ tools: ["t"], prompts: [], resources: [] }, { diesFirst: true });
+  // A process that lists much later cannot know.
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools"]);
 });

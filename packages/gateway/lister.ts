@@ -34,6 +34,8 @@ const READ_EVERY_MIN_MS = 1_000;
 const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
+/** Longer than it takes another process to get the lease of one that died, and to read the lists. */
+const UNHEARD_MS = 60_000;
 
 export async function keepListed(deps: ListerDeps): Promise<void> {
   const { upstream, lease, log, signal } = deps;
@@ -69,19 +71,20 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     // A lister that was stopped while it read has the list of an upstream that the file has changed since.
     if (text === last || signal.aborted) return;
     const before = await stored();
-    await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now() } satisfies StoredListing));
+    const changed = (["prompts", "resources"] as const).filter((type) => partOf(listing, type) !== partOf(before, type));
+    // The process that wrote it may have died before it announced its changes.
+    const isRecent = last === undefined && Date.now() - (before.atMs ?? 0) < UNHEARD_MS;
+    const announced = new Set(isRecent ? [...(before.changed ?? []), ...changed] : changed);
+    await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now(), changed } satisfies StoredListing));
     last = text;
     const { tools, prompts, resources, templates, leftOut } = listing;
     const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
     log.info({ upstream: name, ...counts, leftOut }, "upstream listed");
-    await deps.announce({ type: "tools" });
-    for (const type of ["prompts", "resources"] as const) {
-      if (partOf(listing, type) !== partOf(before, type)) await deps.announce({ type });
-    }
+    for (const type of ["tools", ...announced] as const) await deps.announce({ type });
   }
 
   /** What clients have been offered so far. Another process may have listed it, or this one before it was restarted. */
-  async function stored(): Promise<Partial<Listing>> {
+  async function stored(): Promise<Partial<StoredListing>> {
     const text = (await deps.listings.read(new Map([[name, ""]]))).get(name)?.text;
     return text === undefined ? {} : (JSON.parse(text) as Partial<StoredListing>);
   }

@@ -13,6 +13,8 @@ import { withVia } from "./via.ts";
 /** What is stored for each upstream. */
 export interface StoredListing extends Listing {
   readonly atMs: number;
+  /** Which parts this list has changed, besides tools, which every process announces when it begins to list. */
+  readonly changed?: readonly ("prompts" | "resources")[];
   /** Why the last reading failed; the lists are then older. */
   readonly problem?: string;
 }
