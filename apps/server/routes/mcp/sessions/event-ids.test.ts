@@ -17,6 +17,8 @@ const cursors: readonly (readonly [string, Cursor])[] = [
   ],
   ["a call that made no progress", { stream: "call", event, taskId, seen: { revision: 0, position: 0 }, progress: 0 }],
   ["a task's result", { stream: "result", event, taskId, feed, requestId: 7 }],
+  ["a task's result with a progress token", { stream: "result", event, taskId, feed, requestId: 7, progressToken: "~p.\n" }],
+  ["a task's result with a number as the progress token", { stream: "result", event, taskId, requestId: "x", progressToken: 0 }],
   ["a task's result by a text", { stream: "result", event, taskId, requestId: "~7.\n☃" }],
   ["a task's result by a uuid", { stream: "result", event, taskId, feed, requestId: "00000000-0000-4000-8000-000000000000" }],
 ];
@@ -47,5 +49,11 @@ describe("an event id", () => {
     const write = (length: number) => ids.write("session", { stream: "result", event, taskId, feed, requestId: "i".repeat(length) });
     expect(write(80)).toHaveLength(EVENT_ID_CHARS);
     expect(write(81)).toBeUndefined();
+  });
+
+  test("leaves out a progress token that is too long", () => {
+    const cursor = { stream: "result", event, taskId, feed, requestId: 7 } as const;
+    const written = ids.write("session", { ...cursor, progressToken: "p".repeat(200) }) ?? "";
+    expect(ids.read("session", written)).toStrictEqual(cursor);
   });
 });

@@ -8,7 +8,7 @@
  * Ids are signed and bound to the session, so an id that was invented or belongs to another session is refused.
  */
 import type { AskMoment } from "@parley/core";
-import type { RequestId } from "@parley/protocol";
+import type { ProgressToken, RequestId } from "@parley/protocol";
 import type { Signatures } from "../../../seals/signatures.ts";
 
 /** No event id is longer. */
@@ -35,6 +35,8 @@ export interface CallCursor extends TaskCursor {
 export interface ResultCursor extends TaskCursor {
   readonly stream: "result";
   readonly requestId: RequestId;
+  /** The request's own; without it, or if it is too long for an event id, that of the call counts. */
+  readonly progressToken?: ProgressToken;
 }
 
 /** The stream that a client opens with GET. */
@@ -53,12 +55,17 @@ export interface EventIds {
 }
 
 export function eventIds(signatures: Signatures): EventIds {
+  function write(sessionId: string, cursor: Cursor): string | undefined {
+    const text = fieldsOf(cursor).join(SEPARATOR);
+    const eventId = `${text}${SEPARATOR}${signatures.sign(signedText(sessionId, text))}`;
+    if (eventId.length <= EVENT_ID_CHARS) return eventId;
+    if (cursor.stream !== "result" || cursor.progressToken === undefined) return undefined;
+    const { progressToken: _, ...without } = cursor;
+    return write(sessionId, without);
+  }
+
   return {
-    write(sessionId, cursor) {
-      const text = fieldsOf(cursor).join(SEPARATOR);
-      const eventId = `${text}${SEPARATOR}${signatures.sign(signedText(sessionId, text))}`;
-      return eventId.length <= EVENT_ID_CHARS ? eventId : undefined;
-    },
+    write,
     read(sessionId, eventId) {
       const end = eventId.lastIndexOf(SEPARATOR);
       if (eventId.length > EVENT_ID_CHARS || end === -1) return undefined;
@@ -79,7 +86,7 @@ function fieldsOf(cursor: Cursor): readonly string[] {
     case "standalone":
       return ["s", event];
     case "result":
-      return ["r", event, cursor.taskId, cursor.feed ?? "", Buffer.from(JSON.stringify(cursor.requestId)).toString("base64url")];
+      return ["r", event, cursor.taskId, cursor.feed ?? "", packed(cursor.requestId), ...optional(cursor.progressToken)];
     case "call": {
       const { taskId, feed = "", seen, progress } = cursor;
       return ["c", event, taskId, feed, seen ? `${seen.revision}.${seen.position}` : "", progress === undefined ? "" : String(progress)];
@@ -87,11 +94,21 @@ function fieldsOf(cursor: Cursor): readonly string[] {
   }
 }
 
+const packed = (value: RequestId | ProgressToken) => Buffer.from(JSON.stringify(value)).toString("base64url");
+const unpacked = <T>(field: string) => JSON.parse(Buffer.from(field, "base64url").toString()) as T;
+const optional = (token: ProgressToken | undefined) => (token === undefined ? [] : [packed(token)]);
+
 function cursorOf([stream, eventField = "", taskId = "", feed = "", rest = "", progress = ""]: readonly string[]): Cursor | undefined {
   const event = Number.parseInt(eventField, 36);
   if (stream === "s") return { stream: "standalone", event };
   const cursor = { taskId, event, ...(feed !== "" && { feed }) };
-  if (stream === "r") return { stream: "result", ...cursor, requestId: JSON.parse(Buffer.from(rest, "base64url").toString()) as RequestId };
+  if (stream === "r")
+    return {
+      stream: "result",
+      ...cursor,
+      requestId: unpacked<RequestId>(rest),
+      ...(progress !== "" && { progressToken: unpacked<ProgressToken>(progress) }),
+    };
   if (stream !== "c") return undefined;
   const [revision, position] = rest.split(".");
   return {

@@ -41,7 +41,8 @@ function requestOf(
   task: Task,
 ): Pick<SessionExchange, "id" | "method" | "wants"> {
   const { id, call } = task;
-  const wants = wantsOf(context, progressOf(task));
+  const own = cursor.stream === "result" && cursor.progressToken !== undefined ? cursor : undefined;
+  const wants = wantsOf(context, own ?? progressOf(task));
   if (cursor.stream === "result") return { id: cursor.requestId, method: "tasks/result", wants };
   if (!call.request) throw new Error(`task ${id} carries no request`);
   return { id: call.request.id, method: call.kind === "tool" ? "tools/call" : "prompts/get", wants };

@@ -474,7 +474,7 @@ describe("tasks of 2025-11-25", () => {
     expect(await resumed.next()).toMatchObject({ id: 2, result: { content: content("Ann likes red") } });
   });
 
-  test("a tasks/result with a progress token of its own gets its reports with that", async () => {
+  test("a tasks/result with a progress token of its own gets its reports with that, also when it is resumed", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const created = await client.request(a, "tools/call", { name: "interview", arguments: {}, ...task, _meta: { progressToken: "c" } });
@@ -483,6 +483,12 @@ describe("tasks of 2025-11-25", () => {
     const name = await result.next();
     await client.reply(a, name.id, { action: "accept", content: { name: "Ann" } });
     expect(await result.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "r", progress: 1 } });
+    const color = await result.next();
+    const { lastEventId } = result;
+    result.close();
+    const resumed = await client.listen(a, lastEventId);
+    await client.reply(b, color.id, { action: "accept", content: { color: "red" } });
+    expect(await resumed.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "r", progress: 2 } });
   });
 
   test("a question reaches the session's own stream, and only one stream has it", async () => {

@@ -61,7 +61,9 @@ export async function taskResult(route: SessionRoute, { taskId }: TaskResult, ex
   await holdOpen({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
     const task = await getOwnTask(services, { taskId, caller });
     const wants = { ...progressOf(task), ...exchange.wants };
-    await followCall(route, { ...exchange, wants }, { cursor: { stream: "result", event: 0, taskId, requestId: id }, task, watch });
+    const { progressToken } = exchange.wants;
+    const own = progressToken === undefined ? {} : { progressToken };
+    await followCall(route, { ...exchange, wants }, { cursor: { stream: "result", event: 0, taskId, requestId: id, ...own }, task, watch });
   });
   return ANSWERED;
 }
