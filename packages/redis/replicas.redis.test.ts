@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
@@ -13,6 +13,7 @@ describe("waiting for replicas", () => {
   let replica: EmbeddedRedis;
   let opened: OpenRedis;
   let ofReplica: Redis;
+  let replicaPid: number;
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), "parley-replicas-"));
@@ -26,8 +27,10 @@ describe("waiting for replicas", () => {
     await ofMaster.config("SET", "repl-diskless-sync-delay", "0");
     ofMaster.disconnect();
     opened = await openRedis({ url: master.url, replicas: 1, commandTimeoutMs: 1_000 });
-    await follow();
+    replicaPid = Number(/^process_id:(\d+)/m.exec(await ofReplica.info("server"))?.[1]);
   });
+  // Also after a test that failed, or that promoted the replica.
+  beforeEach(follow);
   afterAll(async () => {
     await opened.close();
     ofReplica.disconnect();
@@ -47,11 +50,18 @@ describe("waiting for replicas", () => {
     await vi.waitFor(fed, { timeout: 10_000 });
   }
 
-  /** Stops the replica, and lets it continue. */
-  async function freeze(): Promise<() => void> {
-    const pid = Number(/^process_id:(\d+)/m.exec(await ofReplica.info("server"))?.[1]);
-    process.kill(pid, "SIGSTOP");
-    return () => process.kill(pid, "SIGCONT");
+  /** Stops the replica until the returned function is called, or the test ends. */
+  function freeze(): () => void {
+    const thaw = () => void process.kill(replicaPid, "SIGCONT");
+    process.kill(replicaPid, "SIGSTOP");
+    onTestFinished(thaw);
+    return thaw;
+  }
+  /** Another process on the same data, for as long as the test runs. */
+  async function anotherAt(url: string, settings: Parameters<typeof openRedis>[0] = {}): Promise<OpenRedis> {
+    const another = await openRedis({ ...settings, url, prefix: opened.prefix });
+    onTestFinished(() => another.close());
+    return another;
   }
   async function waits(): Promise<number> {
     return Number(/cmdstat_wait:calls=(\d+)/.exec(await opened.redis.info("commandstats"))?.[1] ?? 0);
@@ -60,7 +70,7 @@ describe("waiting for replicas", () => {
   test("fails without them, saying how many have the write; the write took effect, and can be repeated once they are back", async () => {
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")]);
-    const thaw = await freeze();
+    const thaw = freeze();
 
     const answered = life.answer(taskId, "size", "4");
     await expect(answered).rejects.toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("0 of 1 replicas have it") });
@@ -70,11 +80,11 @@ describe("waiting for replicas", () => {
   });
 
   test("covers everything that was written before, by any process: a finished task that another caller reads, an answer that is repeated elsewhere", async () => {
-    const elsewhere = await openRedis({ url: master.url, prefix: opened.prefix, replicas: 1, commandTimeoutMs: 1_000 });
+    const elsewhere = await anotherAt(master.url, { replicas: 1, commandTimeoutMs: 1_000 });
     const life = aLife(opened.store);
     const [ended, parked] = [await life.create(), await life.parked([anAsk("size")])];
     const token = await life.begin({ taskId: ended, run: 1 });
-    const thaw = await freeze();
+    const thaw = freeze();
     await life.finish(ended, token);
     await expect(life.answer(parked, "size", "4")).rejects.toMatchObject({ code: "UNAVAILABLE" });
 
@@ -87,13 +97,12 @@ describe("waiting for replicas", () => {
     thaw();
     expect(await elsewhere.store.load(ended)).toMatchObject({ status: "completed" });
     expect(await aLife(elsewhere.store).answer(parked, "size", "4")).toMatchObject({ receipt: "duplicate" });
-    await elsewhere.close();
   });
 
   test("that fails is not a takeover: the run of a live worker whose begin was not acknowledged does not count", async () => {
     const life = aLife(opened.store);
     const taskId = await life.create();
-    const thaw = await freeze();
+    const thaw = freeze();
     const begin = { taskId, run: 1, token: "first", nowMs: Date.now(), leaseMs: 1_000 };
     await expect(opened.store.begin(begin)).rejects.toMatchObject({ code: "UNAVAILABLE" });
     await opened.store.release(begin);
@@ -116,8 +125,7 @@ describe("waiting for replicas", () => {
 
     // As after a failover.
     await ofReplica.replicaof("NO", "ONE");
-    const promoted = await openRedis({ url: replica.url, prefix: opened.prefix });
+    const promoted = await anotherAt(replica.url);
     expect(await promoted.store.load(taskId)).toMatchObject({ status: "working", asks: [] });
-    await promoted.close();
   });
 });
