@@ -427,6 +427,11 @@ describe("time, random values and reports", () => {
       (ctx) => ctx.immediateResponse({} as never),
       "the text of ctx.immediateResponse must be a string, and is a value of type object",
     ],
+    [
+      "a log of a level that MCP does not have",
+      (ctx) => ctx.log("warn" as never, "low on stock"),
+      "the level of ctx.log must be one of debug, info, notice, warning, error, critical, alert, emergency",
+    ],
     ["progress that is not a number", (ctx) => ctx.progress(0 / 0), "progress is not plain data: /progress is NaN"],
     ["a total without end", (ctx) => ctx.progress(1, Infinity), "progress is not plain data: /total is Infinity"],
   ])("%s is refused where it is reported", async (_what, report, message) => {

@@ -3,6 +3,7 @@ import {
   ParleyError,
   describeViolations,
   fieldAt,
+  LOG_LEVELS,
   parseDuration,
   type Announcement,
   type AskOptions,
@@ -190,6 +191,8 @@ export function createContext(effects: Effects): Context {
     status: (message: string) => effects.status(textOf("the message of ctx.status", message)),
     log(...line: [message: string] | [level: LogLevel, data: unknown, logger?: string]) {
       const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
+      // No client would be sent such a line.
+      if (!LOG_LEVELS.includes(level)) throw new TypeError(`the level of ctx.log must be one of ${LOG_LEVELS.join(", ")}`);
       effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
     },
     emit: (kind: EmitKind, data: object) =>
