@@ -86,8 +86,16 @@ test.each([
   ["", "choices", []],
   ["4", "text", "4"],
   ["a,b", "choice", "a,b"],
+  ["Infinity", "number", "Infinity"],
+  ["1e999", "integer", "1e999"],
 ] as const)("%j typed for a field of kind %s is %j", (text, kind, value) => {
   expect(readTyped(text, { kind })).toEqual(value);
+});
+
+test("a choice with a comma is one choice, alone and not among others", () => {
+  const cities = { kind: "choices", choices: [{ value: "Rome, Italy" }, { value: "Rome" }, { value: "Oslo" }] } as const;
+  expect(readTyped("Rome, Italy", cities)).toEqual(["Rome, Italy"]);
+  expect(readTyped("Rome,Oslo", cities)).toEqual(["Rome", "Oslo"]);
 });
 
 test("are found by the pointer of a violation, with any characters in the name", () => {

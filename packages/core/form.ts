@@ -85,16 +85,17 @@ export function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
 
 /**
  * Converts what a person typed to the field's type: "4" becomes 4 for a number, "soup,fish" a list for a choice of
- * several. Input that cannot be converted is returned unchanged, so that the schema can report what is wrong with it.
+ * several, unless it is itself a choice ("Rome, Italy"). Input that cannot be converted is returned unchanged, so that the schema can report what is wrong with it.
  */
-export function readTyped(text: string, { kind }: Pick<Field, "kind">): Json {
+export function readTyped(text: string, { kind, choices = [] }: Pick<Field, "kind"> & Partial<Pick<Field, "choices">>): Json {
   switch (kind) {
     case "number":
     case "integer":
-      return text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
+      return text.trim() === "" || !Number.isFinite(Number(text)) ? text : Number(text);
     case "boolean":
       return /^(true|yes|y|1|on)$/i.test(text) ? true : /^(false|no|n|0|off)$/i.test(text) ? false : text;
     case "choices":
+      if (choices.some(({ value }) => value === text)) return [text];
       return text === "" ? [] : text.split(",");
     case "text":
     case "choice":
