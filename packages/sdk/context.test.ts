@@ -432,6 +432,11 @@ describe("time, random values and reports", () => {
       (ctx) => ctx.log("warn" as never, "low on stock"),
       "the level of ctx.log must be one of debug, info, notice, warning, error, critical, alert, emergency",
     ],
+    [
+      "a logger that is an object",
+      (ctx) => ctx.log("info", "low on stock", { fruit: "pear" } as never),
+      "the logger of ctx.log must be a string, and is a value of type object",
+    ],
     ["progress that is not a number", (ctx) => ctx.progress(0 / 0), "progress is not plain data: /progress is NaN"],
     ["a total without end", (ctx) => ctx.progress(1, Infinity), "progress is not plain data: /total is Infinity"],
   ])("%s is refused where it is reported", async (_what, report, message) => {

@@ -193,7 +193,8 @@ export function createContext(effects: Effects): Context {
       const [level, data, logger] = line.length === 1 ? (["info", line[0]] as const) : line;
       // No client would be sent such a line.
       if (!LOG_LEVELS.includes(level)) throw new TypeError(`the level of ctx.log must be one of ${LOG_LEVELS.join(", ")}`);
-      effects.report({ type: "log", level, data: plainJson("log data", data), ...present({ logger }) });
+      const named = present({ logger: logger && textOf("the logger of ctx.log", logger) });
+      effects.report({ type: "log", level, data: plainJson("log data", data), ...named });
     },
     emit: (kind: EmitKind, data: object) =>
       effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),

@@ -115,6 +115,7 @@ describe("long texts", () => {
     for (const item of [progress(1), progress(2, "12345"), progress(3, "123456"), release]) reports.item(item);
     // Log data counts as JSON, including its quotation marks.
     for (const data of ["123", "1234", "123456", [1, 2], [1, 23]]) reports.item(log(data));
+    for (const logger of ["12345", "123456"]) reports.item({ type: "log", level: "info", data: 1, logger });
     reports.message("12345");
     reports.immediateResponse("123456");
     await reports.sent();
@@ -130,6 +131,8 @@ describe("long texts", () => {
           log("12345…"),
           log([1, 2]),
           log("[1,23…"),
+          { type: "log", level: "info", data: 1, logger: "12345" },
+          { type: "log", level: "info", data: 1, logger: "12345…" },
         ],
         message: "12345",
         immediateResponse: "12345…",

@@ -72,8 +72,13 @@ function bounded(item: FeedItem, max: number): FeedItem {
   if (item.type === "progress" && item.message !== undefined) return { ...item, message: cut(item.message, max) };
   if (item.type === "emit") return { ...item, data: boundedData(item.data, max) };
   if (item.type !== "log") return item;
-  const text = JSON.stringify(item.data);
-  return text.length <= max ? item : { ...item, data: cut(typeof item.data === "string" ? item.data : text, max) };
+  const { logger, ...log } = item;
+  const text = JSON.stringify(log.data);
+  return {
+    ...log,
+    ...(logger !== undefined && { logger: cut(logger, max) }),
+    ...(text.length > max && { data: cut(typeof log.data === "string" ? log.data : text, max) }),
+  };
 }
 
 /** Viewers look up members by name, so only the longest text is cut. Data that is too large even without it becomes `{ cut: text }`. */
