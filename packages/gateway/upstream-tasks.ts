@@ -110,7 +110,7 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
 
 /** Yields the messages of a response: one, or those of a stream as they arrive. Throws SdkError if there are too many. */
 export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage> {
-  const type = response.headers.get("content-type") ?? "";
+  const type = (response.headers.get("content-type") ?? "").toLowerCase();
   if (type.startsWith("application/json")) {
     const { data } = reply.safeParse(await response.json());
     if (data) yield data;
@@ -120,12 +120,20 @@ export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage
     await response.body?.cancel();
     return;
   }
-  let unread = "";
+  // The chunks of an event are joined once it has ended: each look at all of them would take time that grows with the square of its length.
+  let unread: string[] = [];
+  let last = "";
   let messages = 0;
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    unread += chunk;
-    const events = unread.split(/\r\n\r\n|\n\n|\r\r/);
-    unread = events.pop() ?? "";
+    unread.push(chunk);
+    last += chunk;
+    const hasEnded = EVENT_END.test(last);
+    last = last.slice(1 - EVENT_END_CHARS);
+    if (!hasEnded) continue;
+    const events = unread.join("").split(EVENT_END);
+    const rest = events.pop() ?? "";
+    unread = [rest];
+    last = rest.slice(1 - EVENT_END_CHARS);
     for (const message of events.flatMap(messageOf)) {
       messages += 1;
       if (messages > MESSAGES_MAX) throw new SdkError(SdkErrorCode.InvalidResult, "too many messages");
@@ -133,6 +141,10 @@ export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage
     }
   }
 }
+
+const EVENT_END = /\r\n\r\n|\n\n|\r\r/;
+/** Of the longest end. */
+const EVENT_END_CHARS = 4;
 
 /** Throws SdkError if the text is not a JSON-RPC message. */
 export function readTask(result: JsonObject): UpstreamTask {
