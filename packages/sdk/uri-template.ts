@@ -16,13 +16,18 @@ export function uriMatcher(template: string): (uri: string) => { readonly [varia
   const parts = partsOf(template);
   return (uri) => {
     const values = valuesIn(uri, parts);
-    if (!values) return undefined;
-    try {
-      return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]));
-    } catch {
-      return undefined; // invalid percent-encoding
-    }
+    return values && decoded(values);
   };
+}
+
+type Values = readonly (readonly [name: string, value: string])[];
+
+function decoded(values: Values): { readonly [variable: string]: string } | undefined {
+  try {
+    return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]));
+  } catch {
+    return undefined; // invalid percent-encoding
+  }
 }
 
 type Part = { readonly literal: string } | { readonly name: string };
@@ -40,30 +45,37 @@ function partsOf(template: string): readonly Part[] {
 }
 
 /** Ends a path segment, and with it a variable. */
-const ENDS: ReadonlySet<string> = new Set(["/", "?", "#"]);
+const SEGMENT_END = /[/?#]|$/;
 
 /**
  * Each variable matches as much as it can while the rest still matches. The URI is the caller's, so failed attempts
  * are remembered; a regular expression for `{name}-{version}.{type}` would take time that grows with the third power
  * of the length.
  */
-function valuesIn(uri: string, parts: readonly Part[]): readonly (readonly [name: string, value: string])[] | undefined {
-  const inVain = parts.map(() => new Set<number>());
+function valuesIn(uri: string, parts: readonly Part[]): Values | undefined {
+  const end: Match = (at) => (at === uri.length ? [] : undefined);
+  return parts.reduceRight<Match>(
+    (rest, part) => ("literal" in part ? literal(uri, part.literal, rest) : variable(uri, part.name, rest)),
+    end,
+  )(0);
+}
 
-  function from(index: number, at: number): (readonly [name: string, value: string])[] | undefined {
-    const part = parts[index];
-    if (!part) return at === uri.length ? [] : undefined;
-    if ("literal" in part) return uri.startsWith(part.literal, at) ? from(index + 1, at + part.literal.length) : undefined;
-    if (inVain[index]?.has(at)) return undefined;
-    let end = at;
-    while (end < uri.length && !ENDS.has(uri[end] ?? "")) end += 1;
-    for (; end > at; end -= 1) {
-      const rest = from(index + 1, end);
-      if (rest) return [[part.name, uri.slice(at, end)], ...rest];
+/** The values in the URI from this position to its end; undefined if the rest of the template does not match there. */
+type Match = (at: number) => Values | undefined;
+
+function literal(uri: string, text: string, rest: Match): Match {
+  return (at) => (uri.startsWith(text, at) ? rest(at + text.length) : undefined);
+}
+
+function variable(uri: string, name: string, rest: Match): Match {
+  const inVain = new Set<number>();
+  return (at) => {
+    if (inVain.has(at)) return undefined;
+    for (let end = at + uri.slice(at).search(SEGMENT_END); end > at; end -= 1) {
+      const after = rest(end);
+      if (after) return [[name, uri.slice(at, end)], ...after];
     }
-    inVain[index]?.add(at);
+    inVain.add(at);
     return undefined;
-  }
-
-  return from(0, 0);
+  };
 }
