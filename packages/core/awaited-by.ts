@@ -12,9 +12,9 @@ export function awaitedBy(): string {
   try {
     Error.stackTraceLimit = FRAMES_MAX;
     Error.prepareStackTrace = itemsOf;
-    const at: { stack?: string } = {};
+    const at = {} as { readonly stack: string };
     Error.captureStackTrace(at, awaitedBy);
-    return at.stack ?? "";
+    return at.stack;
   } finally {
     Error.prepareStackTrace = prepareStackTrace;
     Error.stackTraceLimit = stackTraceLimit;
@@ -27,9 +27,8 @@ export function awaitedBy(): string {
  */
 function itemsOf(_error: Error, frames: readonly NodeJS.CallSite[]): string {
   let items = "";
-  for (let index = frames.length - 1; index >= 0; index -= 1) {
-    const frame = frames[index];
-    if (!frame?.isAsync()) break;
+  for (const frame of frames.toReversed()) {
+    if (!frame.isAsync()) break;
     const item = frame.getPromiseIndex();
     if (item !== null) items = items === "" ? String(item) : `${item}.${items}`;
   }

@@ -1,5 +1,5 @@
 /** How a run ends: parked, stopped, stuck, or with the handler's result. */
-import { getEventListeners } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { createScope, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
@@ -328,6 +328,62 @@ describe("the end of a run", () => {
     await expect(task.run()).rejects.toThrow("away");
     await systemClock.idle();
     expect(hand.sleeping()).toStrictEqual([]);
+  });
+
+  test("leaves no timer behind when it is stopped", async () => {
+    const hand = createHandClock();
+    const stop = new AbortController();
+    const task = subject(async ({ step }) => {
+      await step("one", async ({ signal }) => {
+        const stopped = once(signal, "abort");
+        stop.abort();
+        await stopped;
+      });
+      return {};
+    });
+    task.wire({ clock: hand.clock });
+    expect((await task.run(stop.signal)).type).toBe("aborted");
+    await systemClock.idle();
+    expect(hand.sleeping()).toStrictEqual([]);
+  });
+
+  test("keeps what the handler noted, if it is stopped just after the handler has returned", async () => {
+    const begun = Promise.withResolvers<void>();
+    const stop = new AbortController();
+    let hasReturned = false;
+    const task = subject(async ({ now, step }) => {
+      void step("one", async ({ signal }) => {
+        begun.resolve();
+        await once(signal, "abort");
+        for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+      });
+      await begun.promise;
+      now();
+      hasReturned = true;
+      return {};
+    });
+    const idle = () => {
+      if (hasReturned) stop.abort();
+      return systemClock.idle();
+    };
+    task.wire({ clock: { ...systemClock, idle } });
+    const end = await task.run(stop.signal);
+    expect(end).toMatchObject({ type: "aborted", entries: [{ key: "now:now" }, { key: "step:one" }] });
+  });
+
+  test("waits for a write in progress, and rejects if that fails", async () => {
+    const [begun, write] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const task = subject(async ({ step }) => {
+      void step("one", () => 1);
+      await begun.promise;
+      throw new Error("no more");
+    });
+    task.wire({ record: () => (begun.resolve(), write.promise) });
+    const end = task.run();
+    await begun.promise;
+    for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+    write.reject(new Error("away"));
+    await expect(end).rejects.toThrow("away");
   });
 
   test("returns results that completed in flight, as arrived then, and no failures", async () => {

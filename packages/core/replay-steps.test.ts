@@ -220,6 +220,49 @@ describe("steps", () => {
     expect(tries).toBe(1);
   });
 
+  test("the next attempt waits until what settles meanwhile is written", async () => {
+    const order: string[] = [];
+    const hand = createHandClock();
+    const failed = Promise.withResolvers<void>();
+    const task = subject(async ({ step }) => {
+      const work = ({ attempt }: { readonly attempt: number }) => {
+        order.push(`attempt ${attempt}`);
+        if (attempt === 1) throw new Error("busy");
+      };
+      await Promise.all([step("twice", work, { attempts: 2, backoffMs: 1 }), step("once", () => failed.promise)]);
+      return {};
+    });
+    task.wire({
+      clock: hand.clock,
+      stepFailed: () => failed.resolve(),
+      async record(entries) {
+        await hand.pass(1);
+        order.push(...entries.map(({ key }) => `${key} is written`));
+      },
+    });
+    expect((await task.run()).type).toBe("returned");
+    expect(order).toStrictEqual(["attempt 1", "step:once is written", "attempt 2", "step:twice is written"]);
+  });
+
+  test("each failed step has an id of its own in the log, which its error names", async () => {
+    const task = subject(async ({ step }) => {
+      const fail = (name: string) => step(name, () => Promise.reject(new Error("no"))).catch((error: StepFailed) => error.defectId);
+      return { ids: [(await fail("one")) ?? null, (await fail("two")) ?? null] };
+    });
+    const end = await task.run();
+    const ids = task.failures.map(({ defectId }) => defectId);
+    expect(end).toMatchObject({ type: "returned", result: { ids } });
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  test("a failure is recorded at once, even if a result may be recorded later", async () => {
+    const task = subject(async ({ step }) => {
+      await step("fails", () => Promise.reject(new Error("no")), { isRecordedLater: () => true }).catch(() => undefined);
+      return { written: task.journal.has("step:fails") };
+    });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { written: true } });
+  });
+
   test("a ToolError of a step is final and stays a ToolError on replay", async () => {
     let tries = 0;
     const task = subject(async ({ step }) => {
@@ -420,6 +463,45 @@ describe("a call of another tool", () => {
     });
     task.wire({ startChild: () => Promise.reject(new Error("a child was made")) });
     expect(await task.run()).toMatchObject({ type: "returned", result: { end: "withdrawn" } });
+  });
+
+  describe("that is refused too late leaves no error", () => {
+    const refusing = () => {
+      const [begun, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const startChild = () => (begun.resolve(), refused.promise);
+      return { begun: begun.promise, startChild, refuse: () => refused.reject(new ParleyError("CHILD_REFUSED", "too many")) };
+    };
+
+    test("after the end of the run", async () => {
+      const { begun, startChild, refuse } = refusing();
+      const task = subject(async ({ callTool, signal }) => {
+        signal.addEventListener("abort", refuse);
+        void callTool("sub", { tool: "other", arguments: {} });
+        await begun;
+        throw new Error("no more");
+      });
+      task.wire({ startChild });
+      expect(await task.run()).toStrictEqual({ type: "threw", error: new Error("no more"), entries: [] });
+    });
+
+    test("after the call was withdrawn", async () => {
+      const { begun, startChild, refuse } = refusing();
+      const task = subject(async ({ callTool, ask }) => {
+        const stop = new AbortController();
+        const called = callTool("sub", { tool: "other", arguments: {} }, { signal: stop.signal });
+        await begun;
+        stop.abort();
+        refuse();
+        const { type } = await called;
+        await ask("go", form("?"));
+        return { type };
+      });
+      task.wire({ startChild });
+      expect(askKeys(await task.run())).toStrictEqual(["go"]);
+      expect([...task.journal].map(([key, { outcome, place }]) => [key, outcome.type, place])).toStrictEqual([
+        ["ask:call:sub", "withdrawn", 1],
+      ]);
+    });
   });
 
   test("is not made by a run that does not hold its task", async () => {

@@ -1,9 +1,11 @@
 /** A handler that runs again and again: questions, facts, and what it must not do differently. */
+import { once } from "node:events";
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Effects } from "./effects.ts";
 import type { ParleyError } from "./errors.ts";
 import { ToolError } from "./errors.ts";
+import { readingKey } from "./journal.ts";
 import { accept, askKeys, form, subject } from "./replay.fixture.ts";
 import type { Settings } from "./settings.ts";
 import type { JsonObject } from "./task.ts";
@@ -233,6 +235,51 @@ describe("a value that cannot be stored", () => {
   });
 });
 
+describe("what a schema made of an answer", () => {
+  test("is kept beside the answer, and the next run finds it", async () => {
+    const found: unknown[] = [];
+    const task = subject(async ({ ask, readingOf }) => {
+      await ask("q", form("?"));
+      const { kept, keep } = readingOf("q");
+      found.push(kept);
+      if (kept === undefined) keep({ n: 1 }, false);
+      await ask("more", form("?"));
+      return {};
+    });
+    await task.run();
+    task.answer("q", accept(1));
+    await task.run();
+    expect(task.journal.get(readingKey("q"))).toStrictEqual({ digest: "", calledAt: "0", outcome: { type: "value", value: { n: 1 } } });
+    task.answer("more", accept(2));
+    expect((await task.run()).type).toBe("returned");
+    expect(found).toStrictEqual([undefined, { n: 1 }]);
+  });
+
+  test("is not read before there is an answer", async () => {
+    const task = subject(async ({ readingOf }) => ({ kept: readingOf("q").kept ?? null }));
+    expect(await task.run()).toMatchObject({ type: "threw", error: { message: "an answer is read before it has settled" } });
+  });
+
+  test("is not kept once the run has ended", async () => {
+    const task = subject(async ({ ask, step, readingOf }) => {
+      await ask("q", form("?"));
+      const { keep } = readingOf("q");
+      const started = Promise.withResolvers<void>();
+      void step("work", async ({ signal }) => {
+        started.resolve();
+        await once(signal, "abort");
+        keep({ n: 1 }, false);
+      });
+      await started.promise;
+      return {};
+    });
+    await task.run();
+    task.answer("q", accept(1));
+    expect((await task.run()).type).toBe("returned");
+    expect([...task.journal.keys()]).toStrictEqual(["ask:q", "step:work"]);
+  });
+});
+
 describe("time, random values and reports", () => {
   test.each<[string, (effects: Effects) => unknown]>([
     ["now:t", ({ now }) => now("t")],
@@ -266,6 +313,7 @@ describe("time, random values and reports", () => {
     task.answer("size", accept(1));
     await task.run();
     expect(seen[1]).toEqual(seen[0]);
+    expect(seen[0]).toStrictEqual([expect.any(Number), expect.any(Number), expect.any(String), expect.any(String)]);
     expect(new Set(seen[0] as unknown[]).size).toBe(4);
   });
 
@@ -359,6 +407,18 @@ test("a branch with an invalid name, or whose work throws at once, is a rejected
 });
 
 describe("a compensation", () => {
+  test("whose step succeeds goes on, at its first attempt or at a later one", async () => {
+    const task = subject(async ({ step }) => {
+      const busyAtFirst = ({ attempt }: { readonly attempt: number }) => {
+        if (attempt === 1) throw new Error("busy");
+        return attempt;
+      };
+      return { done: [(await step("one", () => 1)) ?? null, (await step("two", busyAtFirst, { attempts: 2, backoffMs: 0 })) ?? null] };
+    });
+    task.compensate(false);
+    expect(await task.run()).toMatchObject({ type: "returned", result: { done: [1, 2] } });
+  });
+
   test.each([
     [false, new Error("network"), "threw", []],
     [false, new ToolError("busy", { retryable: true }), "threw", []],

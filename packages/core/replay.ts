@@ -126,7 +126,6 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   }
 
   function diverged(recorded?: string, found?: string): void {
-    if (isOver()) return;
     const thrown = divergence.thrown();
     ending.with({
       type: "diverged",
@@ -192,7 +191,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     else if (!(await writes.isDone())) return end;
     // These results have settled for no handler. The next run finds them as it finds answers that arrived in between.
     const arrived = { atMs: clock.now(), revision: 0 };
-    const left = [...settling.leftOver(), ...sideEffects.outlived()].map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
+    const left = settling.leftOver().map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
     return { ...end, entries: [...end.entries, ...records.take(), ...left] };
   } finally {
     over.abort(OVER);

@@ -19,9 +19,9 @@ export interface Divergence {
   isLikely(): boolean;
   /** Names of recorded patches that the handler has not asked for. */
   patchesAhead(): string[];
-  /** Notes that the handler threw. If recorded calls are still missing, the error is kept as `thrown`. */
+  /** Notes that the handler threw. */
   noteThrown(error: unknown): void;
-  /** An error that the handler threw before it had made every recorded call again. In the next run, what it awaited outside ctx may succeed. */
+  /** The error that the handler threw. If it diverged by that, what it awaited outside ctx may succeed in the next run. */
   thrown(): { readonly error: unknown } | undefined;
   /** REPLAY_DIVERGED. By default `recorded` is what is missing now, and `found` the first new thing. */
   error(recorded?: string, found?: string): ParleyError;
@@ -30,7 +30,7 @@ export interface Divergence {
 export interface DivergenceOptions {
   readonly task: Task;
   readonly recollection: Pick<Recollection, "ahead">;
-  readonly settling: Pick<Settling, "missing" | "isLive">;
+  readonly settling: Pick<Settling, "missing">;
 }
 
 export function createDivergence({ task, recollection, settling }: DivergenceOptions): Divergence {
@@ -57,7 +57,7 @@ export function createDivergence({ task, recollection, settling }: DivergenceOpt
     patchesAhead,
     noteThrown(error) {
       noteNew("the end of the handler");
-      if (!settling.isLive()) thrown = { error };
+      thrown = { error };
     },
     thrown: () => thrown,
     error(recorded = settling.missing(), found = firstNew ?? "nothing new") {

@@ -5,8 +5,8 @@
  *        for one of these is followed by another look at all of them, because other branches continue in the meantime.
  *   SE2  A step that is called after an await of something outside ctx is recorded as begun first: another run could otherwise give its key,
  *        and so its idempotency key, to another call.
- *   SE3  When the run ends, what is in flight is told to stop and awaited (R5). A step that succeeds all the same is recorded; one that fails is
- *        done again by the next run.
+ *   SE3  When the run ends, what is in flight is told to stop and awaited (R5). A step that succeeds all the same settles for no handler, and is
+ *        recorded (`leftOver`); one that fails is done again by the next run.
  */
 import { HEED_SIGNAL_MS, isFinal, stepError, tryStep } from "./steps.ts";
 import { OVER } from "../over.ts";
@@ -17,7 +17,7 @@ import { isFromOutside } from "./course.ts";
 import { derivedUuid } from "./derived.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Flow } from "./flow.ts";
-import type { Call, Recorded } from "./recollection.ts";
+import type { Call } from "./recollection.ts";
 import type { Records } from "./records.ts";
 import type { Run } from "./run.ts";
 import type { Settling } from "./settling.ts";
@@ -50,8 +50,6 @@ export interface SideEffects {
    * signal behind.
    */
   landed(signal: AbortSignal): Promise<void>;
-  /** Results of steps that succeeded after the run had ended. The next run must not repeat these steps (SE3). */
-  outlived(): readonly Recorded[];
 }
 
 export interface SideEffectsOptions {
@@ -69,7 +67,6 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
   const { clock, scope } = ports;
   const { isOver } = ending;
   const inFlight = new Set<Promise<void>>();
-  const outlived: Recorded[] = [];
 
   function begin(work: Promise<void>): void {
     const running = work.finally(() => {
@@ -121,8 +118,7 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
       return stop(stepError(call.key, outcome, defectIdOf(call)));
     const entry = { digest: "", calledAt, outcome };
     const isLater = outcome.type === "value" && options.isRecordedLater?.(outcome.value) === true;
-    if (!isOver()) settling.add({ id, entry, isStep: true, isLater });
-    else if (outcome.type === "value") outlived.push({ id, entry });
+    settling.add({ id, entry, isStep: true, isLater });
   }
 
   function defectIdOf({ id }: Call): string {
@@ -141,7 +137,7 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
     if (isOver() || !settling.isWaitedFor(id) || !(await ports.isHeld()) || isOver()) return;
     try {
       await ports.startChild(open, request);
-      if (!isOver()) made();
+      made();
     } catch (error) {
       if (!(error instanceof ParleyError && CALL_ERRORS.has(error.code))) return ending.fail(error);
       const { code, message } = error;
@@ -176,6 +172,5 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
       });
       await Promise.race([all, aborted.then(() => clock.sleep(HEED_SIGNAL_MS, waited.signal))]);
     },
-    outlived: () => outlived,
   };
 }
