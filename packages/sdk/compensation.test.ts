@@ -54,6 +54,12 @@ const BOOKED = ["book flight to Graz", "book hotel in Graz"];
 const undone = (why: string) => [`release hotel in Graz (Graz, ${why})`, `release flight to Graz (Graz, ${why})`];
 
 describe("a compensation", () => {
+  test("is listed in the journal with what only its end records", async () => {
+    const run = await startTool(trip(world(), { release: async (ctx) => void ctx.now() }), { city: "Graz" });
+    await run.cancel();
+    expect(run.journal).toStrictEqual(["step:flight", "step:hotel", "now:compensation:/now"]);
+  });
+
   test("undoes recorded steps once the task is cancelled, last one first; clients see only the end", async () => {
     const here = world();
     const run = await startTool(trip(here), { city: "Graz" });

@@ -212,17 +212,18 @@ describe("a script", () => {
   });
 });
 
-test("a provider renews a token that the service refused", async () => {
+test("a provider renews a token that the service refused, and later steps find the new one", async () => {
   const seen: string[] = [];
   const running = await start(async (ctx) => {
     const grant = await ctx.oauth("calendar", { provider: "google", scopes: ["read"], message: "Calendar?" });
     await ctx.step("use", async () => {
       seen.push(await grant.accessToken(), await grant.accessToken({ refused: "token" }));
     });
+    await ctx.step("use-again", async () => void seen.push(await grant.accessToken()));
     return "used";
   });
   await running.answer({ calendar: { grant: "token" } });
-  expect([running.text, seen]).toEqual(["used", ["token", "token, renewed"]]);
+  expect([running.text, seen]).toEqual(["used", ["token", "token, renewed", "token, renewed"]]);
 });
 
 describe("on a page, a test", () => {
@@ -281,6 +282,15 @@ describe("on a page, a test", () => {
     };
     const ran = await runTool(run(pays), {}, { answers: { pay: accept }, events: { paid: { amount: 7 } } });
     expect(ran.text).toBe('{"amount":7}');
+  });
+
+  test("visits a page that an event completes, and closes the question then", async () => {
+    const pays = async (ctx: Context) => {
+      const paid = ctx.event("paid", { timeout: "1 day" });
+      return await ctx.url("pay", { message: "Pay", url: "https://pay.example", completedBy: paid }).catch(String);
+    };
+    const ran = await runTool(run(pays), {}, { answers: { pay: ({ agreed }) => (agreed === true ? cancel : accept) } });
+    expect(ran.text).toContain('dismissed the question "pay"');
   });
 });
 
