@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { problems } from "./ask-policy.fixture.ts";
 import { ADDRESSEE_CHARS_MAX, ADDRESSEES_MAX, type AskSettings, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
 import type { ParleyError } from "./errors.ts";
+import { QUORUM_MAX } from "./quorum.ts";
 import { accept, askKeys, subject } from "./replay.fixture.ts";
 import type { AskRequest, Audience, JsonObject } from "./task.ts";
 
@@ -249,5 +250,50 @@ describe("an audience", () => {
     const paths = (kinds: readonly string[]) => audience({ people: ["ada"], ...Object.fromEntries(kinds.map((kind) => [kind, []])) });
     expect(paths(["a", "b", "c"]).map(({ path }) => path)).toEqual(["/to/a", "/to/b", "/to/c"]);
     expect(paths(["a", "b", "c", "d"]).map(({ path }) => path)).toEqual(["/to/a", "/to/b", "/to/c"]);
+  });
+});
+
+describe("a quorum", () => {
+  const quorum = (count: number, to: unknown = "tenant", request: AskRequest = { type: "form", message: "?", schema: {} }) =>
+    problems(request, {}, { to, quorum: count } as unknown as Audience);
+  const people = (...names: readonly string[]) => ({ people: names });
+
+  test.each<[string, number, unknown]>([
+    ["one", 1, "tenant"],
+    ["all that there may be", QUORUM_MAX, "tenant"],
+    ["everybody named", 2, people("ada", "bob")],
+    ["more than are named beside a group", 5, { ...people("ada"), groups: ["finance"] }],
+    ["more than are named beside a role", 5, { ...people("ada"), roles: ["approver"] }],
+    ["some of a role", 5, { roles: ["approver"] }],
+  ])("may be %s", (_, count, to) => {
+    expect(quorum(count, to)).toEqual([]);
+  });
+
+  const whole = `must be a whole number from 1 to ${QUORUM_MAX}`;
+  test.each<[string, number, unknown, string]>([
+    ["nobody", 0, "tenant", whole],
+    ["half a person", 1.5, "tenant", whole],
+    ["one too many", QUORUM_MAX + 1, "tenant", whole],
+    ["no number", "2" as unknown as number, "tenant", whole],
+    ["more than are named", 3, people("ada", "bob"), "must be at most 2: `to` names only so many people"],
+    ["one person twice", 2, people("ada", "ada"), "must be at most 1: `to` names only so many people"],
+    [
+      "more than are named beside empty lists",
+      2,
+      { ...people("ada"), groups: [], roles: [] },
+      "must be at most 1: `to` names only so many people",
+    ],
+  ])("may not be %s", (_, count, to, message) => {
+    expect(quorum(count, to)).toEqual([{ path: "/quorum", message }]);
+  });
+
+  test.each<AskRequest>([{ type: "url", message: "?", url: "https://example.com/" }, { type: "roots" }])("is not for $type", (request) => {
+    expect(quorum(2, "tenant", request)).toEqual([
+      { path: "/quorum", message: "is for forms: a page, or a request for a model or folders, is one person's" },
+    ]);
+  });
+
+  test("changes nothing about an invalid audience", () => {
+    expect(quorum(2, null).map(({ path }) => path)).toEqual(["/to"]);
   });
 });

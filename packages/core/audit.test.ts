@@ -71,6 +71,7 @@ test("without an audit no fact is created", () => {
   };
   expect(withAudit({ digest: (text) => text }, { caller: callerNamed("alice") }, fact)).toEqual({});
   noteShown({ digest: fact }, { caller: callerNamed("alice") }, task, [ask("a")]);
+  noteAudit({ digest: fact }, { caller: callerNamed("alice") }, fact);
 });
 
 describe("a fact names the actor", () => {

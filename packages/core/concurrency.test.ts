@@ -159,7 +159,14 @@ describe("the order in which effects settle (I11)", () => {
           throw new Error(name);
         });
       const works = (name: string, ms: number) => step(name, () => wait(ms).then(() => name));
-      const first = await Promise.any([fails("one", 1), works("two", 8), works("three", 4)]);
+      const isNext = Promise.withResolvers<void>();
+      const late = step("two", () => isNext.promise.then(() => "two"));
+      const early = step("three", async () => {
+        await wait(1);
+        void systemClock.idle().then(isNext.resolve);
+        return "three";
+      });
+      const first = await Promise.any([fails("one", 1), late, early]);
       const all = await Promise.allSettled([fails("four", 3), works("five", 1)]);
       await ask("go", form("?"));
       return { first: first ?? null, all: all.map(({ status }) => status) };

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { type ErrorKind, ERRORS, kindOf, ParleyError, resourceNotFound, RpcFailure, StepFailed, ToolError } from "./errors.ts";
+import { codeOf, type ErrorKind, ERRORS, kindOf, ParleyError, resourceNotFound, RpcFailure, StepFailed, ToolError } from "./errors.ts";
 import { describeViolations } from "./schema-violation.ts";
 
 test("docs/errors.md lists the catalogue, code by code, with the same hint", () => {
@@ -58,6 +58,12 @@ test("anything else has no kind, even if it throws when examined", () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   expect(kindOf(proxy)).toBeUndefined();
+});
+
+test("only an error of the catalogue has a code, also one of another copy of this package", () => {
+  expect(codeOf(new ParleyError("NOT_OPEN", "no"))).toBe("NOT_OPEN");
+  expect(codeOf({ [Symbol.for("parley.error")]: "parley", code: "NOT_OPEN" })).toBe("NOT_OPEN");
+  for (const other of [new RpcFailure(-32_050, "no"), { code: "NOT_OPEN" }, undefined]) expect(codeOf(other)).toBeUndefined();
 });
 
 test("violations are described on one line, with a word for omitted ones", () => {

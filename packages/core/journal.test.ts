@@ -1,5 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { answerOutcome, COMPENSATION, entryKey, inOrder, isOfCompensation, type JournalLine, occurrenceKey } from "./journal.ts";
+import {
+  answerOutcome,
+  answersIn,
+  COMPENSATION,
+  entryKey,
+  inOrder,
+  isOfCompensation,
+  isReadingKey,
+  type JournalLine,
+  occurrenceKey,
+  readingKey,
+} from "./journal.ts";
 
 const line = (key: string, more: Partial<JournalLine> = {}): JournalLine => ({ key, state: "recorded", ...more });
 
@@ -93,4 +104,27 @@ test.each([
 ])("%s is occurrence %i after %i restarts", (key, occurrence, generation) => {
   expect(occurrenceKey("round", occurrence, generation)).toBe(key);
   expect(entryKey("ask", key)).toBe(`ask:${key}`);
+});
+
+test("an outcome with a quorum holds the answer of each person, and any other one only itself", () => {
+  const accepted = [
+    { content: { n: 1 }, by: "ada", atMs: 1 },
+    { content: { n: 2 }, by: "bob", atMs: 2 },
+  ];
+  const single = [
+    { type: "answer", answer: { action: "accept", content: { n: 1 } }, by: "ada" },
+    { type: "answer", answer: { action: "accept", content: { n: 2 } }, by: "bob" },
+  ];
+  const all = answerOutcome({ action: "accept" }, "bob", accepted);
+  expect(all).toStrictEqual({ type: "answer", answer: { action: "accept" }, by: "bob", accepted });
+  expect(answersIn(all)).toStrictEqual(single);
+  const declined = answerOutcome({ action: "decline" }, "eve", accepted);
+  expect(answersIn(declined)).toStrictEqual([{ type: "answer", answer: { action: "decline" }, by: "eve" }, ...single]);
+  for (const other of [answerOutcome({ action: "decline" }, "eve"), { type: "closed" } as const])
+    expect(answersIn(other)).toStrictEqual([other]);
+});
+
+test("what a schema made of an answer has a key without a colon", () => {
+  expect([readingKey("size#2"), readingKey("event:paid")]).toStrictEqual(["read size#2", "read event paid"]);
+  expect([isReadingKey(readingKey("size")), isReadingKey("ask:read size")]).toStrictEqual([true, false]);
 });

@@ -68,6 +68,13 @@ describe("a client's reply", () => {
     expect(judged).toBe(3);
   });
 
+  test("to a form without required fields may have no content, and one to a page has none", () => {
+    const accepted = (content?: JsonObject) => ({ ok: true, answer: { action: "accept", ...(content && { content }) } });
+    expect(readReply(form, { action: "accept" }, validate)).toStrictEqual(accepted({}));
+    expect(readReply(url, { action: "accept" }, validate)).toStrictEqual(accepted());
+    expect(readReply(url, { action: "accept", content: { n: 1 } }, validate)).toStrictEqual(accepted());
+  });
+
   test("to sampling and roots is taken as it is, without the message's metadata", () => {
     expect(readReply(sampling, { ...completion, _meta: { x: 1 } }, validate)).toEqual({
       ok: true,

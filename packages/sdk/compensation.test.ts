@@ -60,6 +60,20 @@ describe("a compensation", () => {
     expect(run.journal).toStrictEqual(["step:flight", "step:hotel", "now:compensation:/now"]);
   });
 
+  test("retries a step at once in a test, however long it would wait", async () => {
+    const attempts: number[] = [];
+    const release = async (ctx: CompensationContext) => {
+      const work = ({ attempt }: { readonly attempt: number }) => {
+        attempts.push(attempt);
+        if (attempt < 3) throw new Error("busy");
+      };
+      await ctx.step("release", work, { attempts: 3, backoff: "1 hour" });
+    };
+    const run = await startTool(trip(world(), { release }), { city: "Graz" });
+    await run.cancel();
+    expect([attempts, run.journal.at(-1)]).toStrictEqual([[1, 2, 3], "step:compensation:/release"]);
+  });
+
   test("undoes recorded steps once the task is cancelled, last one first; clients see only the end", async () => {
     const here = world();
     const run = await startTool(trip(here), { city: "Graz" });

@@ -97,6 +97,11 @@ describe("the arguments are stored as they were sent", () => {
     ["where JSON cannot hold what it makes", z.object({ m: z.array(z.string()).transform((list) => new Set(list)) }), { m: ["a"] }],
     ["where a transform would be applied twice", z.object({ a: z.string().transform((text) => text.slice(1)) }), { a: "xyz" }],
     ["where a transform throws for its own result", z.object({ a: z.any().transform((text: string) => text.split(",")) }), { a: "x,y" }],
+    [
+      "where the schema makes something else of its own result, with the same JSON",
+      z.object({ on: z.string().transform((text) => (text.startsWith("2026") ? text : new Date(text))) }),
+      { on: "24 Dec 2026 00:00 UTC" },
+    ],
     ["where it changes the shape", z.object({ a: z.string() }).transform(({ a }) => [a]), { a: "x" }],
   ])("%s", async (_what, input, args) => {
     expect(await kept(input, args)).toStrictEqual({ ok: true, args });

@@ -53,7 +53,7 @@ async function isReadAs(schema: Schema, args: Json, read: unknown): Promise<bool
 
 /** JSON has no large integers, but schemas make them. */
 function textOf(value: unknown): string | undefined {
-  return JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? `${item}n` : item));
+  return JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? String(item) : item));
 }
 
 /** Undefined if JSON cannot represent it. */
@@ -74,7 +74,7 @@ function filled(sent: Json, read: unknown): Json {
   const made = new Map(Object.entries(read));
   const kept = Object.entries(sent).map(([key, item]) => [key, filled(item, made.get(key))] as const);
   const added = [...made].flatMap(([key, value]) => {
-    const json = Object.hasOwn(sent, key) || value === undefined ? undefined : asJson(value);
+    const json = Object.hasOwn(sent, key) ? undefined : asJson(value);
     return json === undefined ? [] : [[key, json] as const];
   });
   return Object.fromEntries([...kept, ...added]);

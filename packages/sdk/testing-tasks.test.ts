@@ -170,6 +170,50 @@ describe("a test", () => {
     expect(running.journal).toEqual(["ask:call:child"]);
   });
 
+  describe("lets time pass for a tool and those that it calls", () => {
+    const hours = (ctx: Context) => ctx.now().getTime() / 3_600_000;
+    const sleeper = defineTool({
+      name: "sleeper",
+      async run(_args, ctx) {
+        await ctx.sleep("first", "1 hour");
+        await ctx.sleep("second", "5 hours");
+        return "slept";
+      },
+    });
+
+    test("each of which continues at its own time", async () => {
+      const running = await start(
+        async (ctx) => {
+          const began = hours(ctx);
+          const called = ctx.call(sleeper, {});
+          await ctx.sleep("three", "3 hours");
+          const woke = hours(ctx) - began;
+          await called;
+          return [woke, hours(ctx) - began];
+        },
+        { tools: [sleeper] },
+      );
+      await running.advance("10 hours");
+      expect(running.text).toBe("3,6");
+    });
+
+    test("or neither, once the call was given up", async () => {
+      const running = await start(
+        async (ctx) => {
+          const stop = new AbortController();
+          const called = ctx.call(sleeper, {}, { signal: stop.signal }).catch(() => "given up");
+          await ctx.sleep("minute", "1 minute");
+          stop.abort();
+          await ctx.sleep("two", "2 hours");
+          return await called;
+        },
+        { tools: [sleeper] },
+      );
+      await running.advance("3 hours");
+      expect(running.text).toBe("given up");
+    });
+  });
+
   test("exports the task with its content, at the test's time", async () => {
     const exported = await (await start(sure)).exported();
     expect(exported).toMatchObject({
@@ -292,6 +336,15 @@ describe("on a page, a test", () => {
     const ran = await runTool(run(pays), {}, { answers: { pay: ({ agreed }) => (agreed === true ? cancel : accept) } });
     expect(ran.text).toContain('dismissed the question "pay"');
   });
+});
+
+test("the text of a result is that of all its texts, one below the other", async () => {
+  const content = [
+    { type: "text", text: "one" },
+    { type: "resource_link", uri: "shop://two", name: "two" },
+    { type: "text", text: "three" },
+  ] as const;
+  expect((await startTool(defineTool({ name: "listing", run: () => ({ content }) }))).text).toBe("one\nthree");
 });
 
 test("an answer to a form may be its whole content, even if it has one field", async () => {

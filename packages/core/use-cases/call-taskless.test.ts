@@ -38,6 +38,13 @@ test("a call without a task is made with what its caller sent, and nothing is wr
   expect(requests).toEqual([]);
 });
 
+test("it belongs to no trace if nothing observes it, or the observer follows none", async () => {
+  const { services, tool, calls } = calling();
+  const { observer: _, ...unobserved } = services;
+  for (const each of [services, unobserved]) await callTaskless(each, tool, request);
+  expect(calls.map((call) => "traceparent" in call)).toStrictEqual([false, false]);
+});
+
 test("a call needs a task if the tool has no other way, and if there is an audit, whose record of the call could be lost", async () => {
   const { services, calls } = calling();
   expect(
