@@ -16,9 +16,45 @@ describe("a Redis that cannot serve", () => {
     await expect(reached(Promise.reject(cause))).rejects.toMatchObject({ code: "UNAVAILABLE", message, cause });
   });
 
-  test("is not confused with any other error", async () => {
-    const defect = reply("WRONGTYPE Operation against a key holding the wrong kind of value");
-    await expect(reached(Promise.reject(defect))).rejects.toBe(defect);
+  const withCode = (code: unknown) => Object.assign(new Error("no"), { code });
+
+  test.each(["LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "OOM", "MISCONF", "BUSY"])(
+    "is recognised by its reply: %s",
+    async (word) => {
+      await expect(reached(Promise.reject(reply(`${word} now`)))).rejects.toMatchObject({ message: `Redis cannot serve now: ${word}` });
+    },
+  );
+
+  test.each([
+    "Stream isn't writeable and enableOfflineQueue options is false",
+    "Reached the max retries per request limit",
+    "None of startup nodes is available",
+    "Too many Cluster redirections",
+    "Cluster isn't ready",
+    "Cluster is disconnected",
+    "Node is disconnected",
+    "All sentinels are unreachable",
+    "Failed to refresh slots cache.",
+  ])("is recognised by what the client says of its connection: %s", async (message) => {
+    await expect(reached(Promise.reject(new Error(message)))).rejects.toMatchObject({ message: "Redis cannot be reached" });
+  });
+
+  test.each([
+    reply("WRONGTYPE Operation against a key holding the wrong kind of value"),
+    reply("ERR OOM is not the first word"),
+    reply("BUSYGROUP Consumer Group name already exists"),
+    new TypeError("cannot read properties of undefined"),
+    new Error("the Connection is closed"),
+    withCode("ERR_INVALID_ARG_TYPE"),
+    withCode("NOT_ECONNREFUSED"),
+    withCode("ENOENT_LATER"),
+    withCode(["ECONNREFUSED"]),
+    "no error at all",
+  ])("is not confused with any other error: %s", async (defect) => {
+    await expect(reached(Promise.reject(defect as Error))).rejects.toBe(defect);
+  });
+
+  test("is none if it answers", async () => {
     expect(await reached(Promise.resolve(1))).toBe(1);
   });
 });
