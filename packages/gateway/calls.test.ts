@@ -5,7 +5,10 @@ import { aRequest, type Behaviour, connectorTo, leading, someDeps } from "./upst
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-function process(behave: Behaviour, { callsMax = 10, claims = Promise.resolve() } = {}) {
+function process(
+  behave: Behaviour,
+  { callsMax = 10, claims = Promise.resolve(), putOff = undefined as (() => unknown)[] | undefined } = {},
+) {
   const connector = connectorTo(behave);
   const claimed: string[] = [];
   const holders = {
@@ -15,7 +18,8 @@ function process(behave: Behaviour, { callsMax = 10, claims = Promise.resolve() 
     },
     release: async (taskId: string) => void claimed.push(`${taskId} released`),
   };
-  const { onAbandoned: _, ...call } = someDeps(connector);
+  const { onAbandoned: _, ...deps } = someDeps(connector);
+  const call = { ...deps, ...(putOff && { whenQuiet: (work: () => unknown) => void putOff.push(work) }) };
   const abandoned: string[] = [];
   const calls = createCalls({ call, holders, callsMax, log, onAbandoned: (taskId) => void abandoned.push(taskId) });
   return { calls, connector, claimed, abandoned };
@@ -78,10 +82,20 @@ test("a question is returned only after its process is named as the holder (G2),
   expect(claimed).toEqual(["task final", "task released"]);
 });
 
+test("the name of a finished task's holder is removed in a quiet moment, its call is closed at once", async () => {
+  const putOff: (() => unknown)[] = [];
+  const { calls, claimed } = process(async ({ ask }) => await ask("?"), { putOff });
+  await calls.lead(lead("task", calls.permit("task")));
+  await calls.drop("task", "finished");
+  expect([claimed, calls.counts()]).toEqual([["task final"], { waiting: 0, all: 0 }]);
+  for (const work of putOff) await work();
+  expect(claimed).toEqual(["task final", "task released"]);
+});
+
 test("the name of a lost call stays, for the process that follows up on it", async () => {
   const { calls, claimed } = process(async ({ ask }) => await ask("?"));
   await calls.lead(lead("task", calls.permit("task")));
-  await calls.drop("task", true);
+  await calls.drop("task", "lost");
   expect([claimed, calls.counts()]).toEqual([["task final"], { waiting: 0, all: 0 }]);
 });
 

@@ -44,6 +44,12 @@ export interface Once extends Leading {
   readonly inBackground: (work: Promise<void>) => void;
 }
 
+/**
+ * `finished`: the task has ended, so nothing asks for its holder any more. `lost`: this process counts as dead, and stays named until its calls have
+ * been followed up on.
+ */
+export type DropReason = "finished" | "lost";
+
 export interface Calls {
   /** Issues a permit to make one call for the task. `callId`: of a permit that is recorded already. */
   permit(taskId: string, callId?: string): string;
@@ -58,11 +64,8 @@ export interface Calls {
   isNeeded(taskId: string): boolean;
   /** The tasks whose upstream is working or waiting: their calls are lost with this process. */
   taskIds(): readonly string[];
-  /**
-   * Drops the call of a task that no longer needs it, or that another process holds. `isLost`: this process counts as dead, and stays named
-   * until its calls have been followed up on.
-   */
-  drop(taskId: string, isLost?: boolean): Promise<void>;
+  /** Drops the call of a task that no longer needs it, or that another process holds. */
+  drop(taskId: string, why?: DropReason): Promise<void>;
   /** The number of calls that wait for an answer, and of all calls here. */
   counts(): { readonly waiting: number; readonly all: number };
 }
@@ -92,6 +95,7 @@ const BUSY = { type: "busy", message: `has reached its limit of open calls; try 
 const NONE: ReadonlySet<string> = new Set();
 
 export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAbandoned }: CallsDeps): Calls {
+  const { whenQuiet = (work) => void work() } = deps;
   const held = new Map<string, Held>();
   /** A call outlives the run that made it, so what it waits on must not keep the run's async context, and the run with it, in memory. */
   const outside = AsyncLocalStorage.snapshot();
@@ -116,17 +120,21 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     );
   }
 
-  async function drop(taskId: string, isLost = false): Promise<void> {
+  async function drop(taskId: string, why?: DropReason): Promise<void> {
     permits.delete(taskId);
-    await end(taskId, { isLost });
+    await end(taskId, { why });
   }
 
-  async function end(taskId: string, { continues = false, isLost = false } = {}): Promise<void> {
+  async function end(
+    taskId: string,
+    { continues = false, why }: { continues?: boolean; why?: DropReason | undefined } = {},
+  ): Promise<void> {
     const one = held.get(taskId);
     if (!one) return;
     held.delete(taskId);
     one.leave();
-    await Promise.all([one.call.close({ continues }), isLost ? undefined : release(taskId, one)]);
+    if (why === "finished") whenQuiet(() => release(taskId, one));
+    await Promise.all([one.call.close({ continues }), why === undefined ? release(taskId, one) : undefined]);
   }
 
   /** If this fails, the name expires with its question. */

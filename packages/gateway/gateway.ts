@@ -21,7 +21,7 @@ import {
   type RunReport,
   type Services,
 } from "@parley/core";
-import { type CallHolders, createCalls } from "./calls.ts";
+import { type CallHolders, createCalls, type DropReason } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
 import { keepListed } from "./lister.ts";
 import { createOffer, type Listings, type Offer } from "./offer.ts";
@@ -193,23 +193,31 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
 
   /** Withdrawals that arrived during the run are handled now: until it parked, the store did not know the question. */
   async function after(taskId: string, report: RunReport | undefined): Promise<void> {
-    if (report?.type === "finished") return await drop(taskId);
+    if (report?.type === "finished") return await drop(taskId, "finished");
     if (!calls.has(taskId)) return;
     if (report?.type === "parked") {
       // The upstream holds nothing: the task has everything that came of the call.
       if (!calls.isNeeded(taskId) && calls.abandoned(taskId).size === 0) return await drop(taskId);
-      watch(taskId);
+      watchSoon(taskId);
       return await settle(taskId);
     }
     unclear.add(taskId);
   }
 
-  async function drop(taskId: string, isLost = false): Promise<void> {
+  async function drop(taskId: string, why?: DropReason): Promise<void> {
     unclear.delete(taskId);
     const stop = watched.get(taskId);
     watched.delete(taskId);
-    await calls.drop(taskId, isLost);
+    await calls.drop(taskId, why);
     (await stop?.catch(() => undefined))?.();
+  }
+
+  /** An answer at once, which brings a run here, needs no watch: whether the task has ended otherwise is looked at in a moment. */
+  function watchSoon(taskId: string): void {
+    if (watched.has(taskId)) return;
+    quiet.whenQuiet(() => {
+      if (calls.has(taskId) && !atWork.has(taskId)) watch(taskId);
+    });
   }
 
   function watch(taskId: string): void {
@@ -229,7 +237,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   /** A task that was cancelled while it waited no longer needs its call. */
   async function dropIfFinished(taskId: string): Promise<void> {
     const task = await store.load(taskId);
-    if (!atWork.has(taskId) && (!task || isFinished(task.status))) await drop(taskId);
+    if (!atWork.has(taskId) && (!task || isFinished(task.status))) await drop(taskId, "finished");
   }
 
   /** Closes the questions that the upstream no longer waits for. */
@@ -267,7 +275,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     const dead = await share.takeDead();
     if (isGivenUp || dead.some(({ process }) => process === share.id)) {
       log.warn({ calls: calls.taskIds().length }, "this worker missed its heartbeats and was given up, its calls are ended");
-      await Promise.all(calls.taskIds().map((taskId) => drop(taskId, true)));
+      await Promise.all(calls.taskIds().map((taskId) => drop(taskId, "lost")));
       isGivenUp = false;
     }
     for (const each of dead) await followUp(each);
@@ -382,7 +390,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       stopTaskless();
       offer.close();
       const own = await share.leave().catch(() => undefined);
-      await Promise.all([...left].map((taskId) => drop(taskId, true)));
+      await Promise.all([...left].map((taskId) => drop(taskId, "lost")));
       if (own) inBackground(followUp(own));
       quiet.close();
       await Promise.all([...beside, ...keeping, prepared.close()]);
