@@ -497,6 +497,11 @@ export interface TaskChange {
   readonly revision: number;
   /** True if the task has ended. */
   readonly isEnd: boolean;
+  /**
+   * Returns the task after this change, given the task as a store loaded it right before, except for `calls`, which
+   * change without a revision. Absent, or undefined: the task has to be read.
+   */
+  readonly apply?: (task: Task) => Task | undefined;
 }
 
 /** A list that has changed for all clients, or a resource, by its URI. */

@@ -164,6 +164,8 @@ export async function connectRedis(
       codec: content.codec,
       log,
       sharded,
+      // Wake-ups are not encrypted, they arrive before replicas have the change (I1), and a classic one goes to every node of a Cluster.
+      hasNews: content.codec.encoding === "utf8" && settings.replicas === 0 && isCluster === sharded,
       auditLengthMax: settings.auditLengthMax,
     }),
     queue,

@@ -21,13 +21,15 @@ export interface ScriptFiles<Name extends string> {
   readonly keyCount: (name: Name) => number | undefined;
   /** Whether wake-ups of a slot stay on its node: SPUBLISH instead of PUBLISH. */
   readonly sharded?: boolean;
+  /** How many characters of changed fields a wake-up may carry. Default: none. */
+  readonly newsMax?: number;
   /** `latin1`: arguments and replies are bytes, as strings with one character per byte. Default: text. */
   readonly encoding?: Encoding;
 }
 
 export function loadScripts<Name extends string>(
   redis: Redis,
-  { names, folder, shared, keyCount, sharded = false, encoding = "utf8" }: ScriptFiles<Name>,
+  { names, folder, shared, keyCount, sharded = false, newsMax = 0, encoding = "utf8" }: ScriptFiles<Name>,
 ): Readonly<Record<Name, Run>> {
   const words = shared === undefined ? "" : readScript(folder + shared);
   const run = {} as Record<Name, Run>;
@@ -35,7 +37,7 @@ export function loadScripts<Name extends string>(
     const command = `parley:${folder}${name}`;
     const numberOfKeys = keyCount(name);
     redis.defineCommand(command, {
-      lua: `local PUBLISH = '${sharded ? "SPUBLISH" : "PUBLISH"}'\n${words}\n${readScript(folder + name)}`,
+      lua: `local PUBLISH, NEWS_MAX = '${sharded ? "SPUBLISH" : "PUBLISH"}', ${newsMax}\n${words}\n${readScript(folder + name)}`,
       ...(numberOfKeys !== undefined && { numberOfKeys }),
     });
     // ioredis adds the command as a method that its types cannot know.

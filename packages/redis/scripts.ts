@@ -189,7 +189,10 @@ export interface FinishArguments {
     | undefined;
 }
 
-export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFiles<string>, "encoding" | "sharded">): Scripts {
+export function defineScripts(
+  redis: Redis,
+  { encoding, sharded, newsMax }: Pick<ScriptFiles<string>, "encoding" | "sharded" | "newsMax">,
+): Scripts {
   const run = loadScripts(redis, {
     names: SCRIPTS,
     folder: "",
@@ -197,6 +200,7 @@ export function defineScripts(redis: Redis, { encoding, sharded }: Pick<ScriptFi
     keyCount: (name) => KEY_COUNTS[name] ?? 4,
     ...(encoding && { encoding }),
     ...(sharded && { sharded }),
+    ...(newsMax !== undefined && { newsMax }),
   });
 
   // Each call lists the keys, then the arguments in the order of ARGV in the script's header. Call sites and replies are typed by `Scripts`;

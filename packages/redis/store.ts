@@ -43,6 +43,7 @@ import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "./content/codec.ts";
 import { createReads } from "./reads.ts";
 import { type Keys, partitionOf } from "./keys.ts";
+import { NEWS_MAX } from "./news.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { type Acknowledge } from "./replicas.ts";
 import { type AuditRecord, defineScripts, type PackedRun, type Pair } from "./scripts.ts";
@@ -98,6 +99,8 @@ export interface RedisStoreOptions {
   readonly log?: Pick<Log, "error">;
   /** Whether wake-ups stay on the task's node of a cluster. */
   readonly sharded?: boolean;
+  /** Whether wake-ups say what has changed (news.ts). They are not encrypted. Default: false. */
+  readonly hasNews?: boolean;
   /** Maximum number of audit records per partition. */
   readonly auditLengthMax?: number;
 }
@@ -113,9 +116,10 @@ export function createRedisStore({
   codec = plainContent,
   log,
   sharded = false,
+  hasNews = false,
   auditLengthMax = DEFAULT_REDIS_SETTINGS.auditLengthMax,
 }: RedisStoreOptions): TaskStore {
-  const scripts = defineScripts(redis, { encoding: codec.encoding, sharded });
+  const scripts = defineScripts(redis, { encoding: codec.encoding, sharded, newsMax: hasNews ? NEWS_MAX : 0 });
   const reads = createReads(redis, codec.encoding);
   const summaries = createSummaries({ reads, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });

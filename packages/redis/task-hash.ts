@@ -502,7 +502,8 @@ function isPresent<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }
 
-function unpackOpen(content: Content, fields: Fields): Open[] {
+/** The open asks, events and calls among a hash's fields, in the order in which they were opened. */
+export function unpackOpen(content: Content, fields: Fields): Open[] {
   return Object.entries(fields)
     .filter(([field, text]) => field.startsWith("ask:") && !text.startsWith(SHOWN))
     .map(([field, text]) => {

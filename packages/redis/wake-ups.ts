@@ -2,12 +2,13 @@
  * Wake-ups over pub/sub, one channel per watched task and one for announcements: by classic pub/sub over one connection per process, or, in a Cluster
  * that has it, by sharded pub/sub for all that concerns one slot (sharded-subscriber.ts).
  *
- * Wake-ups carry no state. After a lost connection every listener is called once and reads again, which makes up for missed messages.
+ * A wake-up can be lost. After a lost connection every listener is called once and reads again, which makes up for missed messages.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Announcement, type Log, ParleyError, type TaskChange, type WakeUps } from "@parley/core";
+import { type Announcement, type Log, ParleyError, type WakeUps } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
+import { changeOf } from "./news.ts";
 import { reached } from "./unavailable.ts";
 
 export interface RedisWakeUpsOptions {
@@ -207,13 +208,5 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
     },
   };
 }
-
-/** Parses the message of `tell` in scripts/task.lua: `12 answered:size completed`. */
-function changeOf(message: string): TaskChange {
-  const [revision, ...happened] = message.split(" ");
-  return { revision: Number(revision), isEnd: happened.some((each) => ENDS.has(each)) };
-}
-
-const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
 const EVERY_LIST: readonly Announcement[] = [{ type: "tools" }, { type: "prompts" }, { type: "resources" }];

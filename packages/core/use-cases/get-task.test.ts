@@ -1,8 +1,20 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { DEFAULT_SETTINGS } from "../settings.ts";
+import { viewOf } from "../policy.ts";
 import type { Task } from "../task.ts";
-import { findTask, followTask, getOwnTask, getSettledTask, getTask, isSettled, knownTask, notFound, waitForTask } from "./get-task.ts";
+import {
+  findTask,
+  followTask,
+  getOwnTask,
+  getSettledTask,
+  getTask,
+  heardTask,
+  isSettled,
+  knownTask,
+  notFound,
+  waitForTask,
+} from "./get-task.ts";
 import { aCall, alice, anAsk, bob, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
 
 const forBob = anAsk("bobs", { audience: { to: { people: ["bob"] } } });
@@ -38,6 +50,20 @@ describe("a task", () => {
       code: "TASK_NOT_FOUND",
       message: `no task "${taskId}"`,
     });
+  });
+
+  test("is known from what was heard to its owner, who then sees what a reader would, and is read for anyone who sees less", async () => {
+    const { put, task } = inMemory();
+    const mine = await task(await put([anAsk("size")]));
+    const shared = await task(await put([anAsk("size"), forBob]));
+    const heard = (after: Task) => ({ heard: () => after });
+    const asked = (before: Task): Task => ({ ...before, revision: before.revision + 1, asks: [...before.asks, forBob as never] });
+    const heardBy = (caller: typeof alice, before: Task) => heardTask(heard(asked(before)), { task: before, caller });
+    expect(heardBy(alice, mine)).toMatchObject({ asks: [{ key: "size" }], asksOfOthers: [{ key: "bobs" }] });
+    expect(heardBy(bob, mine)).toBeUndefined();
+    const seen = viewOf(alice, shared) as Task;
+    expect(heardTask(heard(asked(seen)), { task: seen, caller: alice })).toBeUndefined();
+    expect(heardTask({ heard: () => undefined }, { task: mine, caller: alice })).toBeUndefined();
   });
 
   test("that cannot be read is known, but not returned", async () => {

@@ -6,7 +6,7 @@ import { OVER } from "../over.ts";
 import { may, viewOf } from "../policy.ts";
 import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
-import { watchTask } from "./watch-task.ts";
+import { type TaskWatch, watchTask } from "./watch-task.ts";
 
 /** A task, and the caller that asks for it. */
 export interface TaskRef extends Actor {
@@ -17,6 +17,20 @@ export interface TaskRef extends Actor {
 export async function findTask({ store }: Pick<Services, "store">, { taskId, caller }: TaskRef): Promise<Task | undefined> {
   const task = await store.load(taskId);
   return task && viewOf(caller, task);
+}
+
+/**
+ * The task as the caller may see it after `watch.next`, given the task as that caller saw it before: known from what was
+ * heard, without a read. Nothing was reported in the meantime. Undefined if the task has to be read.
+ */
+export function heardTask(
+  watch: Pick<TaskWatch, "heard">,
+  { task, caller }: { readonly task: Task; readonly caller: Caller },
+): Task | undefined {
+  // Changes apply to what is stored; this caller may have seen less.
+  const isAsStored = may(caller, "follow", task) && task.asksOfOthers === undefined && task.asks.every(({ tally }) => tally === undefined);
+  const now = watch.heard(task);
+  return isAsStored && now ? viewOf(caller, now) : undefined;
 }
 
 /**
@@ -141,16 +155,16 @@ export async function* followTask(services: Services, { signal, ...ref }: Follow
   const watch = await watchTask(services, ref.taskId);
   signal.addEventListener("abort", watch.wake);
   try {
-    let revision = 0;
+    let last: Task | undefined;
     while (!signal.aborted) {
-      const task = await findTask(services, ref);
+      const task: Task | undefined = (last && heardTask(watch, { task: last, caller: ref.caller })) ?? (await findTask(services, ref));
       if (!task) return;
-      if (task.revision !== revision) {
-        revision = task.revision;
+      if (task.revision !== last?.revision) {
         yield task;
         if (isFinished(task.status)) return;
       }
-      await watch.next(revision);
+      last = task;
+      await watch.next(task.revision);
     }
   } finally {
     watch.close();

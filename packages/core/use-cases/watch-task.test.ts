@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemoryWakeUps } from "../memory/wake-ups.ts";
 import type { TaskChange } from "../ports.ts";
+import type { Task } from "../task.ts";
 import type { Services } from "./services.ts";
 import { watchNewTask, watchTask } from "./watch-task.ts";
 
@@ -107,6 +108,56 @@ describe("a watch", () => {
     await pass(0);
     expect(nexts()).toBe(0);
     expect(wakeUps.isWatched("t")).toBe(false);
+  });
+});
+
+describe("what a watch has heard", () => {
+  const task = { revision: 5 } as Task;
+  /** A change that says all of it. */
+  const told = (revision: number): TaskChange => ({
+    revision,
+    isEnd: false,
+    apply: (before) => (before.revision + 1 === revision ? { ...before, revision } : undefined),
+  });
+  const after = async (...changes: (TaskChange | undefined)[]) => {
+    const { wakeUps, watch, pass } = await watching();
+    for (const change of changes) wakeUps.changed("t", change);
+    await pass(0);
+    return { wakeUps, watch, pass };
+  };
+
+  test("is the task after all changes since it was read, once", async () => {
+    const { watch } = await after(told(4), told(5), told(6), told(7));
+    expect(watch.heard(task)).toEqual({ revision: 7 });
+    expect(watch.heard(task)).toBeUndefined();
+  });
+
+  test("is nothing if nothing newer was heard, one change is missing, one does not say all, or anything may have happened", async () => {
+    for (const changes of [[], [told(5)], [told(7)], [told(6), { revision: 7, isEnd: false }], [told(6), undefined, told(7)]]) {
+      const { watch } = await after(...changes);
+      expect(watch.heard(task)).toBeUndefined();
+    }
+  });
+
+  test("counts again from the next read on, after anything may have happened", async () => {
+    const { wakeUps, watch, pass } = await after(undefined);
+    expect(watch.heard(task)).toBeUndefined();
+    wakeUps.changed("t", told(6));
+    await pass(0);
+    expect(watch.heard(task)).toEqual({ revision: 6 });
+  });
+
+  test("is at most 16 changes: a task that changes more often is read", async () => {
+    const changes = Array.from({ length: 17 }, (_, index) => told(6 + index));
+    expect((await after(...changes.slice(0, 16))).watch.heard(task)).toEqual({ revision: 21 });
+    expect((await after(...changes)).watch.heard(task)).toBeUndefined();
+  });
+
+  test("is not lost when the watch is woken for another reason", async () => {
+    const { watch } = await after(told(6));
+    watch.wake();
+    await watch.next(5);
+    expect(watch.heard(task)).toEqual({ revision: 6 });
   });
 });
 

@@ -1,5 +1,6 @@
 import { OVER } from "../over.ts";
 import type { Clock, TaskChange } from "../ports.ts";
+import type { Task } from "../task.ts";
 import type { Services } from "./services.ts";
 
 /**
@@ -13,6 +14,11 @@ export interface TaskWatch {
    * count.
    */
   next(readAt?: number): Promise<void>;
+  /**
+   * Returns the task after all changes that were heard since it was read, given the task as a store loaded it.
+   * Undefined if it has to be read, because something may have been missed.
+   */
+  heard(task: Task): Task | undefined;
   wake(): void;
   close(): void;
 }
@@ -26,7 +32,7 @@ export async function watchTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "
   const close = await wakeUps.watch(taskId, ear.hear);
   // The first read sees all earlier changes.
   ear.forget();
-  return { next: ear.next, wake: () => ear.hear(), close };
+  return { next: ear.next, heard: ear.heard, wake: ear.wake, close };
 }
 
 /** How long the wake-up of the creation may take to arrive once the subscription is confirmed. */
@@ -75,27 +81,53 @@ export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clo
       if (!isProven) proof ??= prove();
       await ear.next(readAt);
     },
-    wake: () => ear.hear(),
+    heard: ear.heard,
+    wake: ear.wake,
     close: () => over.abort(OVER),
   };
 }
 
-interface Ear {
-  readonly hear: (change?: Pick<TaskChange, "revision">) => void;
+interface Ear extends Pick<TaskWatch, "next" | "heard" | "wake"> {
+  /** Without a change: anything may have happened. */
+  readonly hear: (change?: TaskChange) => void;
   readonly forget: () => void;
-  readonly next: TaskWatch["next"];
 }
+
+/** A task that changes more often between two looks is read. */
+const CHANGES_MAX = 16;
 
 function createEar(clock: Clock): Ear {
   /** The highest revision of wake-ups since the last `next`; infinite if unknown. */
   let heard = 0;
+  /** The changes since the last look; undefined if some are unknown. */
+  let changes: TaskChange[] | undefined = [];
   let onHeard: () => void = () => undefined;
+
+  function wake(): void {
+    heard = Infinity;
+    onHeard();
+  }
+
+  function forget(): void {
+    heard = 0;
+    changes = [];
+  }
+
   return {
-    hear({ revision } = { revision: Infinity }) {
-      heard = Math.max(heard, revision);
+    hear(change) {
+      changes = change && changes && changes.length < CHANGES_MAX ? [...changes, change] : undefined;
+      if (!change) return wake();
+      heard = Math.max(heard, change.revision);
       onHeard();
     },
-    forget: () => void (heard = 0),
+    wake,
+    forget,
+    heard(task) {
+      const all = changes?.filter(({ revision }) => revision > task.revision) ?? [];
+      changes = [];
+      if (all.length === 0) return undefined;
+      return all.reduce<Task | undefined>((before, { apply }) => before && apply?.(before), task);
+    },
     async next(readAt = 0) {
       if (heard <= readAt) {
         const rest = new AbortController();

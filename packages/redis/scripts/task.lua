@@ -127,6 +127,19 @@ local happened = {}
 
 local function happens(what, key) happened[#happened + 1] = key and what .. ':' .. key or what end
 
+-- Fields of the task that this script has written: alternating names and values.
+local news = {}
+
+local function is_news(field, value)
+  news[#news + 1] = field
+  news[#news + 1] = value
+end
+
+local function write_field(field, value)
+  redis.call('HSET', task, field, value)
+  is_news(field, value)
+end
+
 -- ── families: a child that another task called, its parent, and the root that a client called; all in one slot ──
 
 local function is_child() return string.sub(task, -1) == '~' end
@@ -142,13 +155,13 @@ end
 local nested = 0
 
 local function on_task(id, work)
-  local outer = { task, journal, feed, deposits, happened }
+  local outer = { task, journal, feed, deposits, happened, news }
   task = TASK .. id
-  journal, feed, deposits, happened = task .. ':journal', task .. ':feed', task .. ':deposits', {}
+  journal, feed, deposits, happened, news = task .. ':journal', task .. ':feed', task .. ':deposits', {}, {}
   nested = nested + 1
   local result = work()
   nested = nested - 1
-  task, journal, feed, deposits, happened = unpack(outer)
+  task, journal, feed, deposits, happened, news = unpack(outer)
   return result
 end
 
@@ -190,8 +203,10 @@ end
 local function open_ask(state, key, digest, ask)
   local field = 'ask:' .. key
   if redis.call('HEXISTS', journal, field) == 1 then return end
-  if redis.call('HSETNX', task, field, digest .. ' ' .. state.revision + 1 .. ' ' .. ask) == 0 then return end
+  local value = digest .. ' ' .. state.revision + 1 .. ' ' .. ask
+  if redis.call('HSETNX', task, field, value) == 0 then return end
   happens('asked', key)
+  is_news(field, value)
   if is_child() and is_question(field) then
     local link = read_link()
     if link then changes_at_root(link, 'asked', key, string.match(ask, '^%S+ (%S+)')) end
@@ -211,6 +226,23 @@ local function close_asks(now_ms)
   end
 end
 
+-- The changes of which a wake-up can say everything.
+local TOLD_IN_FULL = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1 }
+
+-- The rest of a wake-up, if it can say everything about the change in few words: what a reader sees of the state, and the fields that were written, as
+-- JSON. A listener that knows the task before the change then need not read it (news.ts, docs/adr/0023-wake-ups-that-say-what-changed.md).
+local function in_full(state)
+  local size = 0
+  for _, text in ipairs(news) do size = size + #text end
+  if size >= NEWS_MAX then return '' end
+  for _, change in ipairs(happened) do
+    if not TOLD_IN_FULL[string.match(change, '^%a+')] then return '' end
+  end
+  local seen = table.concat({ state.run, state.updated_at_ms, state.expires_at_ms, state.takeovers }, ' ')
+  -- The space is for processes of older versions, which know only words.
+  return ' \n' .. seen .. '\n' .. (#news > 0 and cjson.encode(news) or '[]')
+end
+
 -- Publishes the changes of a task. This is the only place that does so: once per script that changed anything visible, with the list of
 -- changes, and with a revision that is one higher than the last. Consumers of every change, such as a webhook or an audit, are fed from
 -- here (docs/adr/0011-one-place-that-tells.md). The channel has the name of the task's hash. Wake-ups can be lost; listeners read the task.
@@ -221,7 +253,7 @@ local function tell(state, now_ms)
   end
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
-  redis.call(PUBLISH, task, state.revision .. ' ' .. table.concat(happened, ' '))
+  redis.call(PUBLISH, task, state.revision .. ' ' .. table.concat(happened, ' ') .. in_full(state))
   if nested > 0 or #at_root == 0 then return end
   on_task(root_id, function()
     local root = read_state(task)
@@ -328,7 +360,7 @@ local function end_task(state, task_id, status, now_ms, owes)
   local is_stopping = owes and status == 'cancelled' and state.token
   if not is_stopping then state.token = nil end
   if owes then
-    redis.call('HSET', task, 'owed', is_stopping and owes .. ' stopping' or owes)
+    write_field('owed', is_stopping and owes .. ' stopping' or owes)
     state.attempt = 0
     state.takeovers = 0
   end
@@ -415,8 +447,6 @@ local function each_group(at, width, take)
   for i = first, after - 1, width do take(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
   return after
 end
-
-local function write_field(field, value) redis.call('HSET', task, field, value) end
 
 local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 

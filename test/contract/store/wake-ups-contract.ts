@@ -32,7 +32,7 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
       await wakesAt(5);
       stop();
       expect(seen).toEqual([1, 2, 3, 4, 5]);
-      expect(changes).toEqual([1, 2, 3, 4, 5].map((revision) => ({ revision, isEnd: revision === 5 })));
+      expect(changes).toMatchObject([1, 2, 3, 4, 5].map((revision) => ({ revision, isEnd: revision === 5 })));
     });
 
     test("every end of a task is reported as an end, and no other change is", async () => {

@@ -9,6 +9,7 @@
 import {
   declareUnavailable,
   findTask,
+  heardTask,
   isFinished,
   isOnPage,
   noteShown,
@@ -124,11 +125,14 @@ class CallStream {
       await this.#watch.next(this.#task.revision);
       if (channel.closed.aborted) return "left";
       if (this.#hold?.lost || this.#mustHandOver) return this.#leave();
+      const heard = heardTask(this.#watch, { task: this.#task, caller });
       // One round trip, in this order: everything that was reported before the task ended is sent before its result.
-      const [task, next] = await Promise.all([
-        findTask(services, { taskId: this.#task.id, caller }),
-        readFeedPage(services.store, this.#task.id, this.#cursor.feed),
-      ]);
+      const [task, next] = heard
+        ? [heard, { ...EMPTY_FEED, cursor: feed.cursor }]
+        : await Promise.all([
+            findTask(services, { taskId: this.#task.id, caller }),
+            readFeedPage(services.store, this.#task.id, this.#cursor.feed),
+          ]);
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       this.#reopened = reopenedAsks(this.#task, task);
       this.#task = readable(task);

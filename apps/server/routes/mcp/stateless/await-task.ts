@@ -4,7 +4,7 @@
  * Ends when the task finishes or asks the caller, when the client disconnects, when the call takes too long, or when this front end shuts
  * down.
  */
-import { cancelTask, findTask, isFinished, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
+import { cancelTask, findTask, heardTask, isFinished, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
 import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
@@ -56,9 +56,10 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
           await cancelTask(services, { taskId: task.id, caller, door, reason: "The client closed the call." });
         return abandon(exchange);
       }
-      const now = await findTask(services, { taskId: task.id, caller });
+      const heard = heardTask(watch, { task: seen, caller });
+      const now = heard ?? (await findTask(services, { taskId: task.id, caller }));
       // The feed is read after the task, so it contains everything that was reported before the task ended. Nothing may follow the answer.
-      await feed.report();
+      if (!heard) await feed.report();
       if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       seen = readable(now);
       if (needsCaller(seen)) break;
