@@ -231,8 +231,8 @@ describe("the task store on Redis", () => {
     expect(await redis.hgetall(journal)).toEqual({
       "step:a": '1 0 - - {"type":"value","value":1}',
       "sleep:night": '- 1 - - {"type":"value","value":7}',
-      "ask:size": `?${nowMs}.3 1o d ${fingerprint("size", "decline")} {"answer":{"action":"decline"},"type":"answer"}`,
-      "ask:name": `?${nowMs + HOUR_MS}.4 1 d ${fingerprint("name", "timeout")} {"answer":{"action":"timeout"},"type":"answer"}`,
+      "ask:size": `?${nowMs}.3 1o d ${fingerprint("size", "decline")} {"type":"answer","answer":{"action":"decline"}}`,
+      "ask:name": `?${nowMs + HOUR_MS}.4 1 d ${fingerprint("name", "timeout")} {"type":"answer","answer":{"action":"timeout"}}`,
       "ask:colour": "w2 0 d ! withdrawn",
     });
 

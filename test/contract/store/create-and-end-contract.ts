@@ -279,7 +279,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       await store.finish({ taskId, token, nowMs, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } });
       expect(await store.load(taskId)).toMatchObject({ expiresAtMs: nowMs + 100 });
 
-      await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined());
+      await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined(), { timeout: 10_000 });
       expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined, cursors: [] });
       expect(await life.cancel(taskId)).toBe("unknown");
     });
