@@ -24,6 +24,7 @@ async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, requ
   const leads: Lead[] = [];
   const asked: string[] = [];
   const letGo: string[] = [];
+  const slept: number[] = [];
   const calls = {
     permit: () => "call",
     give: () => undefined,
@@ -42,12 +43,12 @@ async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, requ
       asked.push(key);
       return answers[asked.length - 1] ?? { action: "accept", content: {} };
     },
-    sleep: async () => undefined,
+    sleep: async (_name: string, ms: number) => void slept.push(ms),
   } as unknown as Effects;
   const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
   const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
   const result = await tool.run({}, effects).catch((error: unknown) => error as JsonObject);
-  return { result, leads, asked, letGo };
+  return { result, leads, asked, letGo, slept };
 }
 
 const question = (key: string): Question => ({
@@ -110,6 +111,25 @@ describe("an upstream", () => {
   test("that answers with an error has its error passed on unchanged", async () => {
     const { result } = await run(() => ({ type: "error", error: { code: -32099, message: "no", data: { why: 1 } } }));
     expect(result).toMatchObject({ code: -32099, message: "no", data: { why: 1 } });
+  });
+});
+
+describe("a task of an upstream that works", () => {
+  const working = (pollMs: number): UpstreamEvent => ({ type: "required", questions: [], task: { id: "task", pollMs } });
+
+  test.each([
+    [3_000, [3_000, 3_000, 3_000, 1_000]],
+    [60_000, [10_000]],
+  ])("that may be polled every %i ms is polled a last time when its time is over", async (pollMs, slept) => {
+    const upstream = { callTimeout: "10s" };
+    const late = await run(() => working(pollMs), { upstream });
+    expect(late.result).toMatchObject({
+      code: "UPSTREAM_TIMEOUT",
+      message: "tool tool of upstream up: neither asked nor ended within 10000 ms",
+    });
+    expect(late.slept).toEqual(slept);
+    const events: UpstreamEvent[] = [...slept.map(() => working(pollMs)), { type: "result", result: { done: true } }];
+    expect((await run(() => events.shift()!, { upstream })).result).toEqual({ done: true });
   });
 });
 

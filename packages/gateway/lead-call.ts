@@ -307,11 +307,12 @@ function createPolls(effects: Effects, led: LeadCall): Polls {
   let waitedMs = 0;
   return {
     async wait(pollMs) {
-      const waitMs = Math.max(pollMs, Math.floor(waitedMs / 10));
-      waitedMs += waitMs;
-      if (waitedMs > callTimeoutMs) {
+      if (waitedMs >= callTimeoutMs) {
         throw failureOf({ type: "timeout", message: `neither asked nor ended within ${callTimeoutMs} ms` }, led);
       }
+      // The last poll is at the end of the time, even if the upstream names a longer interval.
+      const waitMs = Math.min(Math.max(pollMs, Math.floor(waitedMs / 10)), callTimeoutMs - waitedMs);
+      waitedMs += waitMs;
       await effects.sleep("poll", waitMs);
     },
     restart() {
