@@ -82,6 +82,27 @@ describe("a grant", () => {
     expect(await grants().use(ANN, USE)).toMatchObject({ text: KEPT.text });
   });
 
+  test("that is damaged hides no other, and is removed by its use or revocation", async () => {
+    const other = { ...ANN, id: "H".repeat(22) };
+    await grants().keep(ANN, KEPT);
+    await grants().keep(other, KEPT);
+    const [{ owner } = { owner: "" }] = await listed();
+    const key = `${redis.prefix}:grants:{${owner}}:${ANN.id}`;
+    const damage = () => redis.redis.hset(key, "about", "neither JSON");
+
+    await damage();
+    expect((await listed()).map(({ id }) => id)).toEqual([other.id]);
+    expect((await grants().list(ANN)).map(({ id }) => id)).toEqual([other.id]);
+    expect(await grants().use(ANN, USE)).toBeUndefined();
+    expect(redis.lines).toContainEqual(["error", { grant: ANN.id }, "grant is damaged"]);
+    expect(await redis.redis.exists(key)).toBe(0);
+
+    const consent = await grants().keep(ANN, KEPT);
+    await damage();
+    expect(await grants().revoke(ANN, consent)).toBeUndefined();
+    expect(await redis.redis.exists(key)).toBe(0);
+  });
+
   test("ends some time after its last use, and each use extends it", async () => {
     await grants().keep(ANN, { ...KEPT, ttlMs: 60_000 });
     const [{ owner } = { owner: "" }] = await listed();

@@ -123,11 +123,22 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
     return found === "open";
   }
 
+  /** Undefined if it is not what was written: one damaged grant must not hide the others. */
+  function storedOf(id: string, about: string): Stored | undefined {
+    try {
+      return JSON.parse(about) as Stored;
+    } catch {
+      log.error({ grant: id }, "grant is damaged");
+      return undefined;
+    }
+  }
+
   /** Removes a grant, and resolves to what it was. */
   async function take(owner: string, id: string, which: string): Promise<Taken | undefined> {
     const [consent, tokens, about] = (await acknowledge(scripts.remove([...keysOf(owner, id), id, which]))) as string[];
     if (consent === undefined || tokens === undefined || about === undefined) return undefined;
-    return { consent, tokens, stored: JSON.parse(about) as Stored };
+    const stored = storedOf(id, about);
+    return stored && { consent, tokens, stored };
   }
 
   /** The owner's grants; those that end first come first. */
@@ -140,7 +151,8 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
       const [text, consent, keptAtMs, usedAtMs] = found[at] ?? [];
       // The grant has ended since.
       if (typeof text !== "string" || typeof consent !== "string") return [];
-      const stored = JSON.parse(text) as Stored;
+      const stored = storedOf(id, text);
+      if (!stored) return [];
       const times = { keptAtMs: Number(keptAtMs), usedAtMs: Number(usedAtMs), endsAtMs: Number(members[2 * at + 1]) };
       return [{ id, consent, about: aboutOf(stored), ...times, stored }];
     });
@@ -273,7 +285,11 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
           const [reply] = await Promise.all([reached(read()) as Promise<string[]>, isListed]);
           const [consent, tokens, about, secretId] = reply;
           if (consent === undefined || tokens === undefined || about === undefined) return undefined;
-          const stored = JSON.parse(about) as Stored;
+          const stored = storedOf(ref.id, about);
+          if (!stored) {
+            await take(owner, ref.id, consent);
+            return undefined;
+          }
           const facts = { grant: ref.id, upstream: stored.upstream, provider: stored.provider };
           if (tokens === "") {
             log.warn(facts, "grant is sealed by a secret that this process does not have (PARLEY_SECRET)");
