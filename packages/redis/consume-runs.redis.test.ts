@@ -96,33 +96,25 @@ describe("the run queue and its consumers", () => {
   });
 
   test("the consumer's limit on active runs holds; further ones wait for their turn", async () => {
-    const release = Promise.withResolvers<undefined>();
-    const run = vi.fn(async (_ref: RunRef) => await release.promise);
-    for (let count = 0; count < 3; count += 1) await opened.queue.add({ taskId: newTaskId(), run: 1, cause: "created" });
+    const { run, mostAtOnce } = runsTogether(opened, 2);
+    for (let count = 0; count < 12; count += 1) await opened.queue.add({ taskId: newTaskId(), run: 1, cause: "created" });
     await consume({ run, concurrency: 2 });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
-    await wait(300);
-    expect(run).toHaveBeenCalledTimes(2);
-    release.resolve(undefined);
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(12));
     await noJobLeft();
+    expect(mostAtOnce).toEqual({ 0: 2 });
   });
 
   test("the partitions share the consumer's places evenly, whichever queue was opened first", async () => {
     const spread = await openRedis({ partitions: 4 });
-    const release = Promise.withResolvers<undefined>();
-    const run = vi.fn(async (_ref: RunRef) => await release.promise);
+    const { run, mostAtOnce } = runsTogether(spread, 4);
     for (const partition of spread.partitions) {
       for (let count = 0; count < 3; count += 1) {
         await spread.queue.add({ taskId: newTaskId().replace(/^0/, String(partition)), run: 1, cause: "created" });
       }
     }
     await spread.consumeRuns({ concurrency: 4, run, sweep: async () => undefined });
-    await vi.waitFor(() => expect(run.mock.calls.length).toBeGreaterThanOrEqual(4));
-    await wait(300);
-    expect(run.mock.calls.map(([{ taskId }]) => taskId[0]).toSorted()).toEqual(["0", "1", "2", "3"]);
-    release.resolve(undefined);
     await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(12));
+    expect(mostAtOnce).toEqual({ 0: 1, 1: 1, 2: 1, 3: 1 });
     await vi.waitFor(async () => expect((await keysOf(spread.redis, spread.prefix)).filter((key) => /:run:\d-/.test(key))).toEqual([]));
     await spread.close();
   });
@@ -231,6 +223,24 @@ describe("the run queue and its consumers", () => {
     await embedded.close();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
+
+  /** Runs of which the first `together` wait for one another. Counts how many were active at once, by partition. */
+  function runsTogether({ redis }: OpenRedis, together: number) {
+    const mostAtOnce: Record<string, number> = {};
+    const active: Record<string, number> = {};
+    const all = Promise.withResolvers<void>();
+    const run = vi.fn(async ({ taskId: [partition = ""] }: RunRef) => {
+      active[partition] = (active[partition] ?? 0) + 1;
+      mostAtOnce[partition] = Math.max(mostAtOnce[partition] ?? 0, active[partition]);
+      if (Object.values(active).reduce((sum, count) => sum + count) >= together) all.resolve();
+      await all.promise;
+      // One run too many has begun by then.
+      await redis.ping();
+      active[partition] -= 1;
+      return undefined;
+    });
+    return { run, mostAtOnce };
+  }
 
   async function noJobLeft(): Promise<void> {
     await vi.waitFor(async () => expect((await keysOf(opened.redis, opened.prefix)).filter((key) => /:run:0-/.test(key))).toEqual([]));

@@ -116,8 +116,9 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         const openedAtMs = Date.now();
         expect(await sessions.touch(id, TTL_MS)).toBeDefined();
         await vi.waitFor(() => expect(Date.now() - openedAtMs).toBeGreaterThan(1_050), { timeout: 3_000 });
+        await sessions.follow(id, "task", 10);
         expect(await sessions.touch(id, 50)).toBeDefined();
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await vi.waitFor(async () => expect((await sessions.interests(id)).taskIds).toEqual([]));
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
       });
 
@@ -149,9 +150,8 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.follow(id, "task", 10);
         await sessions.noteCall(id, "1", "task", 10);
         await sessions.touch(id, 20);
-        await new Promise((resolve) => setTimeout(resolve, 50));
 
-        expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
+        await vi.waitFor(async () => expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] }));
         expect(await taskOf(id, "1")).toBeUndefined();
         expect(await sessions.close(id)).toBe(false);
       });

@@ -2,10 +2,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Balancer, freePorts, startBalancer } from "../support/balancer.ts";
-import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
+import { type FrontEnd, type Launched, logged, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";
 import { startLoad } from "../support/steady-load.ts";
 import { until } from "../support/until.ts";
@@ -53,14 +52,12 @@ describe("a rolling restart of everything", () => {
       expect(await stop()).toBe(0);
       stops[kind]!.push(Math.round(performance.now() - startedAtMs));
     };
-    const readyAgain = (port: number) => until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok);
 
     for (const [index, port] of ports.entries()) {
       await timed("front end", () => frontEnds[index]!.stop());
       frontEnds[index] = await startFrontEnd({ ...env, PARLEY_PORT: String(port) });
-      await readyAgain(port);
-      // The balancer sends it requests again before the next one goes.
-      await sleep(1_500);
+      // The balancer sends it requests again before the next one is stopped.
+      await logged(frontEnds[index], "request answered");
       await timed("worker", () => workers[index]!.stop());
       workers[index] = await startWorkerProcess(env);
     }
