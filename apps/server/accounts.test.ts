@@ -1,12 +1,9 @@
 /** The page of connected accounts: whose grants it shows, what removes one, and what the provider then does. The provider is oidc-provider, over HTTP. */
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { type AuditFact, type GrantedTokens, ParleyError, type RatedCounts } from "@parley/core";
 import { createOauthProviders } from "@parley/identity";
 import { catalogue, defineTool } from "@parley/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createProvider } from "../../deploy/provider/provider.ts";
+import { type OauthProvider, startOauthProvider } from "../../test/support/oauth-provider.ts";
 import { logIn } from "../../test/support/person.ts";
 import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
@@ -17,50 +14,15 @@ const CALLBACK = "http://127.0.0.1/oauth/callback/crm";
 const REVOCATION = "/token/revocation";
 const DAY_MS = 24 * 60 * 60_000;
 
-let server: ReturnType<typeof createServer>;
-let issuer: string;
-let client: string;
-/** Answers in place of the provider, by path. */
-const instead = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
-
+let provider: OauthProvider;
 beforeAll(async () => {
-  server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const provider = createProvider({ issuer, resource: "https://crm.example", scopes: SCOPES, tokenSeconds: () => 600 });
-  server.on("request", (request, response) => {
-    const answer = instead.get(new URL(request.url ?? "/", issuer).pathname);
-    if (answer) answer(request, response);
-    else void provider.callback()(request, response);
-  });
-  const registered = await fetch(`${issuer}/reg`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ application_type: "native", redirect_uris: [CALLBACK], token_endpoint_auth_method: "none" }),
-  });
-  client = ((await registered.json()) as { client_id: string }).client_id;
+  provider = await startOauthProvider({ resource: "https://crm.example", scopes: SCOPES, callback: CALLBACK });
 });
-afterEach(() => instead.clear());
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterEach(() => provider.instead.clear());
+afterAll(() => provider.close());
 
 function providers(settings: object = {}) {
-  const crm = {
-    name: "crm",
-    title: "C & M",
-    issuer,
-    endpoints: undefined,
-    client,
-    secret: undefined,
-    secretIn: "header" as const,
-    scopes: SCOPES,
-    parameters: {},
-    resource: undefined,
-    allowHttp: false,
-  };
-  return createOauthProviders([{ ...crm, ...settings }], Date.now, 10_000);
+  return createOauthProviders([{ name: "crm", title: "C & M", ...provider.settings, ...settings }], Date.now, 10_000);
 }
 
 const crm = () => providers().find("crm")!;
@@ -142,7 +104,7 @@ describe("the page of connected accounts", () => {
     await keep("other-tenant", { tenant: "acme" });
     const seen = await look(here);
     expect([seen.status, seen.accounts]).toEqual([200, ["crm", "&lt;mail&gt;"]]);
-    expect(seen.text).toContain(`<strong>C &amp; M</strong> (${new URL(issuer).host})`);
+    expect(seen.text).toContain(`<strong>C &amp; M</strong> (${new URL(provider.issuer).host})`);
     expect(seen.text).toContain("<li>contacts.read</li>");
     expect(seen.text).toMatch(/Granted <time datetime="[^"]+Z">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>/);
     expect(seen.text).toContain("You are logged in as ann.");
@@ -193,7 +155,10 @@ describe("the page of connected accounts", () => {
     ["is down", 503, "", "could not be asked", "provider_failed"],
     ["refuses", 400, '{"error":"invalid_client"}', "could not be asked", "provider_failed"],
   ])("removes the access here also if the provider %s, and reports it", async (_what, status, body, sentence, verdict) => {
-    instead.set(REVOCATION, (_request, response) => void response.writeHead(status, { "content-type": "application/json" }).end(body));
+    provider.instead.set(
+      REVOCATION,
+      (_request, response) => void response.writeHead(status, { "content-type": "application/json" }).end(body),
+    );
     const { keep, left, here, facts, logged } = await opened();
     await keep("crm");
     const done = await send(here, (await look(here)).forms[0]);
@@ -203,7 +168,7 @@ describe("the page of connected accounts", () => {
   });
 
   test("says if the provider offers no way to end access, or is no longer set up", async () => {
-    const endpoints = { authorization: `${issuer}/auth`, token: `${issuer}/token` };
+    const endpoints = { authorization: `${provider.issuer}/auth`, token: `${provider.issuer}/token` };
     const { keep, left, here } = await opened({ oauth: providers({ issuer: undefined, endpoints }) });
     await keep("crm");
     const done = await send(here, (await look(here)).forms[0]);

@@ -3,13 +3,11 @@
  * oidc-provider, over real HTTP.
  */
 import { hash } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createOauthProviders } from "@parley/identity";
 import { catalogue, defineTool } from "@parley/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createProvider } from "../../deploy/provider/provider.ts";
+import { type OauthProvider, startOauthProvider } from "../../test/support/oauth-provider.ts";
 import { logIn } from "../../test/support/person.ts";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
@@ -21,45 +19,24 @@ import { JOURNEYS_MAX } from "./routes/asks/journeys.ts";
 
 const SCOPES = ["calendar:read", "calendar:write"];
 
-let server: ReturnType<typeof createServer>;
-let issuer: string;
-let client: string;
+let provider: OauthProvider;
 let tokenSeconds = 600;
-/** Answers in place of the provider, by path. */
-const instead = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
 
 beforeAll(async () => {
-  server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const provider = createProvider({ issuer, resource: "https://calendar.example", scopes: SCOPES, tokenSeconds: () => tokenSeconds });
-  server.on("request", (request, response) => {
-    const answer = instead.get(new URL(request.url ?? "/", issuer).pathname);
-    if (answer) answer(request, response);
-    else void provider.callback()(request, response);
+  provider = await startOauthProvider({
+    resource: "https://calendar.example",
+    scopes: SCOPES,
+    callback: "http://127.0.0.1/oauth/callback/calendar",
+    tokenSeconds: () => tokenSeconds,
   });
-  const response = await fetch(`${issuer}/reg`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    // The port of a native client may vary (RFC 8252, 7.3).
-    body: JSON.stringify({
-      application_type: "native",
-      redirect_uris: ["http://127.0.0.1/oauth/callback/calendar"],
-      token_endpoint_auth_method: "none",
-    }),
-  });
-  client = ((await response.json()) as { client_id: string }).client_id;
 });
 
 afterEach(() => {
-  instead.clear();
+  provider.instead.clear();
   tokenSeconds = 600;
 });
 
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterAll(() => provider.close());
 
 const hashed = (token: string) => hash("sha256", token);
 
@@ -86,20 +63,7 @@ const tools = catalogue([
 ]);
 
 function providers(settings: object = {}) {
-  const calendar = {
-    name: "calendar",
-    title: "Cal & Co",
-    issuer,
-    endpoints: undefined,
-    client,
-    secret: undefined,
-    secretIn: "header" as const,
-    scopes: SCOPES,
-    parameters: {},
-    resource: undefined,
-    allowHttp: false,
-  };
-  return createOauthProviders([{ ...calendar, ...settings }], Date.now, 5_000);
+  return createOauthProviders([{ name: "calendar", title: "Cal & Co", ...provider.settings, ...settings }], Date.now, 5_000);
 }
 
 /** Visitors are the person in the header, as if they had logged in. */
@@ -203,7 +167,7 @@ describe("access that a person grants", () => {
     tokenSeconds = 30;
     const planned = await planning();
     let refreshed = 0;
-    server.prependListener("request", ({ url }: IncomingMessage) => void (url === "/token" && (refreshed += 1)));
+    provider.server.prependListener("request", ({ url }: IncomingMessage) => void (url === "/token" && (refreshed += 1)));
     await (await away(planned)).come();
     await until(async () => (await planned.asks()).includes("again"));
     // One request for the code, and one for the token that the first step found too old.
@@ -318,7 +282,7 @@ describe("a person who returns", () => {
     const planned = await planning();
     const { come } = await away(planned);
     let redeemed = 0;
-    instead.set("/token", (_request, response) => ((redeemed += 1), response.writeHead(500).end()));
+    provider.instead.set("/token", (_request, response) => ((redeemed += 1), response.writeHead(500).end()));
     await planned.answer("calendar", { action: "decline" });
     await until(async () => (await planned.get())["status"] !== "working");
     const closed = await come();
@@ -392,13 +356,13 @@ describe("a provider that", () => {
   ])("%s leaves the question open, and the page reports it", async (_what, path, answer, sentence) => {
     const planned = await planning();
     const { come } = await away(planned);
-    instead.set(path, answer);
+    provider.instead.set(path, answer);
     const seen = await come();
     expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining(sentence)]);
     expect(await planned.asks()).toEqual(["calendar"]);
     expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
     expect(planned.logged.filter(({ message }) => message === "grant failed")).toHaveLength(1);
-    instead.clear();
+    provider.instead.clear();
     expect((await (await away(planned)).come()).title).toBe("Thank you");
   });
 
@@ -406,7 +370,7 @@ describe("a provider that", () => {
     const down = await planning({ oauth: providers({ issuer: "http://127.0.0.1:9" }) });
     const seen = await send(down.page, { ...fieldsOf(await look(down.page)), action: "accept" });
     expect([seen.status, problemOf(seen)]).toEqual([422, expect.stringContaining("Cal &amp; Co cannot be reached")]);
-    const lying = await planning({ oauth: providers({ issuer: `${issuer}/other` }) });
+    const lying = await planning({ oauth: providers({ issuer: `${provider.issuer}/other` }) });
     const answer = await send(lying.page, { ...fieldsOf(await look(lying.page)), action: "accept" });
     expect([answer.status, problemOf(answer)]).toEqual([422, expect.stringContaining("cannot be trusted")]);
   });
@@ -414,12 +378,12 @@ describe("a provider that", () => {
   /** A provider at which every code waits, and people who return to it. */
   async function slowly(planned: Planning) {
     const waiting: ServerResponse[] = [];
-    instead.set("/token", (_request, response) => void waiting.push(response));
+    provider.instead.set("/token", (_request, response) => void waiting.push(response));
     const fields = { ...fieldsOf(await look(planned.page)), action: "accept" };
     async function come() {
       const off = await send(planned.page, fields);
       const state = /state=([\w-]+)/.exec(off.text)?.[1] ?? "";
-      const query = new URLSearchParams({ state, code: "c", iss: issuer });
+      const query = new URLSearchParams({ state, code: "c", iss: provider.issuer });
       const address = `${new URL(planned.page).origin}/oauth/callback/calendar?${query.toString()}`;
       return { seen: look(address, { headers: { cookie: off.cookie } }) };
     }
@@ -468,8 +432,8 @@ describe("a provider that", () => {
     const planned = await planning();
     const { come } = await away(planned);
     let codes = 0;
-    server.prependListener("request", ({ url }: IncomingMessage) => {
-      if (url === "/token" && (codes += 1) === 2) instead.set("/token", answering({ error: "invalid_grant" }, 400));
+    provider.server.prependListener("request", ({ url }: IncomingMessage) => {
+      if (url === "/token" && (codes += 1) === 2) provider.instead.set("/token", answering({ error: "invalid_grant" }, 400));
     });
     expect((await come()).title).toBe("Thank you");
     await until(async () => (await planned.get())["status"] !== "working" && !(await planned.asks()).includes("calendar"));

@@ -100,6 +100,19 @@ export function aLife(store: TaskStore, drawTaskId = newTaskId) {
     park: (taskId: string, token: string, asks: readonly Open[], dueAtMs = Date.now() + HOUR_MS) =>
       store.park({ taskId, token, nowMs: Date.now(), entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS }),
 
+    restart: (taskId: string, token: string) =>
+      store.park({
+        taskId,
+        token,
+        nowMs: Date.now(),
+        entries: [],
+        asks: [],
+        dueAtMs: 0,
+        attempt: 0,
+        graceMs: GRACE_MS,
+        restart: { arguments: {} },
+      }),
+
     /** A task that waits for answers to `asks` after its first run. */
     async parked(asks: readonly Open[], call: Partial<Call> = {}): Promise<string> {
       const taskId = await this.create(call);

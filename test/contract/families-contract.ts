@@ -19,6 +19,7 @@ import {
 } from "@parley/core";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { callerNamed } from "../../packages/core/caller.fixture.ts";
 import { toolNamed } from "../../packages/core/tool.fixture.ts";
 import { newTaskId, newToken } from "./builders.ts";
 import type { StoreUnderTest } from "./store/under-test.ts";
@@ -101,7 +102,7 @@ function deployment(
     resources: new Map(),
     templates: [],
   };
-  const caller = { principal: "alice", tenant: "default", scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
+  const caller = callerNamed("alice");
 
   async function work(): Promise<void> {
     for (let ref = runs.shift(); ref && !isDead; ref = runs.shift()) await runTask(services, catalogue, ref).catch(silent);

@@ -15,6 +15,7 @@ import {
 } from "@parley/core";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { callerNamed } from "../../packages/core/caller.fixture.ts";
 import { createCalls } from "../../packages/gateway/calls.ts";
 import { gatewayTool } from "../../packages/gateway/gateway-tool.ts";
 import { type Behaviour, connectorTo, ELICITATION, someDeps } from "../../packages/gateway/upstream.fixture.ts";
@@ -37,7 +38,7 @@ interface Death {
 
 const silent = () => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };
-const caller = { principal: "alice", tenant: "default", scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
+const caller = callerNamed("alice");
 
 function deployment(open: StoreUnderTest, { repeatable, isKnown, asks }: Case, { call: at, moment }: Death) {
   let skippedMs = 0;

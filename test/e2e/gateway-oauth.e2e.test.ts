@@ -10,10 +10,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { createClient, message, type TaskState } from "../../bench/client.ts";
+import { createClient, message } from "../../bench/client.ts";
 import { grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
+import { reaches } from "../support/reaches.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";
 import { createSessionServer } from "../support/session-server.ts";
 import { until } from "../support/until.ts";
@@ -120,12 +121,6 @@ async function list(method: string, at = proxy.url): Promise<string> {
   return await (await fetch(`${at}/mcp`, { method: "POST", headers: rest, body })).text();
 }
 
-async function reaches(taskId: string, done: (task: TaskState) => boolean): Promise<TaskState> {
-  let task = await client().get(taskId);
-  await until(async () => done((task = await client().get(taskId))));
-  return task;
-}
-
 function client(): ReturnType<typeof createClient> {
   return createClient(`${proxy.url}/mcp`, 1);
 }
@@ -137,7 +132,7 @@ async function asked(tool: string): Promise<{ readonly taskId: string; readonly 
 }
 
 async function pageOf(taskId: string, key: string): Promise<{ readonly page: string; readonly message: string }> {
-  const { inputRequests } = await reaches(taskId, (task) => task.inputRequests?.[key] !== undefined);
+  const { inputRequests } = await reaches(`${proxy.url}/mcp`, taskId, (task) => task.inputRequests?.[key] !== undefined);
   const { url, message: said } = (inputRequests as Record<string, { params: { url: string; message: string } }>)[key]!.params;
   return { page: url, message: said };
 }
@@ -147,7 +142,7 @@ test("a call is made with the token of the person who granted it, and its questi
   expect(said).toBe("The tool remove of upstream crm works with your own account at crm. Log in there and allow it.");
   expect(calls).toEqual([]);
   expect((await grant(page, "alice")).text).toContain("You granted the access");
-  await reaches(taskId, ({ inputRequests }) => inputRequests?.["question-1"] !== undefined);
+  await reaches(`${proxy.url}/mcp`, taskId, ({ inputRequests }) => inputRequests?.["question-1"] !== undefined);
   const [call] = calls;
   expect(call).toEqual({ tool: "remove", authorization: expect.stringMatching(/^Bearer \S{20,}$/) });
   expect(provider.issued).toContain(call?.authorization.slice("Bearer ".length));
@@ -155,7 +150,7 @@ test("a call is made with the token of the person who granted it, and its questi
   // It has ended meanwhile, as tokens do while people think.
   isRefused = (authorization) => authorization === call?.authorization;
   await client().answer(taskId, { "question-1": { action: "accept", content: { sure: true } } });
-  const { result } = await reaches(taskId, ({ status }) => status === "completed");
+  const { result } = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed");
   expect(result?.content?.[0]?.text).toBe("removed: accept");
   expect(calls).toHaveLength(1);
 
@@ -175,7 +170,7 @@ test("a token that is refused is renewed, and a call that was refused for it is 
   const refused = new Set<string>();
   isRefused = (authorization) =>
     authorization !== SERVICE && (refused.size === 0 || refused.has(authorization)) && !!refused.add(authorization);
-  const { result } = await reaches(taskId, ({ status }) => status === "completed");
+  const { result } = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed");
   expect(result?.content?.[0]?.text).toBe("Ann, Bob");
   expect(calls).toHaveLength(1);
   expect(refused.has(calls[0]?.authorization ?? "")).toBe(false);
@@ -187,7 +182,7 @@ test("a person whose tokens are all refused is asked again, twice, and then the 
   await grant(page, "alice");
   await grant((await pageOf(taskId, "authorize#2")).page, "alice");
   await grant((await pageOf(taskId, "authorize#3")).page, "alice");
-  const { error } = await reaches(taskId, ({ status }) => status === "failed");
+  const { error } = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "failed");
   expect(error).toMatchObject({ data: { code: "GRANT_EXPIRED" } });
   expect(calls).toEqual([]);
 });
@@ -195,7 +190,7 @@ test("a person whose tokens are all refused is asked again, twice, and then the 
 test("without a grant nothing is called, and the model receives the reason", async () => {
   const { taskId } = await asked("crm_contacts");
   await client().answer(taskId, { authorize: { action: "decline" } });
-  const { result } = await reaches(taskId, ({ status }) => status === "completed");
+  const { result } = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed");
   expect(result).toMatchObject({
     isError: true,
     content: [{ text: "The tool contacts of upstream crm was not called: access was not granted (decline)." }],

@@ -9,13 +9,13 @@ import { promisify } from "node:util";
 import { execFile } from "node:child_process";
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createClient, type TaskState } from "../../bench/client.ts";
+import { createClient } from "../../bench/client.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
+import { reaches } from "../support/reaches.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";
-import { until } from "../support/until.ts";
 
 const command = findChromium();
 const run = promisify(execFile);
@@ -67,22 +67,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function reaches(taskId: string, done: (task: TaskState) => boolean): Promise<TaskState> {
-  const client = createClient(`${proxy.url}/mcp`, 1);
-  try {
-    let task = await client.get(taskId);
-    await until(async () => done((task = await client.get(taskId))));
-    return task;
-  } finally {
-    client.close();
-  }
-}
-
 async function asked(): Promise<{ taskId: string; page: string }> {
   const client = createClient(`${proxy.url}/mcp`, 1);
   const { taskId } = await client.call("calendar", {});
   client.close();
-  const { inputRequests } = await reaches(taskId, (task) => task.inputRequests?.["calendar"] !== undefined);
+  const { inputRequests } = await reaches(`${proxy.url}/mcp`, taskId, (task) => task.inputRequests?.["calendar"] !== undefined);
   return { taskId, page: (inputRequests as { calendar: { params: { url: string } } }).calendar.params.url };
 }
 
@@ -95,7 +84,7 @@ test("what a person grants is used by a worker and by the one after it, and no t
   const { taskId, page } = await asked();
   const { callback, status, text } = await grant(page, "alice");
   expect([status, text]).toEqual([200, expect.stringContaining("You granted the access")]);
-  const waiting = await reaches(taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
+  const waiting = await reaches(`${proxy.url}/mcp`, taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
 
   expect((await redis.keys()).filter((key) => key.endsWith(":deposits"))).toHaveLength(1);
   const dumped = await dump();
@@ -108,7 +97,7 @@ test("what a person grants is used by a worker and by the one after it, and no t
   const client = createClient(`${proxy.url}/mcp`, 1);
   await client.answer(taskId, { again: { action: "accept", content: { value: true } } });
   client.close();
-  const done = await reaches(taskId, ({ status }) => status === "completed");
+  const done = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed");
   const [shown, before, after] = done.result?.content?.[0]?.text?.split(" ") ?? [];
   expect(shown).toBe("[grant]");
   // A refresh token is good for one use there: the second worker had what the first one left.
@@ -146,7 +135,7 @@ test.skipIf(command === undefined)(
       await closed.getByRole("button", { name: "Continue to Calendar" }).click();
       await closed.getByPlaceholder("Enter any login").waitFor();
       await closed.close();
-      expect((await reaches(taskId, () => true)).status).toBe("input_required");
+      expect((await reaches(`${proxy.url}/mcp`, taskId, () => true)).status).toBe("input_required");
 
       const page = await context.newPage();
       const complaints: string[] = [];
@@ -165,7 +154,7 @@ test.skipIf(command === undefined)(
     } finally {
       await browser.close();
     }
-    await reaches(taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
+    await reaches(`${proxy.url}/mcp`, taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
   },
 );
 

@@ -14,8 +14,8 @@ import { findChromium, startChromium } from "../support/chromium.ts";
 import { logIn } from "../support/person.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
+import { reaches } from "../support/reaches.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";
-import { until } from "../support/until.ts";
 
 const command = findChromium();
 const SCOPES = ["tools:call", "tasks:read", "asks:answer"];
@@ -98,7 +98,7 @@ async function tokenOf(name: string): Promise<string> {
 
 interface Asked {
   readonly page: string;
-  reaches(done: (task: TaskState) => boolean): Promise<TaskState>;
+  reaches(isWanted: (task: TaskState) => boolean): Promise<TaskState>;
 }
 
 /** A task of that person's that asks for a secret. */
@@ -107,18 +107,9 @@ async function asked(name: string): Promise<Asked> {
   const client = createClient(`${proxy.url}/mcp`, 1, token);
   const { taskId } = await client.call("connect", {});
   client.close();
-  async function reaches(done: (task: TaskState) => boolean): Promise<TaskState> {
-    const looking = createClient(`${proxy.url}/mcp`, 1, token);
-    try {
-      let task = await looking.get(taskId);
-      await until(async () => done((task = await looking.get(taskId))));
-      return task;
-    } finally {
-      looking.close();
-    }
-  }
-  const task = await reaches(({ inputRequests }) => inputRequests?.["key"] !== undefined);
-  return { page: (task.inputRequests as { key: { params: { url: string } } }).key.params.url, reaches };
+  const reached = (isWanted: (task: TaskState) => boolean) => reaches(`${proxy.url}/mcp`, taskId, isWanted, token);
+  const task = await reached(({ inputRequests }) => inputRequests?.["key"] !== undefined);
+  return { page: (task.inputRequests as { key: { params: { url: string } } }).key.params.url, reaches: reached };
 }
 
 interface Fetched {

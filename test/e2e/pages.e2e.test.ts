@@ -3,10 +3,10 @@ import { hash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createClient, type TaskState } from "../../bench/client.ts";
+import { createClient } from "../../bench/client.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
-import { until } from "../support/until.ts";
+import { reaches } from "../support/reaches.ts";
 
 const command = findChromium();
 if (command === undefined) console.log("pages.e2e.test.ts: no Chromium here, so no browser; apt-get install chromium");
@@ -28,23 +28,12 @@ afterAll(async () => {
   await deployment?.close();
 });
 
-async function reaches(taskId: string, done: (task: TaskState) => boolean): Promise<TaskState> {
-  const client = createClient(deployment.url, 1);
-  try {
-    let task = await client.get(taskId);
-    await until(async () => done((task = await client.get(taskId))));
-    return task;
-  } finally {
-    client.close();
-  }
-}
-
 /** A task that asks for the secret, and the address of its page at the front end of that number. */
 async function asking(): Promise<{ taskId: string; at: (front: number) => string }> {
   const client = createClient(deployment.url, 1);
   const { taskId } = await client.call("connect", {});
   client.close();
-  const task = await reaches(taskId, ({ inputRequests }) => inputRequests?.["key"] !== undefined);
+  const task = await reaches(deployment.url, taskId, ({ inputRequests }) => inputRequests?.["key"] !== undefined);
   const { pathname, search } = new URL(String((task.inputRequests as { key: { params: { url: string } } }).key.params.url));
   return { taskId, at: (front) => `${deployment.frontEnds[front]?.url}${pathname}${search}` };
 }
@@ -68,7 +57,7 @@ describe("a secret", () => {
     const body = new URLSearchParams([...fields, ["action", "accept"], ["secret", secret]]);
     expect((await fetch(at(1), { method: "POST", body })).status).toBe(200);
 
-    const waiting = await reaches(taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
+    const waiting = await reaches(deployment.url, taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
     const dumped = await dump();
     expect(dumped).toContain(hash("sha256", secret));
     expect(dumped).not.toContain(secret);
@@ -77,7 +66,7 @@ describe("a secret", () => {
     const client = createClient(deployment.url, 1);
     await client.answer(taskId, { sure: { action: "accept", content: { sure: true } } });
     client.close();
-    const done = await reaches(taskId, ({ status }) => status === "completed");
+    const done = await reaches(deployment.url, taskId, ({ status }) => status === "completed");
     expect(done.result?.content?.[0]?.text).toBe(`[secret] ${hash("sha256", secret)}`);
     expect(JSON.stringify([waiting, done])).not.toContain(secret);
     expect(await dump()).not.toContain(secret);
@@ -119,7 +108,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
       await page.goto(at(1));
       await page.getByRole("heading", { name: "Already done" }).waitFor();
     });
-    await reaches(taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
+    await reaches(deployment.url, taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
   });
 
   test("declines by Tab and Enter", async () => {
@@ -132,7 +121,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Declined" }).waitFor();
     });
-    await reaches(taskId, ({ status }) => status === "completed");
+    await reaches(deployment.url, taskId, ({ status }) => status === "completed");
   });
 
   test.each(["light", "dark"] as const)("shows the page in %s, with its own style", async (colorScheme) => {

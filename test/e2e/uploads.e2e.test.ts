@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, type TaskState } from "../../bench/client.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
-import { until } from "../support/until.ts";
+import { reaches } from "../support/reaches.ts";
 
 const command = findChromium();
 const GIGABYTE = 2 ** 30;
@@ -33,22 +33,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function reaches(taskId: string, done: (task: TaskState) => boolean): Promise<TaskState> {
-  const client = createClient(deployment.url, 1);
-  try {
-    let task = await client.get(taskId);
-    await until(async () => done((task = await client.get(taskId))));
-    return task;
-  } finally {
-    client.close();
-  }
-}
-
 async function asked(): Promise<{ readonly taskId: string; readonly url: string }> {
   const client = createClient(deployment.url, 1);
   const { taskId } = await client.call("weigh", {});
   client.close();
-  const { inputRequests } = await reaches(taskId, (task) => task.inputRequests?.["file"] !== undefined);
+  const { inputRequests } = await reaches(deployment.url, taskId, (task) => task.inputRequests?.["file"] !== undefined);
   return { taskId, url: (inputRequests as { file: { params: { url: string } } }).file.params.url };
 }
 
@@ -82,7 +71,7 @@ test("a gigabyte goes through a front end with 64 MB of heap, and the tool reads
   expect(await answered).toBe(200);
 
   const sha256 = hash.digest("hex");
-  expect(resultOf(await reaches(taskId, ({ status }) => status === "completed"))).toMatchObject({
+  expect(resultOf(await reaches(deployment.url, taskId, ({ status }) => status === "completed"))).toMatchObject({
     name: "large.bin",
     size: GIGABYTE,
     sha256,
@@ -112,7 +101,7 @@ test.skipIf(command === undefined)("a person uploads a file by a browser without
   } finally {
     await browser.close();
   }
-  expect(resultOf(await reaches(taskId, ({ status }) => status === "completed"))).toMatchObject({
+  expect(resultOf(await reaches(deployment.url, taskId, ({ status }) => status === "completed"))).toMatchObject({
     name: "note.txt",
     size: 7,
     type: "text/plain",

@@ -11,13 +11,13 @@ import { createHash, randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { join } from "node:path";
 import * as v2 from "@modelcontextprotocol/client";
-import { createClient, type TaskState } from "../../bench/client.ts";
+import { createClient } from "../../bench/client.ts";
 import { toldBy } from "../dialects/dialect.ts";
 import { logIn } from "../support/person.ts";
 import { startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { startProxy } from "../support/proxy.ts";
+import { reaches } from "../support/reaches.ts";
 import { type SharedRedis, startOwnRedis } from "../support/shared-redis.ts";
-import { until } from "../support/until.ts";
 
 const { values } = parseArgs({ options: { url: { type: "string", default: "http://127.0.0.1:8180" } } });
 
@@ -176,29 +176,18 @@ async function anotherAudience(): Promise<void> {
   assert.match(text + challenge, /audience/);
 }
 
-async function reaches(token: string, taskId: string, done: (task: TaskState) => boolean): Promise<TaskState> {
-  const client = createClient(`${proxy.url}/mcp`, 1, token);
-  try {
-    let task: TaskState | undefined;
-    await until(async () => done((task = await client.get(taskId))));
-    return task!;
-  } finally {
-    client.close();
-  }
-}
-
 async function rolesAndGroups(): Promise<void> {
   const [alice, bob] = [await tokenOf("alice"), await tokenOf("bob")];
   const client = createClient(`${proxy.url}/mcp`, 1, bob);
   const { taskId } = await client.call("spend", {});
   // Bob called, and neither of the questions is his.
-  await reaches(bob, taskId, ({ status }) => status === "input_required");
+  await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "input_required", bob);
   await assert.rejects(client.answer(taskId, { role: { action: "accept", content: { ok: true } } }));
   client.close();
   const approver = createClient(`${proxy.url}/mcp`, 1, alice);
   await approver.answer(taskId, { role: { action: "accept", content: { ok: true } }, group: { action: "accept", content: { ok: true } } });
   approver.close();
-  const { result } = await reaches(bob, taskId, ({ status }) => status === "completed");
+  const { result } = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed", bob);
   assert.equal(result?.content?.[0]?.text, "spent");
 }
 
@@ -207,7 +196,7 @@ async function aPage(): Promise<void> {
   const client = createClient(`${proxy.url}/mcp`, 1, token);
   const { taskId } = await client.call("connect", {});
   client.close();
-  const { inputRequests } = await reaches(token, taskId, (task) => task.inputRequests?.["key"] !== undefined);
+  const { inputRequests } = await reaches(`${proxy.url}/mcp`, taskId, (task) => task.inputRequests?.["key"] !== undefined, token);
   const page = new URL((inputRequests as { key: { params: { url: string } } }).key.params.url);
   const first = await fetch(page, { redirect: "manual" });
   assert.equal(first.status, 303);

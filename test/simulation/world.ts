@@ -1,7 +1,6 @@
 /** One task in its world: two workers, a front end, a store and a queue in memory, one fake time. `drive.ts` decides what happens next. */
 import {
   answerTask,
-  type Caller,
   cancelTask,
   type Catalogue,
   createTask,
@@ -25,6 +24,7 @@ import {
   type Violation,
 } from "@parley/core";
 import { createMemorySlots, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
+import { callerNamed } from "../../packages/core/caller.fixture.ts";
 import type { Choices } from "./choices.ts";
 import { CHILD, hash, interpret, type Stage } from "./interpret.ts";
 import { connect, createClock, createProcess, type Operation, type Process, type Time } from "./process.ts";
@@ -328,15 +328,7 @@ function toolOf({ attempts, limited, compensates, hurried }: Program): Tool {
 // ── what clients and the clock do ────────────────────────────────────────────────────────────────────────────────
 
 /** Who calls, answers and cancels. */
-export const CALLER: Caller = {
-  principal: "alice",
-  tenant: "default",
-  scopes: [],
-  authenticatedBy: "test",
-  names: [],
-  groups: [],
-  roles: [],
-};
+export const CALLER = callerNamed("alice");
 
 function request(world: World, work: Promise<unknown>, what: string): void {
   const { frontEnd } = world;
@@ -362,7 +354,7 @@ export function create(world: World): void {
 }
 
 /** Of a question that several must accept, who comes next. */
-export const PEOPLE: readonly Caller[] = ["alice", "bob", "carol"].map((principal) => ({ ...CALLER, principal }));
+export const PEOPLE = ["alice", "bob", "carol"].map((principal) => callerNamed(principal));
 
 export function answer(world: World, key: string, reply: JsonObject, byAnybody: boolean): void {
   const caller = (byAnybody ? PEOPLE[world.drawn % PEOPLE.length] : undefined) ?? CALLER;

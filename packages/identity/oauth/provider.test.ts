@@ -1,10 +1,7 @@
 /** The end of a grant at its provider (RFC 7009), at a real provider and at ones that are down, slow or lying. */
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { GrantedTokens } from "@parley/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { createProvider } from "../../../deploy/provider/provider.ts";
+import { type Answer, type OauthProvider, startOauthProvider } from "../../../test/support/oauth-provider.ts";
 import { logIn } from "../../../test/support/person.ts";
 import { createOauthProvider } from "./provider.ts";
 
@@ -13,53 +10,17 @@ const CALLBACK = "http://127.0.0.1/oauth/callback/id";
 const REVOCATION = "/token/revocation";
 const METADATA = "/.well-known/oauth-authorization-server";
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 const JSON_TYPE = { "content-type": "application/json" };
 
-let server: ReturnType<typeof createServer>;
-let issuer: string;
-let client: string;
-/** Answers in place of the provider, by path. */
-const instead = new Map<string, Answer>();
-
+let real: OauthProvider;
 beforeAll(async () => {
-  server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const provider = createProvider({ issuer, resource: "https://crm.example", scopes: SCOPES, tokenSeconds: () => 600 });
-  server.on("request", (request, response) => {
-    const answer = instead.get(new URL(request.url ?? "/", issuer).pathname);
-    if (answer) answer(request, response);
-    else void provider.callback()(request, response);
-  });
-  const registered = await fetch(`${issuer}/reg`, {
-    method: "POST",
-    headers: JSON_TYPE,
-    body: JSON.stringify({ application_type: "native", redirect_uris: [CALLBACK], token_endpoint_auth_method: "none" }),
-  });
-  client = ((await registered.json()) as { client_id: string }).client_id;
+  real = await startOauthProvider({ resource: "https://crm.example", scopes: SCOPES, callback: CALLBACK });
 });
-afterEach(() => instead.clear());
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+afterEach(() => real.instead.clear());
+afterAll(() => real.close());
 
 function providerOf(settings: object = {}, timeoutMs = 5_000) {
-  const id = {
-    name: "id",
-    title: "Id",
-    issuer,
-    endpoints: undefined,
-    client,
-    secret: undefined,
-    secretIn: "header" as const,
-    scopes: SCOPES,
-    parameters: {},
-    resource: undefined,
-    allowHttp: false,
-  };
-  return createOauthProvider({ ...id, ...settings }, Date.now, timeoutMs);
+  return createOauthProvider({ name: "id", title: "Id", ...real.settings, ...settings }, Date.now, timeoutMs);
 }
 
 async function granted(): Promise<GrantedTokens> {
@@ -73,9 +34,9 @@ const TOKENS: GrantedTokens = { provider: "id", accessToken: "t0ken", refreshTok
 
 /** Metadata of the provider with another revocation endpoint. */
 function serving(revocation: string | undefined) {
-  instead.set(METADATA, (_request, response) => {
-    const endpoints = { authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` };
-    const metadata = { issuer, ...endpoints, ...(revocation !== undefined && { revocation_endpoint: revocation }) };
+  real.instead.set(METADATA, (_request, response) => {
+    const endpoints = { authorization_endpoint: `${real.issuer}/auth`, token_endpoint: `${real.issuer}/token` };
+    const metadata = { issuer: real.issuer, ...endpoints, ...(revocation !== undefined && { revocation_endpoint: revocation }) };
     response.writeHead(200, JSON_TYPE).end(JSON.stringify(metadata));
   });
 }
@@ -93,7 +54,7 @@ describe("a grant that is revoked", () => {
 
   test("is named by its refresh token, or by its access token if there is none", async () => {
     const sent: string[] = [];
-    instead.set(REVOCATION, (request, response) => {
+    real.instead.set(REVOCATION, (request, response) => {
       request.setEncoding("utf8").on("data", (body: string) => sent.push(body));
       request.on("end", () => response.writeHead(200).end());
     });
@@ -101,17 +62,17 @@ describe("a grant that is revoked", () => {
     expect([await providerOf().revoke(TOKENS), await providerOf().revoke(withoutRefresh)]).toEqual(["ended", "ended"]);
     const fields = sent.map((text) => Object.fromEntries(new URLSearchParams(text)));
     expect(fields).toEqual([
-      { client_id: client, token: "r3fresh", token_type_hint: "refresh_token" },
-      { client_id: client, token: "t0ken", token_type_hint: "access_token" },
+      { client_id: real.settings.client, token: "r3fresh", token_type_hint: "refresh_token" },
+      { client_id: real.settings.client, token: "t0ken", token_type_hint: "access_token" },
     ]);
   });
 
   test("stays at a provider without a revocation endpoint, in its metadata or in the file", async () => {
     serving(undefined);
     expect(await providerOf().revoke(TOKENS)).toBe("unsupported");
-    const endpoints = { authorization: `${issuer}/auth`, token: `${issuer}/token` };
+    const endpoints = { authorization: `${real.issuer}/auth`, token: `${real.issuer}/token` };
     expect(await providerOf({ endpoints }).revoke(TOKENS)).toBe("unsupported");
-    expect(await providerOf({ endpoints: { ...endpoints, revocation: `${issuer}${REVOCATION}` } }).revoke(TOKENS)).toBe("ended");
+    expect(await providerOf({ endpoints: { ...endpoints, revocation: `${real.issuer}${REVOCATION}` } }).revoke(TOKENS)).toBe("ended");
   });
 
   test.each<[what: string, answer: Answer, code: string]>([
@@ -125,7 +86,7 @@ describe("a grant that is revoked", () => {
     ],
     ["sends more than is read", (_request, response) => void response.writeHead(200).end("x".repeat(300_000)), "PROVIDER_INVALID"],
   ])("at a provider that %s is reported in time, and no token is in the error", async (what, answer, code) => {
-    instead.set(REVOCATION, answer);
+    real.instead.set(REVOCATION, answer);
     const startedMs = performance.now();
     const timeoutMs = what === "does not answer" ? 300 : 10_000;
     const error: unknown = await providerOf({}, timeoutMs)
@@ -156,8 +117,10 @@ test("an endpoint over http is refused by naming the provider's own setting, whi
   serving(address);
   await expect(providerOf().revoke(TOKENS)).rejects.toMatchObject(refused);
   for (const path of [METADATA, "/.well-known/openid-configuration"]) {
-    instead.set(path, (_request, response) => {
-      response.writeHead(200, JSON_TYPE).end(JSON.stringify({ issuer, authorization_endpoint: address, token_endpoint: address }));
+    real.instead.set(path, (_request, response) => {
+      response
+        .writeHead(200, JSON_TYPE)
+        .end(JSON.stringify({ issuer: real.issuer, authorization_endpoint: address, token_endpoint: address }));
     });
   }
   await expect(providerOf().start(SCOPES, CALLBACK)).rejects.toMatchObject(refused);

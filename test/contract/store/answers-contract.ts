@@ -307,17 +307,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       const taskId = await life.parked([anAsk("key")]);
       await onPage(taskId);
       const token = await life.begin({ taskId, run: 2 });
-      await store.park({
-        taskId,
-        token,
-        nowMs: Date.now(),
-        entries: [],
-        asks: [],
-        dueAtMs: Date.now(),
-        attempt: 0,
-        graceMs: GRACE_MS,
-        restart: { arguments: {} },
-      });
+      await life.restart(taskId, token);
       expect(await store.deposit(taskId, "key")).toBeUndefined();
     });
   });

@@ -243,17 +243,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       // The child's own result is unchanged.
       expect((await life.load(second.id)).outcome).toMatchObject({ result: { content: [{ text: "2".repeat(1_000) }] } });
 
-      await store.park({
-        taskId,
-        token: again,
-        nowMs: Date.now(),
-        entries: [],
-        asks: [],
-        dueAtMs: 0,
-        attempt: 0,
-        graceMs: GRACE_MS,
-        restart: { arguments: {} },
-      });
+      await life.restart(taskId, again);
       const anew = await next({ taskId, token: await life.begin({ taskId, run: 2 }) }, "first@1");
       await anew.end("1".repeat(1_000));
       expect((await journalOf(taskId, 2)).get("ask:call:first@1")?.outcome.type).toBe("answer");
@@ -311,17 +301,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
 
     test("that restarts does the same, and the next generation has another child", async () => {
       const { taskId, token, childId: id } = await family();
-      await store.park({
-        taskId,
-        token,
-        nowMs: Date.now(),
-        entries: [],
-        asks: [],
-        dueAtMs: 0,
-        attempt: 0,
-        graceMs: GRACE_MS,
-        restart: { arguments: {} },
-      });
+      await life.restart(taskId, token);
 
       expect((await life.load(id)).status).toBe("cancelled");
       expect((await life.load(taskId)).calls).toBeUndefined();
