@@ -22,7 +22,7 @@ const { check, build } = workflow.jobs;
 const step = (job: Job, action: string) => job.steps.find(({ uses }) => uses?.startsWith(`${action}@`))?.with;
 
 describe("images of a release", () => {
-  test("are built from tags alone, after the checks, and nothing may be written but packages and attestations by the job that builds", () => {
+  test("are built from tags alone, after the checks; the job that builds may write only packages and attestations", () => {
     expect(workflow.on).toEqual({ push: { tags: ["v*"] } });
     expect(build.needs).toBe("check");
     expect(workflow.permissions).toEqual({});

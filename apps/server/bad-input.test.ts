@@ -287,7 +287,7 @@ describe("a task id", () => {
 });
 
 describe("an answer", () => {
-  test("that violates the form is refused with its violations, others in the same request are accepted, and the question stays open", async () => {
+  test("that violates the form is refused with its violations and leaves the question open; others in the request count", async () => {
     const here = await front();
     const taskId = (await rpc(here, "tools/call", { name: "approve", arguments: {} })).result!["taskId"];
     await rpc(here, "tasks/get", { taskId });

@@ -271,7 +271,7 @@ describe("a question to another person", () => {
 });
 
 describe("a client's answer to a page's address", () => {
-  test("`accept` means that the person opens the page: the task keeps waiting for the page, and the client is not asked again", async () => {
+  test("`accept` means that the person opens the page: the task still waits for it, and the client is not asked again", async () => {
     const { here, at, get, answer } = await asked();
     const { fields } = await open(at(here));
     expect((await answer("accept")).error).toBeUndefined();

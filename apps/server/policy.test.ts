@@ -407,7 +407,7 @@ describe("a call without tasks of 2026-07-28", () => {
   });
 });
 
-test("an answer that is repeated for lack of an acknowledgement is a duplicate; the same answer of another person is late", async () => {
+test("an answer that its sender repeats is a duplicate; the same answer of another person is late", async () => {
   const { front, taskIn } = await subject();
   const taskId = await taskIn("asks-finance");
   const update = (role: string, given: object = answer) =>

@@ -70,7 +70,7 @@ describe("tasks/get and tasks/update", () => {
     }
   });
 
-  test("a person who has accepted reads how many are missing, is not asked again, and may still decline; the answers of others are shown to no person", async () => {
+  test("a person who has accepted sees how many are missing, and may still decline; nobody sees the answers of others", async () => {
     const { a, called, accept, get } = await subject();
     const taskId = await called(2);
     expect(await get("eve", taskId)).toMatchObject({

@@ -138,7 +138,7 @@ test("a caller at its limit of unfinished tasks is refused one more, by every ki
   expect((await rpc(here, "tools/call", greet, as)).result).toBeDefined();
 });
 
-test("the calls that a caller holds open on a front end are limited, in both families, at the limit and one beyond; one that ends makes room", async () => {
+test("a caller's open calls on a front end are limited, in both families; one that ends makes room", async () => {
   const { here, logged } = await front({ limits: { ownWaitsMax: 2, waitsMax: 4 } });
   const created = () => logged.filter(({ message }) => message === "task created").length;
   const hold = { name: "hold", arguments: {} };

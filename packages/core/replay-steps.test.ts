@@ -136,7 +136,7 @@ describe("steps", () => {
     expect(askKeys(await task.run())).toEqual(["go", "next"]);
   });
 
-  test("a step after an await of something outside ctx is written before its work, and repeated by a run that finds no more (R3)", async () => {
+  test("a step after an await outside ctx is written before its work, and repeated by a run that finds no result (R3)", async () => {
     const found: unknown[] = [];
     const dies = new AbortController();
     const task = subject(async ({ step }) => {

@@ -99,7 +99,7 @@ test("the name of a lost call stays, for the process that follows up on it", asy
   expect([claimed, calls.counts()]).toEqual([["task final"], { waiting: 0, all: 0 }]);
 });
 
-test("of more outcomes than two for each call that may be open, the oldest are forgotten, and with them the names of their holders", async () => {
+test("outcomes are kept for twice as many calls as may be open; the oldest are forgotten, with their holders' names", async () => {
   const { calls, claimed } = process(async ({ ask }) => await ask("?"), { callsMax: 1 });
   const permits: string[] = [];
   for (let task = 0; task < 3; task += 1) {
@@ -126,7 +126,7 @@ test("a question whose holder could not be named is abandoned, and its call ends
   expect(connector.calls()).toBe(1);
 });
 
-test("there are as many calls at once as there may be; one more is told to come back, and one that is dropped makes room", async () => {
+test("calls at once are limited; one more is told to come back, and one that is dropped makes room", async () => {
   const { calls } = process(async ({ ask }) => await ask("?"), { callsMax: 2 });
   for (const task of ["1", "2"]) await calls.lead(lead(task, calls.permit(task)));
   expect(await calls.lead(lead("3", calls.permit("3")))).toMatchObject({ type: "busy" });

@@ -160,7 +160,7 @@ describe("a task of an upstream that waits for an answer but lists no question",
     expect((await run(() => events.shift()!)).result).toEqual({ done: true });
   });
 
-  test("is dropped and called again if that is allowed: recorded answers go to the same questions, each once, and other questions are asked", async () => {
+  test("is dropped and called again if it may be repeated: the same questions get the recorded answers, each once", async () => {
     const first = { ...question("question-1"), id: "1" };
     const again = { ...first, key: "question-2", from: "again", id: "2" };
     const events: UpstreamEvent[] = [

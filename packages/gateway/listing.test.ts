@@ -108,7 +108,7 @@ test("resources and templates are kept unchanged, up to their limits and without
   expect(many.leftOut).toEqual([expect.stringContaining("1000 resources"), expect.stringContaining("1000 templates")]);
 });
 
-test("items that came through this deployment are left out, of any kind, and so are items that came through too many deployments", () => {
+test("items of any kind that came through this deployment, or through too many deployments, are left out", () => {
   const through = <Of extends object>(item: Of, hops: readonly string[]) => hops.reduce((listed, hop) => withVia(listed, hop), item);
   const far = (hops: number) => Array.from({ length: hops }, (_, hop) => `other-${hop}`);
   const facts = { name: "x" };

@@ -16,7 +16,7 @@ async function blocking(...args: string[]) {
 
 // Runs in real time: on a busy machine the process may be delayed before it does what the test waits for.
 describe("a watched event loop", { retry: 2 }, () => {
-  test("is reported when it is blocked, with the task, the code and other work in progress, and counted when it is free again", async () => {
+  test("is reported while it is blocked, with task, code and other work in progress, and counted when it is free again", async () => {
     const { lines, out } = await blocking("spin");
     expect(lines).toEqual([
       expect.objectContaining({

@@ -65,7 +65,7 @@ describe("audit records", () => {
     await life.park(taskId, await life.begin({ taskId, run: 1 }), [ask("size"), ask("name")]);
   }
 
-  test("report each call, answer and cancellation: who, through which door, with what result, bound to the call and the question, without content", async () => {
+  test("report each call, answer and cancellation: by whom, through which door, with what result, and without content", async () => {
     const audited = services();
     const taskId = await create(audited);
     await park(taskId);
@@ -116,7 +116,7 @@ describe("audit records", () => {
     expect(JSON.stringify(all)).not.toContain("MARKER");
   });
 
-  test("report each person's acceptance of an ask with a quorum, in the order in which they were counted; simultaneous acceptances are counted once each", async () => {
+  test("report each acceptance of an ask with a quorum once, in the order in which they were counted", async () => {
     const audited = services();
     const taskId = await create(audited);
     const life = aLife(opened.store);

@@ -61,7 +61,7 @@ describe("the holder of a task's call", () => {
     expect(await opened.keys()).toEqual([]);
   });
 
-  test("has keys that expire: a question's with it, a process's after 35 days, a list after 30, the right to read it after its lease", async () => {
+  test("has keys that expire: a question's with it, a process's after 35 days, a list's after 30, a lease at its end", async () => {
     const holder = share();
     const task = newTaskId();
     await holder.beat();

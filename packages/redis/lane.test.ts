@@ -164,7 +164,7 @@ describe("a lane", () => {
     [new Error("not subscribed"), "not subscribed"],
     ["a text", "a text"],
   ])("that cannot subscribe says so, and closes: %s", async (problem, error) => {
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- whatever is thrown is told
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- a library may throw anything
     const { happened, close } = aLane({ listen: () => Promise.reject(problem) });
     await close();
     expect(happened).toStrictEqual([

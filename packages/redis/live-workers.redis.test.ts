@@ -40,7 +40,7 @@ describe("live workers", () => {
     expect(await one.beat(ada)).toEqual([ada]);
   });
 
-  test("are, for the first to beat after an outage of Redis, those from before; those that stay silent are dead a beat later", async () => {
+  test("are the same as before an outage of Redis for the first that beats again; one that stays silent is dead a beat later", async () => {
     const [one, other] = [open(), open()];
     await one.beat(ada);
     await other.beat(bob);

@@ -79,7 +79,7 @@ describe("waiting for replicas", () => {
     expect(await life.answer(taskId, "size", "4")).toMatchObject({ receipt: "duplicate" });
   });
 
-  test("covers everything that was written before, by any process: a finished task that another caller reads, an answer that is repeated elsewhere", async () => {
+  test("covers everything that any process wrote before: a task that another caller reads, an answer repeated elsewhere", async () => {
     const elsewhere = await anotherAt(master.url, { replicas: 1, commandTimeoutMs: 1_000 });
     const life = aLife(opened.store);
     const [ended, parked] = [await life.create(), await life.parked([anAsk("size")])];

@@ -147,7 +147,7 @@ describe("the session store on Redis", () => {
     expect(await redis.exists(key)).toBe(0);
   });
 
-  test("a session that has just been opened takes at most 250 bytes, and with a stream, a task, a call and a question at most 500", async () => {
+  test("a new session takes at most 250 bytes, and one with a stream, a task, a call and a question at most 500", async () => {
     const { sessions, redis, prefix } = opened;
     const session = aSession({ clientInfo: { name: "claude-code", version: "2.0.14" } });
     await sessions.open(session, TTL_MS);

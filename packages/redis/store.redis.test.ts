@@ -342,7 +342,7 @@ describe("the task store on Redis", () => {
     expect(await opened.redis.zcard(keys.due(0))).toBe(0);
   });
 
-  test("a parked task takes at most 1,300 bytes with 300 bytes of arguments, its entries in the due set and the owner's list included", async () => {
+  test("a parked task with 300 bytes of arguments takes at most 1,300 bytes, including its entries in due set and lists", async () => {
     const life = aLife(opened.store);
     const text = Array.from({ length: 289 }, (_, i) => String.fromCharCode(97 + ((i * 7) % 26))).join("");
     const schema = { type: "object", properties: { partySize: { type: "integer", minimum: 1, maximum: 20 } }, required: ["partySize"] };

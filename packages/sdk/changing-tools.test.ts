@@ -257,7 +257,7 @@ describe("a waiting task fails, at the latest when its run has used up its time,
   });
 });
 
-test("a fact that is drawn before another one with the same name shifts it: waiting tasks see a different value after their wait", async () => {
+test("a fact drawn before another one of the same name shifts it: waiting tasks see another value after their wait", async () => {
   const ids: string[] = [];
   const drawing = (extra: boolean) =>
     tool(async (ctx) => {

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => telemetry.close());
 
-test("waiting and active runs are exported, and disappear while the store is unavailable, so that no autoscaler acts on outdated values", async () => {
+test("waiting and active runs are exported, but not while the store is unavailable: no autoscaler acts on old values", async () => {
   const shown = ['parley_queue_jobs{state="waiting"} 3', 'parley_queue_jobs{state="active"} 2', "parley_tasks_unfinished 7"];
   read = async () => CENSUS;
   expect(await metrics()).toEqual(shown);

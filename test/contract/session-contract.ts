@@ -498,7 +498,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await claim(id, "another", "standalone", { refusals: 3 })).toBe("put");
       });
 
-      test("a question that the client did not read is no longer on the stream when it returns, and an older claim does not restore it", async () => {
+      test("an unread question is no longer on the stream when the client returns, and an older claim does not restore it", async () => {
         const id = await opened();
         await hold(id, "standalone", { token: "one" });
         await claim(id, "read first", "standalone", { token: "one", event: 9, refusals: 2 });

@@ -123,7 +123,7 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       expect(await other.takeDead()).toEqual(found);
     });
 
-    test("tells a process that beats again that it was declared dead, and has it follow up on its own calls, and on no later ones", async () => {
+    test("tells a process that beats again that it was declared dead, and has it follow up on its calls, but no later ones", async () => {
       const [dead, taker] = [share(), share()];
       const [before, after] = [newTaskId(), newTaskId()];
       await dead.beat();

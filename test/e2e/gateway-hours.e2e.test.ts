@@ -95,7 +95,7 @@ async function callWithoutElicitation(name: string, text: string): Promise<strin
   return ((await response.json()) as { result: { taskId: string } }).result.taskId;
 }
 
-test("two hours later the answer reaches the call that is still held: from a terminal, from another client, and for callers that cannot be asked", async () => {
+test("two hours later the answer reaches the held call: from a terminal, another client, and for callers that cannot be asked", async () => {
   const session = new Client({ name: "test", version: "1" }, { capabilities: {} });
   await session.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
   try {

@@ -94,7 +94,7 @@ test("Redis killed while the upstream works: its result is recorded when Redis i
   expect(await marked("called slow 1500")).toBe(1);
 });
 
-test("the front end that took the call is killed while a person thinks: another front end takes the answer as if nothing had happened", async () => {
+test("the front end that took the call is killed while a person thinks: another one takes the answer", async () => {
   const first = createClient(`${deployment.frontEnds[0]!.url}/mcp`, 1);
   const { taskId } = await first.call("up_confirm", { text: "moved" });
   first.close();

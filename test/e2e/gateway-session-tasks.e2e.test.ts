@@ -81,7 +81,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     for (const question of ["first", "second"]) expect(await marked(`answered ${question} of struck`)).toBe(1);
   });
 
-  test("whose question was read by a worker that died before recording it fails with that reason, and is cancelled at the upstream", async () => {
+  test("whose question was read by a worker that died before recording it fails with that reason, and is cancelled there", async () => {
     const [worker] = workers.splice(0);
     const pid = String(worker!.pid);
     const taskId = await call("up_strike", pid);

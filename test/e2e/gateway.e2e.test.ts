@@ -605,7 +605,7 @@ describe("an upstream in trouble", () => {
     await offered(["classic_late-50"]);
   });
 
-  test("is killed before, while and after it is asked: its calls fail, its tools stay listed, others are unharmed, and it comes back", async () => {
+  test("is killed before, during and after a call: its calls fail, its tools stay listed, others are unharmed", async () => {
     const held = await client.call("classic_confirm", { text: "mortal" });
     await settled(held.taskId);
     await classic.kill();

@@ -80,7 +80,7 @@ async function dump(): Promise<string> {
   return dumped.map((bytes) => bytes?.toString("latin1")).join();
 }
 
-test("what a person grants is used by a worker and by the one after it, and no token is found in Redis, logs, exports or answers", async () => {
+test("what a person grants is used by one worker and the next, and no token is in Redis, logs, exports or answers", async () => {
   const { taskId, page } = await asked();
   const { callback, status, text } = await grant(page, "alice");
   expect([status, text]).toEqual([200, expect.stringContaining("You granted the access")]);

@@ -130,7 +130,7 @@ describe("in front of a server elsewhere", () => {
   });
 });
 
-test("a server that is killed in the middle of a question is found again: the question stays, its answer counts, the result arrives", async () => {
+test("a server that is killed in the middle of a question is found again: its answer counts, and the result arrives", async () => {
   const deployment = await startDeployment({ frontEnds: 0, workers: 1, tools: [TOOLS] });
   const [port = 0] = await freePorts(1);
   const { url, prefix } = deployment.redis;

@@ -46,7 +46,7 @@ const frontEnd = async (tools: string): Promise<FrontEnd> => {
   return started;
 };
 
-test("tasks of two versions run on theirs, and one whose version is gone waits, is named by the doctor, and continues with it", async () => {
+test("tasks run on their own versions; one whose version is gone waits, is named by the doctor, and continues with it", async () => {
   const [one, two] = [await version("1"), await version("2")];
   const [before, after, first] = await Promise.all([frontEnd(one), frontEnd(two), worker(one), worker(two)]);
   const [oldClient, newClient] = [createClient(`${before.url}/mcp`, 4), createClient(`${after.url}/mcp`, 4)];

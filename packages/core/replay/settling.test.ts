@@ -208,7 +208,7 @@ describe("results of steps (S3)", () => {
     expect(subject.records.take()).toStrictEqual([{ key: "step:d", entry: { ...value(4), place: 4 } }]);
   });
 
-  test("that may be recorded later settle at once, behind the results that are written first, and are saved before the next side effect", async () => {
+  test("that may be recorded later settle after the results that are written first, and are saved before a side effect", async () => {
     const subject = await run(["a", "b", "c"]);
     subject.settling.add({ id: "step:a", entry: value(1), isStep: true });
     subject.settling.add({ id: "step:b", entry: value(2), isStep: true, isLater: true });

@@ -421,7 +421,7 @@ describe("a compensation", () => {
     expect(done).toStrictEqual(["1"]);
   });
 
-  test("whose tool is missing is retried after an eighth of its wait so far, to the millisecond, and is given up at its limit", async () => {
+  test("whose tool is missing is retried after an eighth of its wait so far, and given up at its limit", async () => {
     const { work, skip, stopClock, dueInMs, parked, logged } = await started({
       run: failing,
       compensate: async () => undefined,

@@ -152,7 +152,7 @@ describe("a token", () => {
     expect(away.lines).toMatchObject([["warn", "token not refreshed", { ...facts, code: "PROVIDER_UNAVAILABLE" }]]);
   });
 
-  test("is used to its last millisecond while the provider is unreachable, unless the service refused it or the error is unknown", async () => {
+  test("is used until it expires while the provider is unreachable, but not if it was refused or the error is unknown", async () => {
     const away = () => Promise.reject(new ParleyError("PROVIDER_UNAVAILABLE", "no answer"));
     const last = deployed({ expiresAtMs: NOW_MS + 1 }, away);
     expect(await freshToken(last.worker(), last.wanted)).toBe("old");

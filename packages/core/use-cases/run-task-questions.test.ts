@@ -11,7 +11,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 describe("a waiting task does not expire (I7)", () => {
-  test("after a week without a worker, 1,000 waiting and 1,000 tasks that have not begun are there and continue, with any ttl", async () => {
+  test("after a week without a worker, 1,000 waiting and 1,000 new tasks are still there and continue, with any ttl", async () => {
     const subject = deployment(async ({ ask }) => text((await ask("size", size)).action));
     const waiting = await Promise.all(Array.from({ length: 1_000 }, () => subject.create({}, MINUTE)));
     await subject.work();

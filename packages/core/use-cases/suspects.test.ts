@@ -161,7 +161,7 @@ function deployment() {
   };
 }
 
-test("of thirty tasks the one that kills each of its workers fails as poisoned, and no neighbour is taken over more than twice", async () => {
+test("of thirty tasks, the one that kills its workers fails as poisoned; no other is taken over more than twice", async () => {
   const { create, live, skip, status, outcome, counts } = deployment();
   const neighbours = await Promise.all(Array.from({ length: 15 }, () => create({})));
   const poison = await create({ kills: true });

@@ -237,7 +237,7 @@ describe("a watch of a task that is about to be created", () => {
     expect(subject.nexts()).toBe(1);
   });
 
-  test("subscribes again a second after that failed, and has the task read every five seconds until it succeeds, and then once", async () => {
+  test("retries a failed subscription after a second; the task is read every five seconds until it succeeds, and then once", async () => {
     const subject = watchingNew();
     for (let each = 0; each < 6; each += 1) {
       subject.waitForNext();
@@ -255,7 +255,7 @@ describe("a watch of a task that is about to be created", () => {
     expect(subject.nexts()).toBeGreaterThan(before);
   });
 
-  test("that is closed leaves at once or, if its subscription is not confirmed yet, as soon as it is, and leaves no timer behind", async () => {
+  test("that is closed unsubscribes, at once or as soon as its subscription is confirmed, and leaves no timer behind", async () => {
     const confirmed = watchingNew();
     confirmed.confirm();
     await confirmed.pass(0);

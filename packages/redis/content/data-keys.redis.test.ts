@@ -79,7 +79,7 @@ describe("one process's view of data keys", () => {
   const fields = () => redis.redis.hgetall(hash());
   const failing = (error: Error): KeyRing => ({ ...fixedKeyRing(contentKey), wrap: () => Promise.reject(error) });
 
-  test("equals what Redis holds: a tenant's words, and each key with its age, the ring's key and its tenant, bound to its word", async () => {
+  test("equals what Redis holds: a tenant's words, and each wrapped key with its age, the ring's key and its tenant", async () => {
     const ring = fixedKeyRing(contentKey);
     const wrap = vi.spyOn(ring, "wrap");
     const keys = open({ ring });
@@ -363,7 +363,7 @@ describe("one process's view of data keys", () => {
     expect([next === gone, same]).toEqual([false, b]);
   });
 
-  test("is unwrapped once by a process, whose background looks survive an outage, and not at all to be wrapped anew under the same key", async () => {
+  test("is unwrapped once by a process, also after an outage, and not again to be wrapped under the same key", async () => {
     await open().current("acme");
     const unwrap = vi.fn(fixedKeyRing(contentKey).unwrap);
     const keys = open({ ring: { ...fixedKeyRing(contentKey), unwrap } });
@@ -566,7 +566,7 @@ describe("data keys", () => {
     expect(await wordOf(other, "globex")).toMatch(/^\w{4}$/);
   });
 
-  test("that are not in the ring harm no task: it cannot be read or run, stays unchanged, and continues when the key is back", async () => {
+  test("that are missing from the ring harm no task: it cannot be read or run, and continues when the key is back", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-ring-"));
     const contentRing = join(folder, "ring");
     const [theirs, ours] = [aContentKey(), aContentKey()];
@@ -603,7 +603,7 @@ describe("data keys", () => {
     await rm(folder, { recursive: true });
   });
 
-  test("that were erased leave nothing to read: the tenant's tasks are due and can only be ended, other tenants' tasks are unchanged", async () => {
+  test("that were erased leave nothing to read: the tenant's tasks can only be ended, and those of others are unchanged", async () => {
     const contentKeys = aContentKey();
     const [operator, worker] = [await deployed.join({ contentKeys }), await deployed.join({ contentKeys })];
     const [acme, globex] = [await operator.ids.taskId("acme"), await operator.ids.taskId("globex")];

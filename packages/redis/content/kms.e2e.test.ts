@@ -162,7 +162,7 @@ describe.skipIf(missing !== undefined)("a key management service", () => {
     expect((await fresh.store.load(taskId))?.asks).toHaveLength(1);
   });
 
-  test("may be unreachable: processes continue with the keys that they have, even past the end of an epoch; others get an error and lose nothing", async () => {
+  test("may be unreachable: processes continue with the keys that they have; others get an error and lose nothing", async () => {
     const { alias } = await aKey();
     const one = await open(alias, { contentEpochMs: 1 });
     const taskId = await waiting(one);

@@ -199,7 +199,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
   describe("agree", () => {
     const agree = (taskId: string, key: string, digest = `digest-of-${key}`) => store.agree({ taskId, key, digest, nowMs: Date.now() });
 
-    test("an ask whose page the person agreed to visit stays open and shows this; agreeing twice changes nothing, and watchers are woken", async () => {
+    test("an ask whose page the person agreed to visit stays open, shows it and wakes watchers; a second time changes nothing", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const { revision } = await life.load(taskId);
       const { onChange, stop } = await countWakes(taskId);

@@ -16,7 +16,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect((await life.load(taskId)).asks).toMatchObject([size, name, later]);
     });
 
-    test("an open ask has the revision of its last change and its position: after earlier ones, also within one park or after a refusal", async () => {
+    test("an open ask has the revision of its last change, and its position after earlier ones", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const moments = async () => Object.fromEntries((await life.load(taskId)).asks.map(({ key, since }) => [key, since]));
       expect(await moments()).toEqual({ size: { revision: 2, position: 0 }, name: { revision: 2, position: 1 } });
@@ -299,7 +299,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
       expect(counts.toSorted((a, b) => (a ?? 0) - (b ?? 0))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     });
 
-    test("only open asks are refused: not one that was answered or never asked, nor another question of that name (I4), nor without a task", async () => {
+    test("only open asks are refused: not an answered one, an unknown one, another of that name (I4), or one without a task", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       await life.answer(taskId, "size", "4");
       const before = await life.load(taskId);

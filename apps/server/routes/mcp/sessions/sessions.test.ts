@@ -456,7 +456,7 @@ describe("tasks of 2025-11-25", () => {
     expect(await result.next()).toMatchObject({ method: "notifications/progress", params: { progressToken: "r", progress: 1 } });
   });
 
-  test("the progress token of a call counts for the life of its task: on a tasks/result without a token, and when that is resumed", async () => {
+  test("a call's progress token counts while its task lives: on a tasks/result without a token, and when that is resumed", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const created = await client.request(a, "tools/call", { name: "interview", arguments: {}, ...task, _meta: { progressToken: "c" } });
