@@ -9,85 +9,37 @@
  * recorded step, which reveals side effects outside of `ctx`. A handler that uses `Date.now`, `Math.random`, `fetch`
  * … outside of a step and then waits fails the test, with the line: see `strict`.
  */
-import { hash } from "node:crypto";
 import {
   type Ask,
-  type AskRequest,
   type ClientCapabilities,
   type Duration,
   type FeedItem,
-  type FileRef,
   type Json,
   type JsonObject,
-  type LeavePage,
-  type Log,
   type Prompt,
   type RpcError,
-  type RunRef,
-  type Services,
   type Task,
-  type TaskStore,
   type Tool,
-  DEFAULT_SETTINGS,
-  ParleyError,
-  answerTask,
   cancelTask,
   createTask,
-  declareUnavailable,
-  describeViolations,
-  entryKey,
   eventKey,
-  fieldsOf,
   isFinished,
-  isOnPage,
-  leavePage,
   newTaskId,
   parseDuration,
   receiveEvent,
   runTask,
-  isReadingKey,
 } from "@parley/core";
-import { createMemoryClaims, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { catalogue } from "./catalogue.ts";
-import { markDefinition } from "./definition.ts";
-import { present } from "./present.ts";
-import { createWatch, ImpureHandler, type Impurity, type Watch } from "./purity.ts";
+import { ImpureHandler, type Impurity } from "./purity.ts";
 import { type RecordedTask, toRecordedTask } from "./replay/recorded-task.ts";
-import { type Answerer, answerer, answererOf, caller } from "./testing-people.ts";
-import { createTestClock, createTestFiles, createTestIds, createTestScope, createTestTokens, textDigest } from "./testing-ports.ts";
-import { validateJson } from "./validate-json.ts";
+import { type Answerer, caller } from "./testing-people.ts";
+import { accept, giveReplies, type Reply, timeout } from "./testing-replies.ts";
+import { createStage, nextOf, onStage, type Stage } from "./testing-stage.ts";
 
 export { provide } from "./module.ts";
 export { ImpureHandler, type Impurity } from "./purity.ts";
 export type { Answerer } from "./testing-people.ts";
-
-/** The person accepts a question that has no content: visiting a page (url mode). */
-export const accept: unique symbol = Symbol("accept");
-/** The person declines. */
-export const decline: unique symbol = Symbol("decline");
-/** The person closes the question. */
-export const cancel: unique symbol = Symbol("cancel");
-/** The question is not answered before its deadline. */
-export const timeout: unique symbol = Symbol("timeout");
-/** The client cannot be asked this. */
-export const unavailable: unique symbol = Symbol("unavailable");
-
-/**
- * The content of a form, the text of the model's completion, the URIs of roots, or one of the symbols. For a form
- * with one field, such as those of `ctx.text` and its siblings, the bare value is enough. For a page, what the person
- * leaves there: `{ secret: "…" }`, `{ grant: "an access token" }`, `{ returned: { … } }`.
- */
-export type Reply =
-  | JsonObject
-  | string
-  | number
-  | boolean
-  | readonly string[]
-  | typeof accept
-  | typeof decline
-  | typeof cancel
-  | typeof timeout
-  | typeof unavailable;
+export { accept, cancel, decline, type Reply, type TestFile, timeout, unavailable } from "./testing-replies.ts";
 
 /** Replies by ask key: the name, then `name#2`, `name#3` … A function receives the ask and returns the reply. */
 export type Script = { readonly [askKey: string]: Reply | ((ask: Ask) => Reply) };
@@ -248,147 +200,12 @@ function shown({ request }: Ask): string {
   return "message" in request ? request.message : request.type;
 }
 
-// ── the stage: services in memory, watched ─────────────────────────────────────────────────────────────────────
-
-interface Stage {
-  readonly services: Services;
-  readonly clock: ReturnType<typeof createTestClock>;
-  readonly runs: RunRef[];
-  readonly asks: Ask[];
-  readonly journal: string[];
-  readonly watch: Watch;
-  /** When tasks must run at the latest, including children. */
-  readonly dueAtMs: Map<string, number>;
-  tool: Tool | Prompt;
-  readonly others: readonly Tool[];
-  /** The task under test; all others are its children. */
-  taskId: string;
-}
-
 const stages = new WeakMap<TestTask, Stage>();
 
 function nextDueAtMs(running: TestTask): number {
   const stage = stages.get(running);
   return stage ? nextOf(stage) : Infinity;
 }
-
-function nextOf({ dueAtMs }: Stage): number {
-  return Math.min(Infinity, ...dueAtMs.values());
-}
-
-function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
-  const { crashAt } = options;
-  // A test whose worker never dies would pass.
-  if (crashAt !== undefined && crashAt !== "every" && !(Number.isInteger(crashAt) && crashAt >= 1)) {
-    throw new TypeError(`crashAt must be "every" or the number of a record, counted from 1, and is ${JSON.stringify(crashAt)}`);
-  }
-  const clock = createTestClock(options.now ?? new Date("2026-01-01T00:00:00Z"));
-  const wakeUps = createMemoryWakeUps();
-  const runs: RunRef[] = [];
-  const memory = createMemoryStore({ clock, wakeUps });
-  const noted = (taskId: string, entries: readonly { key: string }[]) => {
-    if (taskId !== stage.taskId) return;
-    for (const { key } of entries) if (!isReadingKey(key) && !stage.journal.includes(key)) stage.journal.push(key);
-  };
-  /** The worker has died; its lease counts as expired. */
-  let isDead = false;
-  let records = 0;
-  const store: TaskStore = {
-    ...memory,
-    begin(request) {
-      const nowMs = isDead ? request.nowMs + request.leaseMs : request.nowMs;
-      isDead = false;
-      return memory.begin({ ...request, nowMs });
-    },
-    async record(request) {
-      const recorded = await memory.record(request);
-      noted(request.taskId, request.entries);
-      // To the run it looks like a takeover by another worker. What it recorded stays.
-      records += 1;
-      isDead = crashAt === "every" || crashAt === records;
-      if (isDead) stage.watch.repeats();
-      return isDead ? "refused" : recorded;
-    },
-    async park(request) {
-      // A restart and a retry start again on purpose.
-      if (!request.restart && request.attempt === 0) stage.watch.repeats();
-      const parked = await memory.park(request);
-      noted(request.taskId, request.entries);
-      const shown = await memory.load(stage.taskId);
-      for (const ask of shown?.asks ?? []) if (!stage.asks.some(({ key }) => key === ask.key)) stage.asks.push(ask);
-      stage.dueAtMs.set(request.taskId, request.dueAtMs);
-      return parked;
-    },
-    async answer(request) {
-      const recorded = await memory.answer(request);
-      if (recorded.receipt === "accepted") noted(request.taskId, [{ key: entryKey("ask", request.key) }]);
-      return recorded;
-    },
-    async finish(request) {
-      noted(request.taskId, request.entries);
-      stage.dueAtMs.delete(request.taskId);
-      return memory.finish(request);
-    },
-    async settle(request) {
-      noted(request.taskId, request.entries);
-      return memory.settle(request);
-    },
-  };
-  const stage: Stage = {
-    services: {
-      store,
-      queue: { add: async (run) => void runs.push(run) },
-      wakeUps,
-      clock,
-      scope: createTestScope(),
-      ids: createTestIds(),
-      digest: textDigest,
-      validate: validateJson,
-      log: SILENT,
-      files: createTestFiles(),
-      eventTokens: createTestTokens(),
-      deposits: {
-        async open(taskId, key) {
-          const text = await store.deposit(taskId, key);
-          if (text === undefined) throw new ParleyError("DEPOSIT_UNREADABLE", `this task has no deposit of the page "${key}"`);
-          return text;
-        },
-        replace: (taskId, key, before, text) => store.redeposit({ taskId, key, before, deposit: text }),
-      },
-      // A provider that always renews.
-      oauth: {
-        refresh: async (tokens) => ({ ...tokens, accessToken: `${tokens.accessToken}, renewed` }),
-        revoke: async () => "unsupported",
-      },
-      claims: createMemoryClaims({ clock }),
-      // Every sleep parks, so that the clock decides how long it takes.
-      settings: {
-        ...DEFAULT_SETTINGS,
-        inlineSleepMaxMs: 0,
-        divergenceWaitMs: 50,
-        oauthScopes: "any",
-        showErrors: options.showErrors ?? true,
-        ...present({
-          withoutCapability: options.withoutCapability,
-          askUrlSchemes: options.askUrlSchemes,
-          secretNames: options.secretNames,
-        }),
-      },
-    },
-    clock,
-    runs,
-    asks: [],
-    journal: [],
-    watch: createWatch(),
-    dueAtMs: new Map(),
-    tool,
-    others: options.tools ?? [],
-    taskId: "",
-  };
-  return stage;
-}
-
-const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): Promise<TestTask> {
   const { services, clock, watch } = stage;
@@ -445,43 +262,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
       return watch.impurities;
     },
     async answer(replies, as) {
-      const open = new Map(task.asks.map((ask) => [ask.key, ask]));
-      const raw = new Map<string, JsonObject>();
-      const onPages = new Map<string, Reply>();
-      const impossible: string[] = [];
-      for (const [key, reply] of Object.entries(replies)) {
-        const ask = open.get(key);
-        if (!ask) throw new Error(`"${key}" is not asked; open are: ${[...open.keys()].join(", ") || "none"}`);
-        if (reply === unavailable) impossible.push(key);
-        else if (isOnPage(ask) && typeof reply !== "symbol" && !isCompletedElsewhere(ask)) onPages.set(key, reply);
-        else if (isOnPage(ask) && reply === accept && !isCompletedElsewhere(ask))
-          throw new Error(
-            `"${key}" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or { file: { name, text } }`,
-          );
-        else raw.set(key, rawReply(ask, reply));
-      }
-      for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
-      const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key) ?? {}));
-      const receipts = await Promise.all([
-        ...[...raw].map(async ([key, reply]) => {
-          const answered = await answerTask(services, { taskId, caller: answererTo(key), replies: { [key]: reply } });
-          return [key, answered.receipts.get(key)] as const;
-        }),
-        ...[...onPages].map(async ([key, reply]) => {
-          const ask = open.get(key);
-          if (!ask) throw new Error(`"${key}" is not asked`);
-          // A page belongs to the task that asks.
-          const at = ask.route ?? { taskId, key };
-          const answer = await pageAnswer(services, at.taskId, { ...ask, key: at.key }, reply);
-          return [key, await leavePage(services, { ...at, caller: answererTo(key), digest: ask.digest, answer })] as const;
-        }),
-      ]);
-      for (const [key, receipt] of receipts) {
-        if (!receipt || receipt.type === "forbidden")
-          throw new Error(`"${key}" is for other people: ${JSON.stringify(open.get(key)?.audience)}`);
-        if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeViolations(receipt.violations)}`);
-        if (receipt.type !== "accepted") throw new Error(`the answer to "${key}" is ${receipt.type}`);
-      }
+      await giveReplies(services, task, replies, as);
       await settle();
     },
     async tell(event, body = {}) {
@@ -517,88 +298,6 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
   };
   stages.set(running, stage);
   return running;
-}
-
-/** Watches the handler, and retries its steps at once: a test does not wait, and the clock would stand still. */
-function onStage(tool: Tool | Prompt, watch: Watch): Tool | Prompt {
-  const run: Tool["run"] = (args, effects) => {
-    const step: typeof effects.step = (name, work, options) =>
-      effects.step(name, (attempt) => watch.step(() => work(attempt)), { ...options, backoffMs: 0 });
-    return watch.handler(() => tool.run(args, { ...effects, step }));
-  };
-  const older = tool.kind === "tool" ? tool.older?.map((each) => onStage(each, watch) as Tool) : undefined;
-  const compensate: Tool["compensate"] =
-    tool.compensate &&
-    (async (args, effects, ended) => {
-      const step: typeof effects.step = (name, work, options) => effects.step(name, work, { ...options, backoffMs: 0 });
-      await tool.compensate?.(args, { ...effects, step }, ended);
-    });
-  return markDefinition({ ...tool, run, ...(compensate && { compensate }), ...(older && { older }) } as Tool | Prompt);
-}
-
-/** Completed by an event instead of a page of Parley's own. */
-function isCompletedElsewhere({ request }: Ask): boolean {
-  return request.type === "url" && request.completedBy !== undefined;
-}
-
-/** The answer that the page would have produced. */
-async function pageAnswer(services: Services, taskId: string, { key, request }: Ask, reply: Reply): Promise<LeavePage["answer"]> {
-  const given = typeof reply === "object" && !Array.isArray(reply) ? (reply as JsonObject) : {};
-  const page = request.type === "url" ? request.page : undefined;
-  if (page?.kind === "secret") {
-    if (typeof given["secret"] !== "string") throw new Error(`"${key}" asks for a secret: answer { secret: "…" }`);
-    return { action: "accept", content: { deposit: key }, deposit: given["secret"] };
-  }
-  if (page?.kind === "visit") {
-    const { returned } = given;
-    if (typeof returned !== "object" || returned === null || Array.isArray(returned))
-      throw new Error(`"${key}" asks to visit a page and come back: answer { returned: { … } }, with the parameters`);
-    return { action: "accept", content: { query: returned } };
-  }
-  if (page?.kind === "oauth") {
-    const { grant: accessToken, scopes = [...page.scopes] } = given;
-    if (typeof accessToken !== "string")
-      throw new Error(`"${key}" asks for access at ${page.provider}: answer { grant: "an access token" }`);
-    const tokens = { provider: page.provider, accessToken, refreshToken: "refresh", scopes };
-    return { action: "accept", content: { deposit: key, provider: page.provider, scopes }, deposit: JSON.stringify(tokens) };
-  }
-  const files = (given["files"] ?? (given["file"] === undefined ? undefined : [given["file"]])) as readonly TestFile[] | undefined;
-  if (!files || files.length === 0) throw new Error(`"${key}" asks for files: answer { file: { name, text } } or { files: […] }`);
-  const kept = await Promise.all(files.map(async (file) => await keepFile(services, taskId, file)));
-  return { action: "accept", content: { files: kept.map((file) => ({ ...file })) } };
-}
-
-/** A file that a test uploads. */
-export interface TestFile {
-  readonly name: string;
-  readonly text: string;
-  /** `text/plain` by default. */
-  readonly type?: string;
-}
-
-async function keepFile({ files, ids }: Services, taskId: string, { name, text, type = "text/plain" }: TestFile): Promise<FileRef> {
-  const id = ids.uuid();
-  const bytes = new TextEncoder().encode(text);
-  await files?.put(taskId, id, new Blob([bytes]).stream() as unknown as AsyncIterable<Uint8Array>);
-  return { id, name, type, size: bytes.length, sha256: hash("sha256", bytes) };
-}
-
-function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailable>): JsonObject {
-  if (reply === timeout) throw new Error(`"${key}" cannot be answered with timeout: advance the clock`);
-  if (reply === accept || reply === decline || reply === cancel) return { action: reply.description ?? "" };
-  if (request.type === "sampling") {
-    return typeof reply === "string" ? { role: "assistant", content: { type: "text", text: reply }, model: "test" } : (reply as JsonObject);
-  }
-  if (request.type === "roots") return { roots: (reply as readonly string[]).map((uri) => ({ uri })) };
-  return { action: "accept", content: contentOf(request, reply) };
-}
-
-function contentOf(request: AskRequest, reply: JsonObject | string | number | boolean | readonly string[]): JsonObject {
-  if (typeof reply === "object" && !Array.isArray(reply)) return reply as JsonObject;
-  const fields = request.type === "form" ? fieldsOf(request.schema) : [];
-  const [field] = fields;
-  if (!field || fields.length > 1) throw new Error(`${JSON.stringify(reply)} is not an answer to a form with ${fields.length} fields`);
-  return { [field.name]: reply as Json };
 }
 
 function textOf({ outcome }: Task): string {
