@@ -2,7 +2,7 @@
 import type { JsonObject } from "@parley/core/form";
 import { type Endpoint, Lost, type Message, resultOf, RpcError } from "../wire/endpoint.ts";
 import { isGone, nextId, openSession, type Session, sessionAt } from "./session.ts";
-import { allPages, backoff, endOf, isPassing, pause, questionOf, sameQuestion } from "./shared.ts";
+import { allPages, backoff, callThenFollow, endOf, isPassing, nothingKept, pause, questionOf, sameQuestion } from "./shared.ts";
 import type { Call, Dialect, Question, Running, Status, ReplyOutcome, CallListener, Tool } from "./types.ts";
 
 const POLL_MS = 1_000;
@@ -319,35 +319,17 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
     follow,
     resume: () => nothingKept(),
     call({ tool, args }, listener) {
-      const left = new AbortController();
-      let running: Running | undefined;
       const task = tool.execution?.taskSupport === "forbidden" ? {} : { task: {} };
       const params = { name: tool.name, arguments: args, ...task };
-      inSession((session) => session.ask({ method: "tools/call", params, signal: left.signal })).then(
-        (answer) => {
-          const handle = answer["task"] as { readonly taskId: string } | undefined;
-          if (!handle) return listener.ended({ type: "result", result: answer });
-          listener.handle(handle.taskId);
-          running = follow(handle.taskId, listener);
-        },
-        (error: unknown) => left.signal.aborted || listener.ended(endOf(error)),
-      );
-      return {
-        answer: async (id, reply) => (running ? await running.answer(id, reply) : { type: "late" }),
-        cancel: async () => await running?.cancel(),
-        leave() {
-          left.abort();
-          running?.leave();
-        },
-      };
+      return callThenFollow(listener, {
+        call: (signal) => inSession((session) => session.ask({ method: "tools/call", params, signal })),
+        handleIn: (result) => (result["task"] as { readonly taskId: string } | undefined)?.taskId,
+        follow,
+      });
     },
   };
 }
 
 function listToolsOf(session: Session): Promise<Tool[]> {
   return allPages<Tool>((cursor) => session.ask({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }), "tools");
-}
-
-function nothingKept(): never {
-  throw new Error("this dialect cannot resume such a call");
 }

@@ -1,6 +1,6 @@
 /** Functions that the drivers of all dialects share. */
 import { Lost, RpcError } from "../wire/endpoint.ts";
-import type { End, Question, ReplyOutcome, Violation } from "./types.ts";
+import type { CallListener, End, Question, ReplyOutcome, Running, Violation } from "./types.ts";
 
 /** After this text, a server reports what was wrong with the last answer. */
 const REFUSED = "\n\nThe last answer could not be taken: ";
@@ -42,6 +42,40 @@ export function outcomeOf(error: unknown): ReplyOutcome {
 export function endOf(error: unknown): End {
   if (error instanceof RpcError) return { type: "error", message: error.message, code: error.code, data: error.data };
   return { type: "error", message: error instanceof Error ? error.message : String(error) };
+}
+
+interface CallThenFollow {
+  readonly call: (signal: AbortSignal) => Promise<Record<string, unknown>>;
+  /** The id of the task that the result hands out. */
+  readonly handleIn: (result: Record<string, unknown>) => string | undefined;
+  readonly follow: (taskId: string, listener: CallListener) => Running;
+}
+
+/** A call whose result may be the handle of a task, which is then followed. */
+export function callThenFollow(listener: CallListener, { call, handleIn, follow }: CallThenFollow): Running {
+  const left = new AbortController();
+  let running: Running | undefined;
+  call(left.signal).then(
+    (result) => {
+      const taskId = handleIn(result);
+      if (taskId === undefined) return listener.ended({ type: "result", result });
+      listener.handle(taskId);
+      running = follow(taskId, listener);
+    },
+    (error: unknown) => left.signal.aborted || listener.ended(endOf(error)),
+  );
+  return {
+    answer: async (id, reply) => (running ? await running.answer(id, reply) : { type: "late" }),
+    cancel: async () => await running?.cancel(),
+    leave() {
+      left.abort();
+      running?.leave();
+    },
+  };
+}
+
+export function nothingKept(): never {
+  throw new Error("this dialect cannot resume such a call");
 }
 
 /** Waits between attempts to reach an unavailable server. */

@@ -2,7 +2,7 @@
 import type { JsonObject } from "@parley/core/form";
 import { type Endpoint, headerValue, type Message, request as sendRequest, RpcError } from "../wire/endpoint.ts";
 import { paramHeaders } from "./param-headers.ts";
-import { allPages, backoff, endOf, isPassing, pause, problemIn, questionOf, outcomeOf } from "./shared.ts";
+import { allPages, backoff, callThenFollow, endOf, isPassing, nothingKept, pause, problemIn, questionOf, outcomeOf } from "./shared.ts";
 import {
   type Call,
   CLIENT_INFO,
@@ -150,26 +150,12 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
     follow,
     resume: () => nothingKept(),
     call({ tool, args }, listener) {
-      const left = new AbortController();
-      let running: Running | undefined;
-      const params = { name: tool.name, arguments: args };
-      ask({ method: "tools/call", params, name: tool.name, headers: paramHeaders(tool.inputSchema, args), signal: left.signal }).then(
-        (result) => {
-          if (result["resultType"] !== "task") return listener.ended({ type: "result", result });
-          const taskId = String(result["taskId"]);
-          listener.handle(taskId);
-          running = follow(taskId, listener);
-        },
-        (error: unknown) => left.signal.aborted || listener.ended(endOf(error)),
-      );
-      return {
-        answer: async (id, reply) => (running ? await running.answer(id, reply) : { type: "late" }),
-        cancel: async () => await running?.cancel(),
-        leave() {
-          left.abort();
-          running?.leave();
-        },
-      };
+      const call = { method: "tools/call", name: tool.name, headers: paramHeaders(tool.inputSchema, args) };
+      return callThenFollow(listener, {
+        call: (signal) => ask({ ...call, params: { name: tool.name, arguments: args }, signal }),
+        handleIn: (result) => (result["resultType"] === "task" ? String(result["taskId"]) : undefined),
+        follow,
+      });
     },
   };
 }
@@ -287,8 +273,4 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
     call: ({ tool, args }: Call, listener) =>
       run({ name: tool.name, arguments: args, headers: paramHeaders(tool.inputSchema, args) }, listener),
   };
-}
-
-function nothingKept(): never {
-  throw new Error("this dialect cannot resume such a call");
 }
