@@ -1,10 +1,10 @@
 /**
  * 1. A first tool
  *
- * A tool is a function with a name. `input` says which arguments it takes, `run` does the work, and what `run` returns is the result.
- * Nothing here is special to waiting yet: a tool that asks nobody is an ordinary function.
+ * A tool is a function with a name. `input` describes its arguments, `run` does the work, and what `run` returns is the result. A tool that asks
+ * nothing is an ordinary function.
  *
- * These files are meant to be read in their order, in about ten minutes. Each is one idea, and each runs:
+ * Read these files in order; they take about ten minutes. Each explains one idea, and each is a test that you can run:
  * `npx vitest run --project unit test/fundamentals`.
  */
 import { ToolError, defineTool } from "@parley/sdk";
@@ -23,7 +23,7 @@ const price = defineTool({
   input: z.object({ dish: z.string().min(1), guests: z.int().min(1).default(1) }),
   run({ dish, guests }) {
     const one = MENU.get(dish);
-    // The tool did its work, and the answer is no: the model reads this text.
+    // The tool worked, and its answer is no. The model reads this text.
     if (one === undefined) throw new ToolError(`There is no ${dish} on the menu.`);
     return `${dish} for ${guests}: ${one * guests} €`;
   },
@@ -34,25 +34,25 @@ test("what a tool returns is its result", async () => {
   expect(run.text).toBe("soup for 4: 24 €");
 });
 
-test("arguments are judged before the tool runs, and defaults are filled in", async () => {
+test("arguments are validated before the tool runs, and defaults are filled in", async () => {
   expect((await runTool(price, { dish: "fish" })).text).toBe("fish for 1: 19 €");
   await expect(runTool(price, { dish: "fish", guests: 0 })).rejects.toThrow("/guests");
 });
 
-test("a ToolError is a result that says so, not a crash", async () => {
+test("a ToolError becomes a result with isError: the call itself succeeded", async () => {
   const run = await runTool(price, { dish: "duck" });
   expect(run.task.status).toBe("completed");
   expect(run.result).toMatchObject({ isError: true, content: [{ text: "There is no duck on the menu." }] });
 });
 
-// With `output` a tool returns data. Clients get it as structured content, and as text where they cannot read that.
+// With `output`, a tool returns data. Clients receive it as structured content, and as text for those that cannot read structured content.
 const menu = defineTool({
   name: "menu",
   output: z.object({ dishes: z.array(z.object({ dish: z.string(), euros: z.number() })) }),
   run: () => ({ dishes: [...MENU].map(([dish, euros]) => ({ dish, euros })) }),
 });
 
-test("data is checked against what the tool has promised", async () => {
+test("returned data is validated against the output schema", async () => {
   const run = await runTool(menu);
   expect(run.result?.["structuredContent"]).toEqual({
     dishes: [

@@ -1,8 +1,8 @@
 /**
  * 2. Asking
  *
- * `await ctx.elicit(…)` puts a form to the person who called. The tool stops there, for a second or for days. While it waits it uses no worker
- * and no connection; when the answer comes, the tool continues behind the question.
+ * `await ctx.elicit(…)` sends a form to the person who called the tool. The tool stops there, for a second or for days, and occupies neither a
+ * worker nor a connection. When the answer arrives, the tool continues after the question.
  */
 import { defineTool } from "@parley/sdk";
 import { runTool, startTool } from "@parley/sdk/testing";
@@ -29,13 +29,13 @@ test("a tool waits at its question, and continues with the answer", async () => 
   expect(running.text).toBe("A table for 4.");
 });
 
-test("an answer that does not fit is refused, and the question stays open", async () => {
+test("an invalid answer is refused, and the question stays open", async () => {
   const running = await startTool(reserve);
   await expect(running.answer({ "party-size": { partySize: 40 } })).rejects.toThrow("must be <= 20");
   expect(running.task.status).toBe("input_required");
 });
 
-// For one field there are shorthands, which return its value: text, number, select, date and confirm.
+// For a single field there are shorthands that return its value: text, number, select, date and confirm.
 const order = defineTool({
   name: "order",
   async run(_args, ctx) {
@@ -45,7 +45,7 @@ const order = defineTool({
   },
 });
 
-test("questions come one after the other, each by its name", async () => {
+test("questions are asked one after the other, each under its name", async () => {
   const run = await runTool(order, {}, { answers: { dish: "fish", wine: true } });
   expect(run.asks.map(({ key }) => key)).toEqual(["dish", "wine"]);
   expect(run.text).toBe("fish and wine");

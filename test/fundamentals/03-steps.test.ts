@@ -1,17 +1,17 @@
 /**
- * 3. Steps, and why
+ * 3. Steps
  *
- * How does a tool continue after days, on another machine? It runs again from its first line. What `ctx` gave it before comes from a record,
- * the journal, at once and in the same order. So the tool arrives where it was, and continues there.
+ * How does a tool continue after days, on another machine? It runs again from its first line. Everything that `ctx` returned before comes from a
+ * record, the journal: at once, and in the same order. So the tool reaches the point where it stopped, and continues from there.
  *
- * Two things follow. What has an effect belongs into a step, which is done once and recorded. And what may be different the next time (the
- * time, chance, an id) comes from `ctx`.
+ * Two rules follow. Side effects belong in a step, which runs once and is recorded. Values that may differ in the next run (the time, random
+ * numbers, ids) come from `ctx`.
  */
 import { defineTool } from "@parley/sdk";
 import { ImpureHandler, runTool, startTool } from "@parley/sdk/testing";
 import { expect, test } from "vitest";
 
-test("a handler runs again from its start, and a step does not", async () => {
+test("a handler runs again from its start, but a step runs once", async () => {
   const seen: string[] = [];
   const reserve = defineTool({
     name: "reserve",
@@ -34,7 +34,7 @@ test("a handler runs again from its start, and a step does not", async () => {
   expect(running.journal).toEqual(["step:hold", "ask:size"]);
 });
 
-test("a step that is done again, since its worker died too early, has the same idempotency key", async () => {
+test("a step that is attempted again has the same idempotency key", async () => {
   const keys: string[] = [];
   const pay = defineTool({
     name: "pay",
@@ -43,7 +43,7 @@ test("a step that is done again, since its worker died too early, has the same i
         "charge",
         ({ idempotencyKey, attempt }) => {
           keys.push(idempotencyKey);
-          if (attempt === 1) throw new Error("the connection was cut, and nobody knows whether the money went");
+          if (attempt === 1) throw new Error("the connection was lost, and the payment may have been made");
           return "charged";
         },
         { attempts: 2 },
@@ -51,12 +51,12 @@ test("a step that is done again, since its worker died too early, has the same i
     },
   });
   expect((await runTool(pay)).text).toBe("charged");
-  // The payment service sees that both are one.
+  // So the payment service recognises the second attempt as the same payment.
   expect(keys).toHaveLength(2);
   expect(new Set(keys).size).toBe(1);
 });
 
-test("time, chance and ids are the same in every run", async () => {
+test("times, random numbers and ids are the same in every run", async () => {
   const drawn: string[] = [];
   const draw = defineTool({
     name: "draw",
@@ -73,11 +73,11 @@ test("time, chance and ids are the same in every run", async () => {
   expect(drawn[1]).toBe(drawn[0]);
 });
 
-test("the test kit finds what a handler reads past ctx", async () => {
+test("the test kit reports what a handler reads without ctx", async () => {
   const late = defineTool({
     name: "late",
     async run(_args, ctx) {
-      const isEvening = new Date().getHours() >= 18; // read ctx.now() instead: the next run may come in the morning
+      const isEvening = new Date().getHours() >= 18; // Use ctx.now() instead: the next run may be in the morning.
       await ctx.confirm("ok", { message: isEvening ? "Tomorrow?" : "Today?" });
       return "done";
     },

@@ -1,20 +1,20 @@
 /**
  * 4. Concurrency
  *
- * Questions, steps and sleeps are promises. `Promise.all`, `race`, `any` and `allSettled` do with them what they do everywhere, and a replay
- * settles them in the order in which they settled before: who won a race, has won it for good.
+ * Questions, steps and sleeps are promises, so `Promise.all`, `race`, `any` and `allSettled` work as usual. A replay settles them in the order in
+ * which they settled the first time: a race keeps its winner.
  */
 import { defineTool } from "@parley/sdk";
 import { runTool, startTool } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
 
-test("questions that are asked at once are open at once, and are answered in any order", async () => {
+test("questions that are asked together are open together, and are answered in any order", async () => {
   const both = defineTool({
     name: "both",
     async run(_args, ctx) {
       const [ada, bob] = await Promise.all([
-        ctx.confirm("ada", { message: "Ada, do you come?" }),
-        ctx.confirm("bob", { message: "Bob, do you come?" }),
+        ctx.confirm("ada", { message: "Ada, are you coming?" }),
+        ctx.confirm("bob", { message: "Bob, are you coming?" }),
       ]);
       return `Ada ${ada}, Bob ${bob}`;
     },
@@ -47,7 +47,7 @@ describe("the winner of a race", () => {
     ["ada", "bob"],
     ["bob", "ada"],
   ] as const) {
-    test(`is ${order[0]} when ${order[0]} answers first, even if ${order[1]} answers, too`, async () => {
+    test(`is ${order[0]} when ${order[0]} answers first, even if ${order[1]} answers as well`, async () => {
       const running = await startTool(first);
       await running.answer({ [order[0]]: true });
       await running.answer({ [order[1]]: true });
@@ -57,7 +57,7 @@ describe("the winner of a race", () => {
   }
 });
 
-test("branches that use the same names each get their own results, wherever a worker dies", async () => {
+test("concurrent branches with the same names each get their own results, wherever a worker dies", async () => {
   const prices: Record<string, number> = { soup: 6, fish: 19, duck: 24 };
   const bill = defineTool({
     name: "bill",

@@ -1,8 +1,8 @@
 /**
- * 5. Patience
+ * 5. Waiting with a limit
  *
- * `ctx.sleep` waits for days like a question does, without a worker. A race between the two is patience: the first person has so long, and
- * then somebody else is asked. Take the lost question back by its `signal`: otherwise it stays open, and a person is asked in vain.
+ * `ctx.sleep` waits for days, as a question does, without a worker. A race between the two sets a limit: if the first person has not answered by
+ * then, another one is asked. Withdraw the question that lost with its `signal`. Otherwise it stays open, and someone answers it in vain.
  */
 import { defineTool } from "@parley/sdk";
 import { startTool } from "@parley/sdk/testing";
@@ -30,7 +30,7 @@ const approve = defineTool({
   },
 });
 
-test("an answer in time ends the patience", async () => {
+test("an answer in time ends the wait", async () => {
   const running = await startTool(approve);
   await running.advance("23 hours");
   expect(running.task.asks.map(({ key }) => key)).toEqual(["manager"]);
@@ -46,7 +46,7 @@ test("after a day another person is asked, and the first may still answer", asyn
   await running.advance("1 day");
   expect(running.task.asks.map(({ key }) => key)).toEqual(["manager", "deputy"]);
   await running.answer({ manager: { approved: false } });
-  // The deputy's question was withdrawn: nobody is shown it any more.
+  // The deputy's question was withdrawn: clients no longer show it.
   expect(running.task.asks.map(({ key }) => key)).toEqual(["seen"]);
   await expect(running.answer({ deputy: { approved: true } })).rejects.toThrow('"deputy" is not asked');
 });

@@ -1,8 +1,8 @@
 /**
  * 6. When nobody answers
  *
- * A person may say no, close the form, or not look at it in time. `ctx.elicit` and its shorthands throw then, so that a tool cannot take a
- * missing answer for a yes; what a tool does not catch ends it with a result that says what happened. `ctx.ask` returns the outcome instead.
+ * A person may decline, close the form, or not see it in time. `ctx.elicit` and its shorthands then throw, so that a tool cannot mistake a missing
+ * answer for a yes. An error that the tool does not catch ends it with a result that says what happened. `ctx.ask` returns the outcome instead.
  */
 import { Cancelled, Declined, TimedOut, defineTool } from "@parley/sdk";
 import { cancel, decline, runTool, timeout } from "@parley/sdk/testing";
@@ -23,7 +23,7 @@ const greet = defineTool({
   },
 });
 
-test("no, closed and too late are three different errors", async () => {
+test("declining, closing and answering too late are three different errors", async () => {
   expect((await runTool(greet, {}, { answers: { name: "Ada" } })).text).toBe("Hello, Ada");
   expect((await runTool(greet, {}, { answers: { name: decline } })).text).toBe("Hello, stranger");
   expect((await runTool(greet, {}, { answers: { name: cancel } })).text).toBe("Hello, person in a hurry");
@@ -40,7 +40,7 @@ test("an error that is not caught ends the tool, and the model learns why", asyn
   expect(run.text).toContain("declined");
 });
 
-test("a shorthand may take its default instead", async () => {
+test("a shorthand can return its default instead", async () => {
   const asked = defineTool({
     name: "asked",
     run: async (_args, ctx) =>

@@ -1,10 +1,10 @@
 /**
  * 7. Many items
  *
- * One question for each item of a list is a `map` with an async function. `ctx.branch` scopes the names within, so that clients see `ada/keep`
- * and `bob/keep` rather than `keep` and `keep#2`. Take a key that says which item it is: replay finds it again by that.
+ * To ask one question for each item of a list, use `map` with an async function. `ctx.branch` scopes the names in it, so that clients see
+ * `ada/keep` and `bob/keep` rather than `keep` and `keep#2`. Choose a key that identifies the item: replay uses it to find the item again.
  *
- * A loop that may run forever begins anew by `ctx.restart`, since a journal has a bound.
+ * A loop that may run forever starts again with `ctx.restart`, because a journal has a limited size.
  */
 import { defineTool } from "@parley/sdk";
 import { runTool, startTool } from "@parley/sdk/testing";
@@ -28,7 +28,7 @@ const review = defineTool({
   },
 });
 
-test("all are asked at once, and each answer is for one", async () => {
+test("all are asked at once, and each answer belongs to one", async () => {
   const running = await startTool(review, { people: ["ada", "bob", "eve"] });
   expect(running.task.asks.map(({ key }) => key)).toEqual(["ada/keep", "bob/keep", "eve/keep"]);
   await running.answer({ "eve/keep": false });
@@ -37,7 +37,7 @@ test("all are asked at once, and each answer is for one", async () => {
   expect(running.journal).not.toContain("step:ada/remove");
 });
 
-test("a restart is the same task from the top, with new arguments and an empty journal", async () => {
+test("a restart runs the same task from the top, with new arguments and an empty journal", async () => {
   const weekly = defineTool({
     name: "weekly",
     input: z.object({ week: z.int().default(1) }),

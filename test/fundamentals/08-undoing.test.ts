@@ -1,8 +1,8 @@
 /**
  * 8. Undoing
  *
- * A task may be cancelled, time out or fail after it has booked something. `compensate` undoes it: a last run that comes to its end on any
- * worker, each of its steps once. Clients see the end of the task at once and do not wait for it.
+ * A task may be cancelled, time out or fail after it has booked something. `compensate` undoes that in a last run, which any worker can finish
+ * and in which each step runs once. Clients see the end of the task at once; they do not wait for the compensation.
  */
 import { ToolError, defineTool } from "@parley/sdk";
 import { runTool, startTool } from "@parley/sdk/testing";
@@ -23,7 +23,7 @@ const retreat = defineTool({
     if (!(await ctx.confirm("keep", { message: "Venue and bus are booked. Keep them?" }))) throw new ToolError("It was not approved.");
     return "Booked.";
   },
-  // What was done, in its order; undone in the other one.
+  // `done` is in the order in which things were done, and they are undone in reverse.
   async compensate(_args, ctx) {
     for (const { key, value } of ctx.done.toReversed()) await ctx.step(key, () => void booked.delete(String(value)));
   },

@@ -1,15 +1,15 @@
 /**
  * 9. Events
  *
- * Some answers come from another system: a payment, a build, a parcel. `ctx.event` opens such a wait and gives an address; hand it to that
- * system in a step, and wait. The address is the credential, so it is never recorded and never shown to the client.
+ * Some answers come from another system: a payment, a build, a parcel. `ctx.event` creates an address at which that system can report. Pass the
+ * address on in a step, and wait. The address is the credential, so it is never recorded and never shown to the client.
  */
 import { TimedOut, ToolError, defineTool } from "@parley/sdk";
 import { runTool, startTool, timeout } from "@parley/sdk/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 
-/** What a payment service was told. */
+/** The addresses that the payment service received. */
 const callbacks: string[] = [];
 
 const pay = defineTool({
@@ -37,13 +37,13 @@ test("the tool waits without a worker, and continues when the event is reported"
   expect(running.text).toBe("Paid, reference R-7");
 });
 
-test("what does not fit is refused, and the same again does no harm", async () => {
+test("an invalid body is refused, and a repeated one does no harm", async () => {
   const running = await startTool(pay);
   await expect(running.tell("paid", { reference: 7 })).rejects.toThrow("reference");
   expect(await running.tell("paid", { reference: "R-7" })).toBe("accepted");
   expect(await running.tell("paid", { reference: "R-7" })).toBe("duplicate");
 });
 
-test("nothing in time is a TimedOut, as for a question", async () => {
+test("an event that is not reported in time throws TimedOut, as a question does", async () => {
   expect((await runTool(pay, {}, { events: { paid: timeout } })).text).toBe("It was not paid in time.");
 });

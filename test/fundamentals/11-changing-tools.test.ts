@@ -1,9 +1,9 @@
 /**
  * 11. Changing a tool under waiting tasks
  *
- * Tasks wait for days, and you deploy meanwhile. The new code then runs against what the old code recorded. Behind the point where a task
- * waits anything may change. Before it, new work would come after recorded work, so the task fails with REPLAY_DIVERGED rather than guess.
- * `ctx.patched` keeps the old way for the tasks that need it.
+ * Tasks wait for days, and you deploy in the meantime. The new code then runs against what the old code recorded. After the point at which a task
+ * waits, anything may change. Before it, new work would precede recorded work, so the task fails with REPLAY_DIVERGED rather than guess.
+ * `ctx.patched` keeps the old path for the tasks that need it.
  */
 import { type Context, defineTool } from "@parley/sdk";
 import { replayRecorded } from "@parley/sdk/replay";
@@ -18,7 +18,7 @@ const today = shop(async (ctx) => {
   return await ctx.step("ship", () => "shipped");
 });
 
-test("new work after the question is reached by tasks that wait there", async () => {
+test("tasks that wait at the question do the new work after it", async () => {
   const running = await startTool(today);
   running.redeploy(
     shop(async (ctx) => {
@@ -43,7 +43,7 @@ const careful = shop(async (ctx) => {
   return await ctx.step("ship", () => "shipped");
 });
 
-test("new work before it fails the task, loudly and before anything is done", async () => {
+test("new work before the question fails the task, before anything is done", async () => {
   const running = await startTool(today);
   running.redeploy(careless);
   await running.answer({ approve: true });
@@ -51,7 +51,7 @@ test("new work before it fails the task, loudly and before anything is done", as
   expect(running.journal).not.toContain("step:check");
 });
 
-test("under ctx.patched it is met by new tasks, and old ones continue on the old way", async () => {
+test("with ctx.patched, new tasks do the new work, and waiting tasks keep the old path", async () => {
   const old = await startTool(today);
   old.redeploy(careful);
   await old.answer({ approve: true });
@@ -62,8 +62,8 @@ test("under ctx.patched it is met by new tasks, and old ones continue on the old
   expect(fresh.journal).toEqual(["patch:check", "step:check", "ask:approve", "step:ship"]);
 });
 
-test("whether a change is safe can be said before it is deployed", async () => {
-  // `parley export` and `parley replay` do this for every task that waits in production.
+test("a change can be checked before it is deployed", async () => {
+  // `parley export` and `parley replay` do this for every waiting task in production.
   const waiting = await (await startTool(today)).exported();
   expect(await replayRecorded(careless, waiting)).toMatchObject({ verdict: "diverges" });
   expect(await replayRecorded(careful, waiting)).toMatchObject({ verdict: "continues" });

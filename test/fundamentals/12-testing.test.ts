@@ -1,8 +1,8 @@
 /**
- * 12. Testing with the kit
+ * 12. Testing
  *
- * `@parley/sdk/testing` runs a tool by the engine that runs it in production, without a server and without waiting. You have seen `runTool`,
- * which answers by a script, and `startTool`, which lets a test decide what happens when. This file is what they can do besides.
+ * `@parley/sdk/testing` runs a tool on the same engine as in production, without a server and without waiting. You have seen `runTool`, which
+ * answers from a script, and `startTool`, which lets a test decide what happens when. This file shows what else they can do.
  */
 import { seenBy } from "@parley/protocol/testing";
 import { ToolError, defineTool } from "@parley/sdk";
@@ -32,7 +32,7 @@ const release = defineTool({
   },
 });
 
-test("a worker that dies after any record leaves nothing out and does nothing twice", async () => {
+test("a worker may die after any record: nothing is left out, and nothing is done twice", async () => {
   const answers = { approve: { approved: true } };
   const { journal } = await runTool(release, { version: "1" }, { answers });
   for (let record = 1; record <= journal.length; record += 1) {
@@ -44,10 +44,10 @@ test("a worker that dies after any record leaves nothing out and does nothing tw
 });
 
 describe("time and people", () => {
-  test("pass as the test says", async () => {
+  test("are set by the test", async () => {
     const running = await startTool(release, { version: "2" });
     await running.advance("47 hours");
-    // To those who may not answer there is no such task.
+    // For people who may not answer, the task does not exist.
     await expect(running.answer({ approve: { approved: true } }, { groups: ["design"] })).rejects.toThrow("no task");
     await running.answer({ approve: { approved: true } }, { groups: ["release"] });
     expect(running.task.status).toBe("working");
@@ -55,14 +55,14 @@ describe("time and people", () => {
     expect(running.text).toBe("Released 2.");
   });
 
-  test("run out at the question's deadline", async () => {
+  test("include the deadline of the question", async () => {
     const running = await startTool(release, { version: "3" });
     await running.advance("2 days");
     expect(running.result).toMatchObject({ isError: true });
   });
 });
 
-test("a script may look at the question before it answers", async () => {
+test("a script can read the question before it answers", async () => {
   const run = await runTool(
     release,
     { version: "4" },
@@ -71,11 +71,11 @@ test("a script may look at the question before it answers", async () => {
   expect(run.text).toBe("Released 4.");
 });
 
-test("what the tool has no answer for is said, with the question", async () => {
+test("a question without an answer in the script is an error that shows the question", async () => {
   await expect(runTool(release, { version: "5" })).rejects.toThrow('the tool asks "approve" and the script has no answer: Release 5?');
 });
 
-test("what a client reads can be seen as it is on the wire, in each revision of MCP", async () => {
+test("a test can see what a client receives, in each revision of MCP", async () => {
   const asking = defineTool({
     name: "asking",
     run: async (_args, ctx) => String(await ctx.number("size", { message: "How many?", default: 2 })),
@@ -85,6 +85,6 @@ test("what a client reads can be seen as it is on the wire, in each revision of 
     (seenBy(version, running) as unknown as { params: { requestedSchema: { properties: { value: object } } } }[])[0]?.params.requestedSchema
       .properties.value;
   expect(field("2025-11-25")).toEqual({ type: "number", title: "Size", default: 2 });
-  // Forms of this revision have no defaults for numbers, so the description says it.
+  // Forms of this revision have no defaults for numbers, so the description states it.
   expect(field("2025-06-18")).toEqual({ type: "number", title: "Size", description: "Default: 2." });
 });
