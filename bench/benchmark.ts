@@ -1,6 +1,6 @@
 /**
- * What a benchmark is, and how one is run: Parley, its floor and its peers in turn, round after round, so that anything else the machine does
- * meanwhile meets all of them alike. A figure is the median of its rounds.
+ * What a benchmark is and how it runs: Parley, its floor and its peers take turns, round after round, so that other load on the machine
+ * affects all of them alike. A figure is the median of its rounds.
  */
 import { median } from "./measure.ts";
 import type { Stage } from "./stage.ts";

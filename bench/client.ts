@@ -1,4 +1,4 @@
-/** A client that costs little itself: MCP 2026-07-28 with tasks, over keep-alive connections. */
+/** A cheap client: MCP 2026-07-28 with tasks, over keep-alive connections. */
 import { Agent, request } from "node:http";
 
 const REVISION = "2026-07-28";

@@ -1,8 +1,8 @@
 /**
- * Many partitions over several masters on this machine: `node bench/cluster.ts [masters] [partitions] [workers] [lifecycles]`.
+ * Many partitions on several masters on this machine: `node bench/cluster.ts [masters] [partitions] [workers] [lifecycles]`.
  *
- * Two front ends and the workers are processes of their own, and so is every master. What is counted is counted by the nodes: commands, connections,
- * keys, redirections, and what they told each other. Speeds of so many processes on one machine say nothing, and none are printed.
+ * The two front ends, the workers and the masters are separate processes. The nodes count commands, connections, keys, redirections and
+ * their messages to each other. No speeds are printed, because those of so many processes on one machine mean nothing.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** What an operation costs, told by the system and by Redis: CPU time of each process, and what went through Redis' sockets. */
+/** What an operation costs, as reported by the system and by Redis: CPU time of each process, and bytes on Redis' sockets. */
 import type { Redis } from "ioredis";
 import type { Figures } from "./benchmark.ts";
 import type { Measured } from "./processes.ts";

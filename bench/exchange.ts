@@ -1,4 +1,4 @@
-/** One POST whose answer may be a stream: every JSON-RPC message that comes back is handed on as it arrives, be it in a body or an event. */
+/** One POST whose answer may be a stream: passes on every JSON-RPC message as it arrives, in a body or in an event. */
 import { type Agent, request } from "node:http";
 import type { Message } from "./client.ts";
 

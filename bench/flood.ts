@@ -1,4 +1,4 @@
-/** As many equal requests as are answered, over ten connections that each wait for their answer. */
+/** Sends equal requests over ten connections, each of which waits for its answer, and counts the answers. */
 import autocannon from "autocannon";
 import type { Redis } from "ioredis";
 import type { Figures } from "./benchmark.ts";

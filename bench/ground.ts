@@ -1,4 +1,4 @@
-/** What everything that is measured stands on: a Redis of its own without persistence, and processes that are pinned to a core and end with it. */
+/** The basis of every measurement: a Redis of its own without persistence, and processes that are pinned to a core and end with it. */
 import { cpus } from "node:os";
 import { Redis } from "ioredis";
 import { freePort, type Launch, launch, type Measured } from "./processes.ts";

@@ -1,4 +1,7 @@
-/** What a process keeps in memory, told by its inspector after a garbage collection: its resident memory holds garbage too, and what was once freed. */
+/**
+ * The memory in use of a process, read with its inspector after a garbage collection. Resident memory also includes garbage and memory that
+ * was freed.
+ */
 import { once } from "node:events";
 
 /** Bytes of JavaScript heap that are still reachable in the process whose inspector listens on `port`. */

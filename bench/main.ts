@@ -1,11 +1,12 @@
 /**
- * `npm run bench`: what Parley does, beside what its parts can do with nothing of ours in between and beside a peer, in one run.
+ * `npm run bench`: what Parley does, compared in one run with its components alone and with a peer.
  *
- *   --quick         a tenth of it in one round, about a minute; nothing is written
- *   --only <name>   only benchmarks whose name begins so; nothing is written
- *   --million       a million parked tasks too
+ *   --quick         a tenth of it in one round, about a minute; writes nothing
+ *   --only <name>   only benchmarks whose name begins with it; writes nothing
+ *   --million       adds a million parked tasks
  *
- * A whole run writes bench/RESULTS.md, results.json and plots/. One file per benchmark in benchmarks/; benchmark.ts says what one is.
+ * A complete run writes bench/RESULTS.md, results.json and plots/. Each benchmark is a file in benchmarks/; benchmark.ts defines what a
+ * benchmark is.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";

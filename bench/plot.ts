@@ -1,4 +1,4 @@
-/** A line chart as SVG, by hand: both axes may be logarithmic, each series is named at its end. */
+/** Draws a line chart as SVG. Both axes may be logarithmic, and each series is labelled at its end. */
 export interface Chart {
   readonly title: string;
   readonly x: Axis;

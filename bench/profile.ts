@@ -1,8 +1,8 @@
 /**
- * What one lifecycle asks of Redis, command by command: `node bench/profile.ts [clients] [lifecycles]`.
+ * The Redis commands of one lifecycle, one by one: `node bench/profile.ts [clients] [lifecycles]`.
  *
- * Counts, not times, are the point: they are the same on a busy machine. Those of commands that scripts call are among them, which is most of them.
- * What an idle deployment asks for meanwhile (sweeps) is measured before and taken off.
+ * It shows counts, which are the same on a busy machine, and no times. Most are commands that scripts call. What an idle deployment needs
+ * (sweeps) is measured before and subtracted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";

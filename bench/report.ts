@@ -1,4 +1,4 @@
-/** What a run found: the table on the terminal, bench/RESULTS.md, bench/results.json and the plots. */
+/** Writes the results of a run: the table on the terminal, bench/RESULTS.md, bench/results.json and the plots. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type ChartName, CHARTS, type Row, type Side } from "./benchmark.ts";
 import { drawChart, type Series } from "./plot.ts";

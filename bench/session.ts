@@ -1,4 +1,4 @@
-/** A client of 2025-11-25 that costs little itself: one session, requests whose answers are streams, answers to questions in POSTs of their own. */
+/** A cheap client of 2025-11-25: one session, requests whose answers are streams, and answers to questions in separate POSTs. */
 import { Agent } from "node:http";
 import { exchange, type Incoming } from "./exchange.ts";
 import { ACCEPTED, pollUntil, type TaskReader } from "./lifecycle.ts";

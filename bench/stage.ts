@@ -1,8 +1,8 @@
 /**
- * Everything that is measured, running: a Redis of its own without persistence, two front ends and a worker, the floor, and the peers.
+ * Starts everything that is measured: a Redis of its own without persistence, two front ends and a worker, the floor, and the peers.
  *
- * Front ends, worker, floor and peers share core 0; only one side has work at a time. The load is on core 1; Redis runs where the system
- * puts it.
+ * Front ends, worker, floor and peers share core 0, and only one of them works at a time. The load is on core 1. Redis runs on either core,
+ * as the system chooses.
  */
 import { join } from "node:path";
 import type { Redis } from "ioredis";

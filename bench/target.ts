@@ -1,4 +1,4 @@
-/** What a figure shall be. The targets and the peers' figures were set before Parley was written. */
+/** The targets of the figures. Targets and the peers' figures were set before Parley was written. */
 export interface Target {
   readonly text: string;
   /** Undefined where there is nothing to compare with. */

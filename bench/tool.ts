@@ -1,4 +1,4 @@
-/** The tools that are measured: one question, no work of their own; building a schema in every run would be such work. */
+/** The measured tools: one question and no work of their own. Building a schema in every run would be such work. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** A held call of 2025-11-25: `tools/call` over a stream at one front end, the answer POSTed to the other, the result on the stream. */
+/** A held call of 2025-11-25: `tools/call` on a stream at one front end, the answer POSTed to the other, the result on the stream. */
 import type { Benchmark, Figures } from "../benchmark.ts";
 import { cost, type CostOf } from "../cost.ts";
 import { ARGUMENTS } from "../lifecycle.ts";

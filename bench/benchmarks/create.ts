@@ -1,4 +1,4 @@
-/** `tools/call` that creates a task, beside Fastify with one HSET and one BullMQ job, and the peer that puts it into a map. */
+/** `tools/call` that creates a task. Compared with Fastify with one HSET and one BullMQ job, and with the peer, which stores the task in a map. */
 import type { Benchmark } from "../benchmark.ts";
 import { createClient } from "../client.ts";
 import { cost, type CostOf } from "../cost.ts";

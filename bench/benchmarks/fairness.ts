@@ -1,6 +1,7 @@
 /**
- * How long a tenant's call waits for its first run beside another's 100,000 that wait already: in turns, and in the order of their arrival, which is
- * what BullMQ does by itself and stands where the floor stands. Store, queue and BullMQ's worker, without HTTP and without a tool's work.
+ * How long a tenant's call waits for its first run while 100,000 calls of another tenant are waiting: in turns, and in order of arrival.
+ * The latter is what BullMQ does on its own, and takes the place of the floor. Measures store, queue and BullMQ's worker, without HTTP and
+ * without work in the tool.
  */
 import { randomBytes } from "node:crypto";
 import { type Call, shareOf } from "@parley/core";

@@ -1,4 +1,7 @@
-/** One task, many who listen to it at another replica: from the answer until the last of them has the result, and what each stream weighs. */
+/**
+ * One task with many listeners at another replica: the time from the answer until the last listener has the result, and the memory of each
+ * stream.
+ */
 import type { Benchmark, Metric } from "../benchmark.ts";
 import { createClient } from "../client.ts";
 import { publishLatencies } from "../floor/publish.ts";

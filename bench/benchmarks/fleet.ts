@@ -1,7 +1,8 @@
 /**
- * Whether a lifecycle costs more in a larger deployment: one front end and one worker, and eight of each, ten clients for each pair, in turn.
+ * Whether a lifecycle costs more in a larger deployment: one front end and one worker, then eight of each, with ten clients for each pair.
  *
- * All share one core: sixteen processes there cost each other their caches, so their CPU is told and not judged. What Redis is asked for is.
+ * All processes share one core. Sixteen processes evict each other's caches there, so their CPU time is reported but not judged. The number
+ * of Redis commands is.
  */
 import type { Benchmark, Figures, Metric } from "../benchmark.ts";
 import { createClient } from "../client.ts";

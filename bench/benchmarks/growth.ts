@@ -1,8 +1,8 @@
 /**
- * Whether anything grows with the number of parked tasks: memory per task, the time of a read and of a lifecycle beside them.
+ * Whether anything grows with the number of parked tasks: memory per task, and the time of a read and of a lifecycle beside them.
  *
- * One task is parked by a client. The others are written as a front end and a worker would have (create, begin, park), by the store
- * itself in a pipeline, since a million lifecycles would take half an hour.
+ * A client parks one task. The store writes the others in a pipeline, as a front end and a worker would have (create, begin, park), because
+ * a million lifecycles would take half an hour.
  */
 import type { Task } from "@parley/core";
 import { connectRedis, type RedisBackend } from "@parley/redis";

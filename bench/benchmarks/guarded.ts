@@ -1,6 +1,6 @@
 /**
- * What identity and encryption cost a lifecycle: 50 clients with an access token each time, and with their content encrypted; the floor is the
- * same deployment without either, in turn.
+ * What identity and encryption add to a lifecycle: 50 clients, once with access tokens and once with encrypted content. The floor is the
+ * same deployment without either.
  */
 import { randomBytes } from "node:crypto";
 import { startIssuer } from "../../test/support/issuer.ts";

@@ -1,8 +1,8 @@
 /**
- * A lifecycle: call, question, answer, result, by clients that poll at once, then after 20 ms, doubling.
+ * A lifecycle (call, question, answer, result) with clients that poll at once, then after 20 ms, doubling each time.
  *
- * The floor is the two jobs that each lifecycle is to BullMQ, with nothing else. The peer holds its tasks in memory, pushes the question on
- * the stream of `tasks/result`, and looks for news every 20 ms. The durable peer is called and asked by the very client that Parley is.
+ * The floor is the two BullMQ jobs of a lifecycle and nothing else. The peer keeps its tasks in memory, pushes the question on the stream
+ * of `tasks/result`, and polls every 20 ms. The durable peer is measured with the same client as Parley.
  */
 import type { Benchmark, Figures } from "../benchmark.ts";
 import { type Client, createClient } from "../client.ts";

@@ -1,4 +1,4 @@
-/** Ten thousand tasks that wait for a person, parked as clients park them: what they take in Redis and in the processes, and how fast they continue. */
+/** Ten thousand tasks that wait for a person, parked by clients: their memory in Redis and in the processes, and how fast they continue. */
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Benchmark, Figures } from "../benchmark.ts";

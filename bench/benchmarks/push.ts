@@ -1,4 +1,4 @@
-/** Answer at one front end → the result is pushed by another one, to a client that listens there. The floor is PUBLISH → message. */
+/** An answer at one front end; the result is pushed by another one to a client that listens there. The floor is PUBLISH → message. */
 import type { Benchmark } from "../benchmark.ts";
 import { createClient } from "../client.ts";
 import { publishLatencies } from "../floor/publish.ts";

@@ -1,6 +1,6 @@
 /**
- * Answer → the handler continues behind its question: from the moment at which the client sends it to the handler's next line in the worker,
- * by the clock that all processes of a machine share. The floor is BullMQ's add → start.
+ * The time from the moment at which the client sends its answer until the handler's next line runs in the worker, by the clock that all
+ * processes of a machine share. The floor is BullMQ's add → start.
  */
 import type { Benchmark, Figures } from "../benchmark.ts";
 import { type Client, createClient } from "../client.ts";

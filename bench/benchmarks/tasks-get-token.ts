@@ -1,4 +1,4 @@
-/** `tasks/get` by a caller with an access token, beside the same on a front end that asks nobody who they are. */
+/** `tasks/get` by a caller with an access token, compared with a front end that requires none. */
 import { startIssuer } from "../../test/support/issuer.ts";
 import type { Benchmark } from "../benchmark.ts";
 import { createClient, message } from "../client.ts";

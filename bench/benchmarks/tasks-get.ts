@@ -1,4 +1,4 @@
-/** `tasks/get` of a task at rest, beside Fastify with one HGETALL of the same hash, and the peers': out of memory, and out of Redis. */
+/** `tasks/get` of a task at rest. Compared with Fastify and one HGETALL of the same hash, and with peers that read from memory and from Redis. */
 import type { Benchmark } from "../benchmark.ts";
 import { createClient, type Message, message, type TaskState } from "../client.ts";
 import { flood } from "../flood.ts";

@@ -1,10 +1,10 @@
 /**
- * The floor: what the parts do with nothing of ours in between. Takes PORT and REDIS_URL.
+ * The floor: what the components do without Parley. Takes PORT and REDIS_URL.
  *
- *   POST /mcp     Fastify and one HGETALL, of the key that PUT /key named
+ *   POST /mcp     Fastify and one HGETALL of the key that PUT /key named
  *   POST /create  Fastify, one HSET and one BullMQ job, in one burst
  *   POST /jobs    BullMQ alone, in this process
- *   POST /listen  a stream of Fastify's that says one thing and stays open
+ *   POST /listen  a stream of Fastify's that sends one message and stays open
  */
 import { Queue } from "bullmq";
 import Fastify from "fastify";

@@ -1,4 +1,4 @@
-/** The floor of everything that is pushed: PUBLISH → message, with nothing in between. */
+/** The floor of everything that is pushed: PUBLISH → message. */
 import { once } from "node:events";
 import { Redis } from "ioredis";
 

@@ -1,4 +1,4 @@
-/** What a call costs each process, which a busy machine changes little: CPU time, commands of Redis, HTTP requests at the upstream. */
+/** What a call costs each process, in figures that a busy machine changes little: CPU time, Redis commands, HTTP requests at the upstream. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { redisStatistics } from "../cost.ts";
 import { openSession, type Session } from "../session.ts";

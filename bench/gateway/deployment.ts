@@ -1,4 +1,4 @@
-/** A front end and a worker on core 0, and the upstream behind them on core 1, where the load is as well. */
+/** A front end and a worker on core 0. The upstream and the load are on core 1. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Classic elicitations that wait, in one worker: what each keeps in memory, and what is left when they have been answered. */
+/** Classic elicitations that wait in one worker: the memory of each, and the memory that remains after they were answered. */
 import { type Client, createClient } from "../client.ts";
 import { liveHeapBytes } from "../heap.ts";
 import { ACCEPTED } from "../lifecycle.ts";

@@ -1,6 +1,7 @@
 /**
- * What the gateway adds to a call: one client with one session at a time, directly at the upstream, at a tool of Parley's own that does the same, and
- * through the gateway, in a session of its own, in one that is used again, and there without a task, a few calls of each in turn.
+ * What the gateway adds to a call. One client with one session at a time calls the upstream directly, a tool of Parley's own that does the
+ * same, and the upstream through the gateway: in a new session, in a reused session, and in a reused session without a task. A few calls of
+ * each alternate.
  */
 import { median, quantile } from "../measure.ts";
 import { blockingLifecycle, openSession, type Session } from "../session.ts";

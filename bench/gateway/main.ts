@@ -1,10 +1,10 @@
 /**
- * `npm run bench:gateway`: what the gateway adds, keeps and mixes up.
+ * `npm run bench:gateway`: what the gateway adds to a call, keeps in memory, and whether it mixes up calls.
  *
- *   --only latency | cost | held | overlap    one of them; nothing is written
- *   --quick                            a tenth of it; nothing is written
+ *   --only latency | cost | held | overlap    runs one part; writes nothing
+ *   --quick                                   runs a tenth of it; writes nothing
  *
- * A whole run writes the section "The gateway" of bench/RESULTS.md, which `npm run bench` leaves as it is.
+ * A complete run writes the section "The gateway" of bench/RESULTS.md, which `npm run bench` leaves unchanged.
  */
 import { execFileSync } from "node:child_process";
 import { cpus, loadavg } from "node:os";

@@ -1,4 +1,4 @@
-/** Calls of many people that overlap at one upstream and are answered in random order: does every answer reach its own question? */
+/** Overlapping calls of many people at one upstream, answered in random order: does every answer reach its own question? */
 import { randomInt } from "node:crypto";
 import { type Client, createClient, type TaskState } from "../client.ts";
 

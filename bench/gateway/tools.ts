@@ -1,4 +1,4 @@
-/** Parley's own tools that do what those of the measured upstream do: what a call costs without any gateway. */
+/** Parley's own tools that do the same as those of the measured upstream: what a call costs without a gateway. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,10 +1,10 @@
 /**
- * A classic upstream to measure by: the TypeScript SDK 1, whose tools do nothing of their own.
+ * A classic upstream for measurements, with the TypeScript SDK 1.
  *
- *   plain   answers with the text that it is given
- *   ask     asks with elicitation/create, waits, and answers with the text that it is given and the answer
+ *   plain   returns the text that it is given
+ *   ask     asks with elicitation/create, waits, and returns the text that it is given with the answer
  *
- * Takes PORT. GET /readyz; GET /sessions: how many are open; GET /requests: how many came from clients.
+ * Takes PORT. GET /readyz; GET /sessions: the number of open sessions; GET /requests: the number of requests from clients.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";

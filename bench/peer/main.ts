@@ -1,7 +1,7 @@
 /**
  * The peer: the TypeScript SDK v1 as its examples use it, with its tasks in memory and the same tool. Takes PORT.
  *
- * One server and transport per session; the store is shared. Its tasks look for news every 20 ms here, every second by default.
+ * Each session has its own server and transport; they share the store. Its tasks poll every 20 ms here; the default is a second.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";

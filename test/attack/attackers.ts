@@ -1,4 +1,4 @@
-/** Who attacks: everybody whom Ada's server should not take for her. */
+/** The attackers: callers that Ada's server must not mistake for her. */
 import { generateKeyPair } from "jose";
 import { forged, startIssuer } from "../support/issuer.ts";
 import type { Victim } from "./victims.ts";

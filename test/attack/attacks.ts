@@ -1,6 +1,6 @@
 /**
- * What attackers send. Each attack is one request that aims at something of Ada's, and the same one aimed at what never was: to whom it is
- * none of their business, both must look the same.
+ * What attackers send. Each attack is a pair of requests: one about something of Ada's, and the same one about something that never
+ * existed. Both must get the same answer.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Request } from "../fuzz/wire/http.ts";

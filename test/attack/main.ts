@@ -1,11 +1,11 @@
 /**
- * Attackers against a deployment with identity, over real HTTP, through two front ends. Exits with 0 exactly when nobody got anything.
+ * Attacks a deployment with identity, over real HTTP, through two front ends. Exits with 0 only if no attack succeeded.
  *
  *   npm run test:attack -- [--requests N] [--seed N] [--report FILE]
  *
- * Everything is sent in pairs, aimed at what is Ada's and at what never was. Held against each pair: nobody succeeds; both answers are the same but for
- * what was aimed at; nothing of Ada's is in either. Of all pairs together: the times are the same. At the end Ada finds everything as it was,
- * and answers her questions.
+ * Requests are sent in pairs: about something of Ada's, and about something that never existed. Of each pair, neither request may succeed,
+ * both answers must be the same except for the names in the request, and neither may contain anything of Ada's. Over all pairs, response
+ * times must not differ. At the end Ada must find everything unchanged, and she answers her questions.
  */
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";

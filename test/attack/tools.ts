@@ -1,4 +1,4 @@
-/** What the victims call: tasks in every state that an attacker could want to reach. */
+/** The tools that the victims call: tasks in every state that an attacker could want to reach. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

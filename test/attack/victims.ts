@@ -1,4 +1,4 @@
-/** Ada's deployment: two front ends that ask everybody for a token, and everything of hers that somebody else could want. */
+/** Ada's deployment: two front ends that require a token from everyone, and everything of hers that others could want. */
 import { join } from "node:path";
 import { Caller } from "../fuzz/wire/caller.ts";
 import type { InSession } from "../fuzz/wire/sessions.ts";

@@ -1,7 +1,7 @@
 /**
- * What runs in the page: the official clients. Bundled for it by test/e2e/browser.e2e.test.ts.
+ * The script of the test page: the official clients, bundled by test/e2e/browser.e2e.test.ts.
  *
- * Each way calls a tool, answers its question, and says what the tool returned.
+ * Each function calls a tool, answers its question, and returns what the tool returned.
  */
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";

@@ -1,6 +1,6 @@
 /**
- * Edits of the gallery's handlers under tasks that wait, at each of their waiting points: what would do something new over what was recorded is
- * caught before it does, and nothing else is.
+ * Edits of the gallery's handlers under waiting tasks, at each point where they wait. An edit that would do something new before recorded
+ * work is caught before it does, and no other edit is refused.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

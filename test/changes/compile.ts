@@ -1,4 +1,4 @@
-/** A tool of the gallery from its source, after an edit: compiled in memory, with the modules that the original imports. */
+/** Compiles a gallery tool in memory from its edited source, with the modules that the original imports. */
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Two open questions, answered in either order, with a deployment in between at each moment: as docs/writing-tools.md shows it. */
+/** Two open questions, answered in either order, with a deployment at each moment in between, as docs/writing-tools.md describes. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

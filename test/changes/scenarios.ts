@@ -1,4 +1,4 @@
-/** How each tool of the gallery is called, and what happens to its task. It waits at the start and after each action but the last. */
+/** How each tool of the gallery is called, and what happens to its task. It waits after the call and after each action except the last. */
 import type { Duration, JsonObject } from "@parley/core";
 import { accept, type Reply } from "@parley/sdk/testing";
 

@@ -1,4 +1,4 @@
-/** A page in a real browser, on another origin than the server, with the official clients: what CORS allows is what they need. */
+/** A page in a real browser, on a different origin than the server, with the official clients: CORS allows what they need. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

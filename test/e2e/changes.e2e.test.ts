@@ -1,4 +1,4 @@
-/** From tasks that wait in a sealed deployment of several partitions to a verdict on changed code: as a platform team runs it in CI. */
+/** From waiting tasks in a sealed deployment with several partitions to a verdict on changed code, as a platform team runs it in CI. */
 import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Every command with --json: what it prints is JSON, and nothing else stands on standard output. docs/cli.md has the shapes. */
+/** Every command with --json prints JSON and nothing else on standard output. docs/cli.md describes the shapes. */
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** `parley login` to a real provider: in a browser, and by a code; what every command does with the tokens, and without. */
+/** `parley login` at a real provider, with a browser and with a code, and how every command uses the tokens. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** What people get wrong on the command line: one clear sentence, exit code 1, nothing called. */
+/** Mistakes on the command line: one clear sentence, exit code 1, and nothing is called. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePorts } from "../support/balancer.ts";

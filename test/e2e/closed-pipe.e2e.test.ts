@@ -1,4 +1,4 @@
-/** Commands whose output is not read to its end, as in `parley tools | head -1`: they end silently, and nothing that was begun is lost. */
+/** Commands whose output is not read to its end, as in `parley tools | head -1`: they end silently, and no work that began is lost. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

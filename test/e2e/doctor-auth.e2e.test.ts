@@ -1,6 +1,6 @@
 /**
- * `parley doctor --auth` against everything that a token, a provider or a clock can have wrong: each has a sentence of its own that says what does not
- * fit, exit code 1, the same as JSON, and no secret in anything that is printed.
+ * `parley doctor --auth` with everything that can be wrong with a token, a provider or a clock: each problem has its own sentence, the exit
+ * code is 1, the JSON says the same, and no secret is printed.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

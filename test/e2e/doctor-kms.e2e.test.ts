@@ -1,6 +1,6 @@
 /**
- * `parley doctor` where content is sealed by a key management service that is away: what is printed, in which time, and with which exit code.
- * apps/cli/check-content-kms.redis.test.ts has everything else that such a service may do.
+ * `parley doctor` while the key management service that seals content is away: what it prints, how long it takes, and its exit code.
+ * apps/cli/check-content-kms.redis.test.ts covers everything else that such a service may do.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePorts } from "../support/balancer.ts";

@@ -1,4 +1,4 @@
-/** A worker that is told to end while a run is at work. */
+/** A worker is told to end while a run is in progress. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Client, createClient } from "../../bench/client.ts";

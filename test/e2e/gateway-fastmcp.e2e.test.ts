@@ -1,6 +1,6 @@
 /**
- * A foreign server in Python behind the gateway: FastMCP, over stdio and over http. Its tools block on what they ask, which it does in revisions
- * with sessions alone.
+ * A foreign server in Python behind the gateway: FastMCP, over stdio and over HTTP. Its tools block on their questions, which they can do
+ * only in revisions with sessions.
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * An upstream whose grants are kept: a person consents once, and later tasks of theirs ask nothing. Two front ends and two workers, a real provider whose
- * refresh tokens are good for one use, and people of two issuers.
+ * An upstream whose grants are kept: a person consents once, and later tasks of that person do not ask again. Two front ends and two
+ * workers, a real provider whose refresh tokens can be used once, and people of two issuers.
  */
 import { execFile } from "node:child_process";
 import { once } from "node:events";

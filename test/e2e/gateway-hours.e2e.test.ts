@@ -1,6 +1,6 @@
 /**
- * A question of a classic upstream, answered two hours later by another door than its caller's. The deployment's time is moved; what the upstream did is
- * counted at it. One worker: two would notice that time has moved one after the other, and the first would take the second for dead.
+ * A question of a classic upstream is answered two hours later, through another door than its caller's. The deployment's time is moved, and
+ * the upstream counts what it did. There is one worker: of two, the first to notice that time has moved would declare the other dead.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

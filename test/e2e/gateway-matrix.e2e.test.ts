@@ -1,6 +1,7 @@
 /**
- * Every kind of upstream, asked through by every dialect of callers, by forms and by pages, with each outcome. What counts is what the upstream heard, in the
- * words of its own SDK. Real clients (test/dialects), foreign servers, two front ends behind a proxy without affinity, two workers.
+ * Every kind of upstream asks through every dialect of callers, with forms and pages, and each outcome. The test compares what the upstream
+ * received, in the words of its own SDK. Real clients (test/dialects), foreign servers, two front ends behind a proxy without affinity, two
+ * workers.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * An upstream that wants a token of the person: they grant it on a page, at a real provider, before their call is made. Two front ends, so that page,
- * departure and return are each another one's, and two workers.
+ * An upstream that requires the person's own token: the person grants it on a page, at a real provider, before the call is made. Two
+ * workers, and two front ends, so that different front ends serve the page, send the person to the provider and receive them back.
  */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

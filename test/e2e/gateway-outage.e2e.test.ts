@@ -1,4 +1,4 @@
-/** Redis and front ends die before, during and after a question of a classic upstream. What was done is counted at the upstream. */
+/** Redis and front ends die before, during and after a question of a classic upstream. The upstream counts what it did. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

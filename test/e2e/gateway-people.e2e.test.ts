@@ -1,4 +1,7 @@
-/** Many people at one classic upstream at once, two front ends and two workers: no question of one reaches another, and every answer comes out at its own. */
+/**
+ * Many people at one classic upstream at once, with two front ends and two workers: each question reaches its own caller only, and each
+ * answer its own question.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

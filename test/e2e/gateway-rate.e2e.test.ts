@@ -1,4 +1,4 @@
-/** How often upstreams may ask one caller (PARLEY_ELICITATIONS_RATE): counted for two workers together, and told to the upstream. */
+/** How often upstreams may ask one caller (PARLEY_ELICITATIONS_RATE): counted across two workers, and reported to the upstream. */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";

@@ -1,4 +1,7 @@
-/** The file of upstreams changes while a deployment serves: nothing is restarted, and calls that wait are answered where they were made. */
+/**
+ * The file of upstreams changes while a deployment serves: nothing is restarted, and waiting calls are answered at the upstream where they
+ * were made.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** An upstream of 2025-11-25 whose tools run as tasks, behind real front ends and workers that die. What was done is counted at the upstream. */
+/** An upstream of 2025-11-25 whose tools run as tasks, behind real front ends and workers that die. The upstream counts what it did. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Calls without a task through two front ends and two workers, at a foreign server that marks each call that it receives. */
+/** Calls without a task through two front ends and two workers, at a foreign server that records each call it receives. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,7 +1,4 @@
-/**
- * Foreign MCP servers behind real front ends and workers: their blocking questions become durable ones. What they did is counted at them, by
- * the marks that they leave.
- */
+/** Foreign MCP servers behind real front ends and workers: their blocking questions become durable. The servers record what they did. */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * A person lets a tool act in their name: at a real provider, with two front ends behind a proxy without affinity, so that page, departure and return are
- * each another front end's; a worker that dies with the grant; and what a thief of Redis, logs or exports would find.
+ * A person lets a tool act in their name at a real provider. Two front ends behind a proxy without affinity, so that different front ends
+ * serve the page, send the person to the provider and receive them back; a worker that dies with the grant; and what a thief of Redis, logs
+ * or exports would find.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** The command line before a server that wants the person's terminal: each text that it sends holds what a terminal would obey. */
+/** The command line at a hostile server: every text that the server sends contains control characters that a terminal would obey. */
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { mkdtemp, rm } from "node:fs/promises";

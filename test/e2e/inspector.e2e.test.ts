@@ -1,4 +1,7 @@
-/** MCP Inspector's command line lists and calls the gallery's tools, over the pipe that `parley install inspector` writes and over HTTP, in both eras that it speaks. */
+/**
+ * MCP Inspector's command line lists and calls the gallery's tools, over the pipe that `parley install inspector` configures and over HTTP,
+ * in both families of revisions.
+ */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

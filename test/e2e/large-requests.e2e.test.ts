@@ -1,4 +1,4 @@
-/** What one client can do to the others of a front end with the largest requests that there are: next to nothing. */
+/** One client sends the largest possible requests: other clients of the front end hardly notice. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";

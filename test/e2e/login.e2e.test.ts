@@ -1,6 +1,6 @@
 /**
- * People log in to open pages: at a real provider, by a browser, with two front ends behind a proxy without affinity, so that each step is another
- * front end's.
+ * People log in with a browser to open pages, at a real provider. Two front ends behind a proxy without affinity, so that each step reaches
+ * another front end.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** What operators are shown: real /metrics of both processes, the dashboard, the alerts and the documentation, held together. */
+/** What operators see: /metrics of both processes, the dashboard, the alerts and the documentation agree. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** What tools share in a worker: started before its first run, stopped behind its last, and on no front end. */
+/** Modules, which tools of a worker share: started before its first run, stopped after its last, and on no front end. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

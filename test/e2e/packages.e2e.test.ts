@@ -1,6 +1,6 @@
 /**
- * What a new user finds who has never seen this repository: packages from tarballs, a project from create-parley in a directory elsewhere, its
- * tests, a server, a call, a change of the tool while a task waits.
+ * A new user's first steps: packages from tarballs, a project from create-parley in another directory, its tests, a server, a call, and a
+ * change of the tool while a task waits.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";

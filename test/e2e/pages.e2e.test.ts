@@ -1,4 +1,4 @@
-/** A person answers on pages, in a real browser without script and by the keyboard, with two front ends behind a proxy and real Redis. */
+/** A person answers on pages, in a real browser without scripts and with the keyboard. Two front ends behind a proxy, and a real Redis. */
 import { hash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";

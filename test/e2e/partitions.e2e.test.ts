@@ -1,5 +1,6 @@
 /**
- * Workers that serve a share of the partitions each. Real ones, some of them killed; who serves what is read from outside, from who listens where.
+ * Workers that each serve a share of the partitions, some of which are killed. Who serves what is read from outside: from which worker
+ * listens where.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** The playground in a real browser: every dialect by keyboard alone, every kind of field, two tabs, reloads, hostile content, and what axe finds. */
+/**
+ * The playground in a real browser: every dialect with the keyboard alone, every kind of field, two tabs, reloads, hostile content, and
+ * what axe reports.
+ */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";

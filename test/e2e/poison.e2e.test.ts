@@ -1,4 +1,4 @@
-/** Tools that harm themselves or their worker: each has its own end, in its own task only (I12). Two workers, started again when they end. */
+/** Tools that harm themselves or their worker: each ends only its own task (I12). Two workers, which are started again when they end. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createClient, type Client } from "../../bench/client.ts";

@@ -1,4 +1,4 @@
-/** README's walk, as it is printed there: each command is run, and what it says is compared, but for ids and numbers. */
+/** Runs each command of README's walkthrough as it is printed there, and compares the output except for ids and numbers. */
 import { readFile } from "node:fs/promises";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

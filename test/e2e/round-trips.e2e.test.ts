@@ -1,7 +1,7 @@
 /**
- * What a task costs Redis, counted: each read from a socket is a round trip of some process, and Redis has one core.
+ * Counts what a task costs Redis: each read from a socket is a round trip of some process, and Redis has one core.
  *
- * A change that adds one has to take another away, or to say here why it is worth it.
+ * A change that adds a round trip must remove another one, or explain here why it is worth it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";

@@ -1,4 +1,4 @@
-/** A deployment that seals content: two front ends, two workers, keys that are rotated, lost and erased under tasks that wait. */
+/** A deployment that seals content: two front ends, two workers, and keys that are rotated, lost and erased while tasks wait. */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** Sessions in the hard cases: a front end that dies with a hundred calls in its hands, and one that holds thousands of streams. */
+/** Sessions in hard cases: a front end that dies while it holds a hundred calls, and one that holds thousands of streams. */
 import { readFile } from "node:fs/promises";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { join } from "node:path";

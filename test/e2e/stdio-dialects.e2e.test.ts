@@ -1,6 +1,6 @@
 /**
- * `parley stdio` in front of two front ends: every client that can start a server of its own, in every dialect that it speaks, leaves in the store
- * what it leaves there over HTTP.
+ * `parley stdio` in front of two front ends: every client that starts its own server, in every dialect that it speaks, leaves the same in
+ * the store as over HTTP.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunningStage, startDialects, startStage } from "../dialects/all.ts";

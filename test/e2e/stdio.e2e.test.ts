@@ -1,6 +1,6 @@
 /**
- * `parley stdio` in the hard cases: thousands of messages, lines that are none, a server that is killed in the middle of a question, a client that is gone,
- * several clients on one data directory.
+ * `parley stdio` in hard cases: thousands of messages, lines that are not messages, a server that is killed during a question, a client
+ * that leaves, and several clients on one data directory.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

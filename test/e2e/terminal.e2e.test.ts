@@ -1,4 +1,4 @@
-/** The command line in a real terminal: what a person sees, types, and leaves behind. */
+/** The command line in a real terminal: what a person sees and types, and what remains afterwards. */
 import { join } from "node:path";
 import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** A tool's limit is one for all workers, and a slot comes back from a worker that was killed. */
+/** A tool's limit applies to all workers together, and the slot of a killed worker becomes free. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

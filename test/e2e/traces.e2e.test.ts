@@ -1,4 +1,4 @@
-/** One task, two processes, days apart if need be: one trace, and the same ids in the log. */
+/** One task in two processes, possibly days apart: one trace, and the same ids in the log. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

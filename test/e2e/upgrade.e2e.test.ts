@@ -1,6 +1,6 @@
 /**
- * The version before and this one side by side on one Redis, under load: docs/upgrading.md says that they may. The older one is a commit of the history,
- * run with this one's dependencies.
+ * The previous version and this one side by side on one Redis, under load, as docs/upgrading.md allows. The older one is a commit of the
+ * history that runs with this version's dependencies.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Client, createClient } from "../../bench/client.ts";

@@ -1,4 +1,4 @@
-/** A large file through a small front end, and a person who uploads one by a browser. */
+/** A large file passes through a small front end, and a person uploads a file with a browser. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

@@ -1,11 +1,11 @@
 /**
- * A foreign server of the sessions: `@modelcontextprotocol/sdk` 1, as most servers out there are built, whose tools ask with
- * `elicitation/create` and block.
+ * A foreign server with sessions: `@modelcontextprotocol/sdk` 1, as most servers are built. Its tools ask with `elicitation/create` and
+ * block.
  *
  *   node classic.ts http [port]     prints its address
  *   node classic.ts stdio
  *
- * Each effect is a line in MARKS, so that a test counts what was really done.
+ * Each effect is a line in the file MARKS, so that a test counts what was really done.
  */
 import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";

@@ -1,9 +1,10 @@
 /**
- * An upstream that misbehaves: no library, so that it can say what none would. A session per `initialize`, calls answered on a stream of theirs.
+ * An upstream that misbehaves. It uses no library, so that it can send what a library would not. It opens a session per `initialize` and
+ * answers each call on a stream.
  *
  *   node hostile.ts [port]     prints its address
  *
- * GET /readings: how often its tools were listed; GET /flood: says 5,000 times that they have changed.
+ * GET /readings: how often its tools were listed; GET /flood: announces 5,000 times that they have changed.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

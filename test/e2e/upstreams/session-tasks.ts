@@ -1,14 +1,14 @@
 /**
- * A foreign server of 2025-11-25 whose tools run as tasks: the SDK 1's own, with its stores in memory. It forgets all when it ends.
+ * A foreign server of 2025-11-25 whose tools run as tasks of SDK 1, with its stores in memory. It forgets everything when it ends.
  *
  *   node session-tasks.ts [port]     prints its address
  *
- *   plain    answers at once, and is no task
+ *   plain    answers at once, without a task
  *   review   asks twice, one after the other, and ends with the answers
- *   form     asks once, by a form; page: by a page to visit
- *   strike   asks once; when the question has been sent, the process whose id it is given in `text` is killed, the first time
+ *   form     asks once, with a form; page: with a page to visit
+ *   strike   asks once; after the first question was sent, it kills the process whose id is given in `text`
  *
- * Each effect is a line in MARKS.
+ * Each effect is a line in the file MARKS.
  */
 import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";

@@ -1,16 +1,17 @@
 /**
- * A foreign server of 2026-07-28 that answers calls with tasks of its own, as one file without a library: none serves the extension yet.
+ * A foreign server of 2026-07-28 that answers calls with tasks of its own, in one file without a library, because no library has the
+ * extension yet.
  *
  *   node tasks.ts [port]     prints its address
  *
- *   work      a task that ends after as many looks as its text says
- *   review    a task that asks two things one after the other, and ends with the answers
+ *   work      a task that ends after as many polls as its text says
+ *   review    a task that asks two questions, one after the other, and ends with the answers
  *   break     a task that fails
  *   drop      a task that the server cancels
- *   form      a task that asks once, by a form; page: by a page to visit
+ *   form      a task that asks once, with a form; page: with a page to visit
  *   plain     no task
  *
- * Each effect is a line in MARKS. Its tasks are kept in the file TASKS, so that they outlive the process.
+ * Each effect is a line in the file MARKS. Tasks are stored in the file TASKS, so that they outlive the process.
  */
 import { randomUUID } from "node:crypto";
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
