@@ -1,4 +1,4 @@
-/** The `login` profile of docker-compose.yml, without Docker: what it publishes, and that its two halves fit each other. */
+/** The `login` profile of docker-compose.yml, without Docker: what it publishes, and that its two parts match. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** docs/limits.md says what the schemas say, and each of its rows names a test that is there. */
+/** docs/limits.md agrees with the schemas, and each of its rows names an existing test. */
 import { existsSync, readFileSync } from "node:fs";
 import { defineTool } from "@parley/sdk";
 import { SERVER_SETTINGS } from "@parley/server";

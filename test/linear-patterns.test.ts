@@ -1,6 +1,6 @@
 /**
- * A caller chooses what a front end's patterns are tried with: one that takes time by the square of it lets 14 kB in a header hold everybody up for a
- * second. So each pattern in what front ends run is linear, or is listed here with what bounds it.
+ * Callers choose the texts that a front end's patterns are matched against. A pattern that takes quadratic time lets a header of 14 kB
+ * block everyone for a second. So each pattern in the code of front ends is linear, or is listed here with what bounds its text.
  */
 import { globSync, readFileSync } from "node:fs";
 import { parseSync, Visitor } from "oxc-parser";

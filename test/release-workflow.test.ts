@@ -1,4 +1,4 @@
-/** The workflow that builds images is what docs/upgrading.md says of it, and the version that it checks is everybody's. */
+/** The workflow that builds images does what docs/upgrading.md says, and the version that it checks is that of every package. */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";

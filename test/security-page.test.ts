@@ -1,4 +1,4 @@
-/** docs/security.md names tests that are there, and settings that there are. */
+/** docs/security.md names existing tests and existing settings. */
 import { readFileSync } from "node:fs";
 import { SERVER_SETTINGS } from "@parley/server";
 import { expect, test } from "vitest";

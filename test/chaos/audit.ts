@@ -1,4 +1,4 @@
-/** Looks at everything that a run left in Redis, when nothing is at work any more, and says what should not be there. */
+/** Checks everything that a run left in Redis, once nothing is in progress, and reports what should not be there. */
 import type { Redis } from "ioredis";
 import { WITHOUT_TTL, keysOf } from "../contract/open-redis.ts";
 import { until } from "../support/until.ts";

@@ -1,7 +1,7 @@
 /**
- * A client that says what it knows: a request was done, was refused, or nobody knows whether it took effect. MCP 2026-07-28 with tasks.
+ * A client that reports what it knows: a request was done, was refused, or may or may not have taken effect. MCP 2026-07-28 with tasks.
  *
- * It never sends anything again by itself: what was sent, and what was told, is the model's business.
+ * It never repeats a request by itself: the model decides what is sent again.
  */
 import { Agent, request } from "node:http";
 import { ERRORS } from "@parley/core";

@@ -1,7 +1,7 @@
 /**
- * What breaks, and when: a seeded sequence of faults, one after the other, each of which is made good by itself a while later.
+ * What breaks, and when: a seeded sequence of faults, one after the other. Each fault is repaired some time later.
  *
- * The seed fixes which faults come in which order, how long they last and how far apart they are. What they meet is real processes, so two
+ * The seed determines which faults occur in which order, how long they last and how far apart they are. They affect real processes, so two
  * runs of one seed do not fail at the same instruction.
  */
 import { setTimeout as sleep } from "node:timers/promises";

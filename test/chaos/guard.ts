@@ -1,4 +1,4 @@
-/** Identity and encryption of a run whose keys are replaced under load, as their operators replace them. */
+/** Identity and encryption for a run whose keys are rotated under load, as operators rotate them. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

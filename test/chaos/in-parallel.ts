@@ -1,4 +1,4 @@
-/** Does the work for 0 … count − 1, so many at once. */
+/** Does the work for 0 … count − 1, with a limited number at once. */
 export async function inParallel(width: number, count: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

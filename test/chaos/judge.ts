@@ -1,4 +1,4 @@
-/** Holds what became of a lifecycle, by the last look at it and by the evidence of its tool, to what was acknowledged. Pure. */
+/** Compares the outcome of a lifecycle, from its last read and its tool's evidence, with what was acknowledged. Pure. */
 import type { TaskState } from "./client.ts";
 import type { Mark } from "./evidence.ts";
 import { lastAsksOf, NOBODY } from "./plan.ts";

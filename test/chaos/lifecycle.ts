@@ -1,7 +1,7 @@
 /**
- * One lifecycle as a person lives it, through everything that breaks meanwhile: call, questions, answers, result, and a second look.
+ * One lifecycle from a person's point of view, while things break: call, questions, answers, result, and a second read.
  *
- * A person that got no reply tries again with the same words, as a real client does; the story keeps what was acknowledged in the end.
+ * A person without a reply repeats the same request, as a real client does. The story records what was acknowledged in the end.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, Said, TaskState } from "./client.ts";

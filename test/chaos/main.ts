@@ -1,12 +1,12 @@
 /**
- * The chaos suite's command line. Exits with 0 exactly when nothing was broken.
+ * The chaos suite's command line. Exits with 0 only if no rule was broken.
  *
  *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--topology NAME] [--faults a,b] [--limit SECONDS] [--guarded] [--keep]
  *   npm run test:chaos -- --races N [--seed N] [--history FILE]
  *   npm run test:chaos -- --sabotage
  *
- * --guarded: callers have tokens and content is encrypted, with keys that are replaced meanwhile.
- * --keep tells each fault and leaves the servers' directory behind; --report FILE writes vitest's totals, for .ci/run.
+ * --guarded: callers have tokens and content is encrypted, with keys that are rotated during the run.
+ * --keep prints each fault and keeps the servers' directory; --report FILE writes vitest's totals, for .ci/run.
  */
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";

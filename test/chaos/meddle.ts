@@ -1,4 +1,4 @@
-/** Does to the run queue what a network, an operator or a lost write could: jobs come twice, late, out of order, or not at all. */
+/** Changes the run queue as a network, an operator or a lost write could: jobs arrive twice, late, out of order, or never. */
 import { connectRedis } from "@parley/redis";
 import type { Random } from "./random.ts";
 import { until } from "../support/until.ts";

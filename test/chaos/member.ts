@@ -1,4 +1,4 @@
-/** A front end or a worker that can be killed, stopped, woken and started again at the same place. */
+/** A front end or a worker that can be killed, stopped, continued, and started again at the same address. */
 import { writeFile } from "node:fs/promises";
 import type { Launched } from "../support/processes.ts";
 

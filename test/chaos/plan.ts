@@ -1,4 +1,4 @@
-/** What a lifecycle is to be, drawn before it begins: what the tool does, and how the person behaves. */
+/** The plan of a lifecycle, drawn before it begins: what the tool does, and how the person behaves. */
 import type { Random } from "./random.ts";
 
 export type Action =

@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed draws the same numbers. A fork has a stream of its own, so that no consumer shifts another's. */
+/** Repeatable random numbers: the same seed draws the same numbers. A fork has its own sequence, so that one consumer does not shift another's. */
 import { hash } from "node:crypto";
 
 export interface Random {

@@ -1,6 +1,6 @@
 /**
- * One chaos run: people live lifecycles while things break; then everything is made good, the rest comes to an end, a few more
- * lifecycles are lived in calm, and what is left is held to what was acknowledged.
+ * One chaos run. People run lifecycles while things break. Then everything is repaired, open lifecycles end, a few more run undisturbed,
+ * and the remains are compared with what was acknowledged.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

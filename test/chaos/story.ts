@@ -1,4 +1,4 @@
-/** What the outside knows of one lifecycle: what was sent, what was acknowledged, what was read. The judge holds the system to it. */
+/** What is known of one lifecycle from outside: what was sent, acknowledged and read. The judge compares the system with it. */
 import type { TaskState } from "./client.ts";
 import type { Plan } from "./plan.ts";
 

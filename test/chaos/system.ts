@@ -1,5 +1,5 @@
 /**
- * The system that is to be broken: everything that production has, on one machine, each part in the driver's hand.
+ * The system under test: everything that production has, on one machine, with each part under the driver's control.
  *
  *   people ──▶ proxy, round robin ──▶ front ends ──▶ tcp proxy ─┐
  *                                                               ├──▶ Redis

@@ -1,8 +1,8 @@
 /**
- * Calls that wait are woken by pub/sub; one that missed its wake-up looks again after 5 s, and nobody would notice but for the time.
+ * Pub/sub wakes waiting calls. A call that missed its wake-up looks again after 5 s, so only its duration shows that it did.
  *
- * Front ends get a slow wire and workers a fast one, so that a tool is done before its front end has the reply to anything it sent after
- * the call: a wake-up that is not awaited beforehand is missed for certain instead of now and then.
+ * Front ends get a slow connection and workers a fast one, so that a tool ends before its front end has the reply to anything it sent after
+ * the call. A wake-up that is not awaited beforehand is therefore missed every time instead of now and then.
  */
 import { createClient } from "./client.ts";
 import { inParallel } from "./in-parallel.ts";

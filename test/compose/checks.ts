@@ -1,4 +1,4 @@
-/** What was checked, line by line. */
+/** Prints what was checked, line by line. */
 
 let failed = 0;
 export const failures = () => failed;

@@ -1,9 +1,10 @@
 /**
- * The profile `login`, for real: front ends and workers that require a login, a provider, and three people with the official client.
+ * The profile `login` with real parts: front ends and workers that require a login, a provider, and three people with the official client.
  *
  *   alice, carol (finance) and bob (support) log in ─▶ bob calls release_payment ─▶ bob is refused, alice and carol accept ─▶ paid
  *
- * Meanwhile everything is rolled, the provider starts again with another key, parts are killed, and all of it goes down and up.
+ * During this, everything is rolled, the provider restarts with another key, parts are killed, and the whole deployment is stopped and
+ * started.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,16 +1,16 @@
 /**
  * npm run test:compose -- [part …]
  *
- * The compose file, for real. Brings it up under a name of its own, puts it under load, rolls it, kills parts of it, and takes it down again.
- * Where there is no Docker, prints that it was skipped and succeeds.
+ * Tests the compose file with Docker: starts it under a separate name, puts it under load, rolls it, kills parts of it, and removes it.
+ * Without Docker, prints that it was skipped and succeeds.
  *
- *   up       http://localhost:<port>/mcp serves, all containers healthy, confined, and no password where it can be seen
+ *   up       http://localhost:<port>/mcp serves, all containers are healthy and confined, and no password is visible
  *   settings every setting in .env reaches its containers
- *   login    the profile with a provider, under a name of its own: login.ts
- *   roll     deploy/roll.sh server and worker under load: no request fails; calls that were held are handed over. One that fails leaves
- *            nothing behind, and the next one passes
+ *   login    the profile with a provider, under a separate name: login.ts
+ *   roll     deploy/roll.sh server and worker under load: no request fails; held calls are handed over. A roll that fails leaves
+ *            nothing behind, and the next one succeeds
  *   scale    --scale server=3 --scale worker=3: the proxy finds the third
- *   proxy    ends with a stream open, within its grace period
+ *   proxy    ends within its grace period although a stream is open
  *   kill     a front end, a worker and Redis are killed under load: no task is lost
  *   memory   Redis is written to while it rewrites its file, and then filled: it refuses writes, is not killed, and serves again
  *   backup   of a running deployment, restored into an empty one

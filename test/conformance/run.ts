@@ -1,8 +1,9 @@
 /**
- * `npm run test:conformance`: the official suite against two front ends behind a proxy without affinity, two workers, and the fixture's tools.
+ * `npm run test:conformance`: runs the official suite against two front ends behind a proxy without affinity, two workers, and the
+ * fixture's tools.
  *
- *   --report <file>   writes the totals as JSON, in vitest's words
- *   --scenario <name> runs only that one, with what the suite says about it
+ *   --report <file>   writes the totals as JSON, in vitest's format
+ *   --scenario <name> runs only that scenario, with the suite's output
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

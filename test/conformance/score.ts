@@ -1,5 +1,5 @@
 /**
- * What the official suite's reports really say. The suite's exit code forgives warnings, skips, scenarios that were never run, and a server that
+ * Reads the official suite's reports strictly. The suite's exit code ignores warnings, skips, scenarios that never ran, and a server that
  * never answered; this does not.
  */
 import { readdir, readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** What the contract suites write into stores: small, valid, and different only where a test says so. */
+/** What the contract suites write into stores: small, valid, and with differences only where a test needs them. */
 import {
   type Ask,
   type AwaitedEvent,

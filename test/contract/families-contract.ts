@@ -1,6 +1,6 @@
 /**
- * A task and the tasks that its tool calls, on a store whose callers die: before or after each call of the store, the process that made it dies, and others
- * continue. Whenever that happens, the result is the same, each effect has one key, and nothing is left unfinished.
+ * A task and the tasks that its tool calls, on a store whose callers die: before or after each call of the store, the calling process dies
+ * and others continue. In every case the result is the same, each effect has one key, and nothing is left unfinished.
  */
 import {
   answerTask,

@@ -1,4 +1,4 @@
-/** What every keeper of grants does: the memory and the Redis one alike. */
+/** What every store of grants does, in memory and on Redis. */
 import { type AuditFact, GRANTS_MAX, type KeptGrants } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-/** What the processes of every gateway share: the memory and the Redis one alike. */
+/** What every implementation of the gateway's share does, in memory and on Redis. */
 import type { DeadProcess, Share } from "@parley/gateway";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/until.ts";

@@ -1,6 +1,6 @@
 /**
- * Files that people upload on pages: which are kept, which are refused, and that nothing is left of refused ones. Holds for every store:
- * apps/server/uploads.test.ts uses a directory, uploads-s3.e2e.test.ts a bucket.
+ * Files that people upload on pages: which are kept, which are refused, and that refused files leave nothing behind. Holds for every file
+ * store: apps/server/uploads.test.ts uses a directory, uploads-s3.e2e.test.ts a bucket.
  */
 import { createHash } from "node:crypto";
 import { connect } from "node:net";

@@ -1,4 +1,4 @@
-/** A way to speak to Parley: a client, and how it goes about a call from its start to its end. */
+/** A way to speak to Parley: a client, and how it makes a call from start to end. */
 import type { Reply, ScenarioName } from "./scenarios.ts";
 
 /** What a question looks like where it is answered. */

@@ -1,4 +1,4 @@
-/** Reads what is stored of the runs with a marker, past all dialects. */
+/** Reads the stored runs that have a marker, without any dialect. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Task } from "@parley/core";
 import { connectRedis, createKeys } from "@parley/redis";

@@ -1,4 +1,4 @@
-/** Plays one scenario by one dialect against a deployment, and reads what became of it. */
+/** Plays one scenario in one dialect against a deployment, and reads the outcome. */
 import { randomUUID } from "node:crypto";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/until.ts";

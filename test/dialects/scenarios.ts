@@ -1,6 +1,6 @@
 /**
- * What every dialect has to bring about: a tool, what the person does with each of its questions, and the end that must then be stored,
- * regardless of what was spoken in between.
+ * What every dialect must achieve: a tool, what the person does with each of its questions, and the end state that must then be stored,
+ * whichever dialect was used.
  */
 
 export type Reply =

@@ -1,4 +1,4 @@
-/** One tool for each thing that a dialect has to carry. `marker` makes a run findable in the store. */
+/** One tool for each thing that a dialect must convey. `marker` identifies a run in the store. */
 import { defineTool, ToolError } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** The snippets of docs/changing-tools.md, compiled as they stand there (see snippets.test.ts), and run. */
+/** The snippets of docs/changing-tools.md, compiled as they are printed there (see snippets.test.ts), and run. */
 import { type Context, catalogue, defineTool } from "@parley/sdk";
 import { replayRecorded } from "@parley/sdk/replay";
 import { startTool } from "@parley/sdk/testing";

@@ -1,4 +1,4 @@
-/** Puts a question of a generator tool to a client of each revision, and answers it. */
+/** Sends a question of a generator tool to a client of each revision, and answers it. */
 import { type Ask, type Json, type JsonObject } from "@parley/core";
 import { SESSION_DIALECTS } from "@parley/protocol/sessions";
 import { STATELESS_DIALECTS } from "@parley/protocol/stateless";

@@ -1,4 +1,4 @@
-/** The snippets of docs/generator-tools.md, compiled as they stand there (see snippets.test.ts), and run by generator-tools-page.test.ts. */
+/** The snippets of docs/generator-tools.md, compiled as they are printed there (see snippets.test.ts), and run by generator-tools-page.test.ts. */
 import { Declined, type ToolGenerator, ask, defineTool, dryRun, event, received, step } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** Links between pages lead somewhere: each file is there, and each anchor is one of its headings. So do the runbook entries that alerts name. */
+/** Every link between pages leads to an existing file and heading, and every runbook entry that alerts name exists. */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** The snippets of docs/writing-tools.md that are written for node:test: run by node-test.e2e.test.ts, as `node --test` does. */
+/** The snippets of docs/writing-tools.md for node:test. node-test.e2e.test.ts runs them with `node --test`. */
 // oxlint-disable typescript/no-floating-promises -- the runner awaits its tests
 import assert from "node:assert/strict";
 import { test } from "node:test";

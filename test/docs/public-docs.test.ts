@@ -1,4 +1,4 @@
-/** What authors import says in their editor what it is: each public export of the packages for authors has a docstring. */
+/** Every public export of the packages for authors has a docstring, which authors see in their editor. */
 import { readFileSync } from "node:fs";
 import { parseSync } from "oxc-parser";
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * What the pages for authors show is compiled: each of their snippets stands, but for white space, in the file that runs it. So a page cannot
- * show what does not work any more.
+ * Every snippet on the pages for authors is, except for white space, part of a file that is compiled and run. A page therefore cannot show
+ * code that no longer works.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** The snippets of docs/writing-tools.md, compiled as they stand there (see snippets.test.ts), and run. */
+/** The snippets of docs/writing-tools.md, compiled as they are printed there (see snippets.test.ts), and run. */
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * Sends as many cases through a door as were asked for. What breaks a rule is shrunk and told; then the rest follows, and the same finding is
- * passed over.
+ * Sends the given number of cases through a door. A case that breaks a rule is shrunk and reported; later cases with the same finding are
+ * ignored.
  */
 import fc from "fast-check";
 import type { OpenDoor } from "./door.ts";

@@ -1,4 +1,4 @@
-/** Each rule is broken on purpose: a judge that lets it pass would find nothing in a run either. */
+/** Breaks each rule on purpose. A judge that does not notice here would find nothing in a run. */
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Expected, judge } from "./judge.ts";

@@ -1,4 +1,4 @@
-/** Holds one reply to the rules. */
+/** Checks one reply against the rules. */
 import type { Due } from "./draw/changes.ts";
 import { leakIn } from "./leaks.ts";
 import { REPLY_BYTES_MAX } from "./limits.ts";

@@ -1,4 +1,4 @@
-/** What must not be seen from outside: how the server is built, where it lies, and what it keeps secret. */
+/** What must not be visible from outside: how the server is built, where it runs, and what it keeps secret. */
 import { resolve } from "node:path";
 
 /** Seals requestState in the deployment that is tried. */

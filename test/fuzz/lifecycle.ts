@@ -1,4 +1,4 @@
-/** A call, its question, the answer and the result, by a client that does everything right: this must work regardless of what others send. */
+/** A call, its question, the answer and the result, by a correct client. This must work regardless of what others send. */
 import { until } from "../support/until.ts";
 import { REPLY_TIMEOUT_MS } from "./limits.ts";
 import { Caller } from "./wire/caller.ts";

@@ -1,4 +1,4 @@
-/** The bounds that replies are held to. */
+/** The limits that replies must respect. */
 
 /** Beyond this a caller counts as hanging, also on a machine that stands still for a while. */
 export const REPLY_TIMEOUT_MS = 15_000;

@@ -1,10 +1,10 @@
 /**
- * The fuzzers' command line. Exits with 0 exactly when no rule was broken.
+ * The fuzzers' command line. Exits with 0 only if no rule was broken.
  *
  *   npm run test:fuzz -- [--requests N] [--seed N] [--door a,b] [--lanes N] [--report FILE]
- *   npm run test:fuzz -- --door NAME --seed N --path PATH      one finding again, and nothing else
+ *   npm run test:fuzz -- --door NAME --seed N --path PATH      repeats one finding, and nothing else
  *
- * --requests are those of each door; 2,000 when absent. --lanes says how many work at each door at once, whose seeds count from --seed.
+ * --requests is the number for each door; 2,000 by default. --lanes is the number of lanes at each door, whose seeds count from --seed.
  * --report writes vitest's totals, for .ci/run. SIGINT or SIGTERM ends a run early, with its report; a second one ends it at once.
  */
 import { writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** What must hold, of each reply and of each run. The README has the same list; each door, and each rule of a run, counts as one test. */
+/** The rules for each reply and for each run. The README has the same list. Each door, and each rule of a run, counts as one test. */
 
 /** Judged with each reply. */
 export const REPLY_RULES = {

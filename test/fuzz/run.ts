@@ -1,4 +1,4 @@
-/** One run: a deployment, all its doors at once, what must hold meanwhile and afterwards. */
+/** One run: a deployment, all its doors at once, and what must hold during and after it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Door } from "./door.ts";
 import { drive, type Finding } from "./drive.ts";

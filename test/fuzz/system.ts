@@ -1,4 +1,4 @@
-/** The deployment that is tried: two front ends behind a proxy without affinity, two workers, a Redis of its own, and eyes inside of each process. */
+/** The deployment under test: two front ends behind a proxy without affinity, two workers, a Redis of its own, and an inspector in each process. */
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the gallery has not: every kind of question, prompts and resources, reports, and tools that fail in unpleasant ways. */
+/** What the gallery lacks: every kind of question, prompts and resources, reports, and tools that fail in unpleasant ways. */
 import { readFile } from "node:fs/promises";
 import { defineTool, definePrompt, defineResource, defineResourceTemplate, jsonSchema, RpcFailure } from "@parley/sdk";
 import { z } from "zod";

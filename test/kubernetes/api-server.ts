@@ -1,4 +1,4 @@
-/** A Kubernetes without machines: etcd and kube-apiserver on loopback. It takes, checks, completes and keeps objects; no pod ever runs. */
+/** A Kubernetes without machines: etcd and kube-apiserver on loopback. It accepts, validates, completes and stores objects; no pod ever runs. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Runs Jobs, as a controller and a kubelet would: as a process on this machine, with the arguments and the environment that the Job says.
- * The image is this repository; volumes are left out.
+ * Runs Jobs as a controller and a kubelet would: as a process on this machine, with the arguments and the environment of the Job. The image
+ * is this repository; volumes are left out.
  */
 import { spawn } from "node:child_process";
 import { join } from "node:path";

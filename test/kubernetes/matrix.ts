@@ -1,4 +1,4 @@
-/** Values that our users have: each is rendered, held to the promises, to the schemas of Kubernetes, and to an API server. */
+/** Typical values of users. Each is rendered, and checked against the promises, the schemas of Kubernetes, and an API server. */
 import type { HelmOptions } from "./render.ts";
 
 const REDIS = { redis: { url: "rediss://parley:p%40ss@redis.example.com:6380" } };

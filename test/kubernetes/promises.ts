@@ -1,16 +1,16 @@
 /**
- * What every set of our manifests holds to, whichever values it was made from. `broken` returns a sentence for each promise that is not kept.
+ * What every set of our manifests guarantees, regardless of its values. `broken` returns a sentence for each promise that is not kept.
  *
- *   P1  Nothing renders empty: every object has a name, our labels, and says something.
- *   P2  Pods are restricted, have no token, hold to a memory limit, and are not told of Services by variables.
- *   P3  Images are pinned: a tag that is not latest, or a digest.
- *   P4  Probes are three, on ports that the container has, and liveness is later than a worker's own end (PARLEY_BLOCKED_KILL).
- *   P5  A pod is given more time than draining takes.
- *   P6  Either a Deployment has a number or an autoscaler has it; never below one.
- *   P7  A disruption budget is there exactly where there is more than one pod, and is for those pods.
- *   P8  Clients reach the clients' port alone; the operator's port is open only to who is named; every pod has a network policy.
+ *   P1  Nothing renders empty: every object has a name, our labels, and content.
+ *   P2  Pods are restricted, have no token, have a memory limit, and get no variables about Services.
+ *   P3  Images are pinned: a tag other than latest, or a digest.
+ *   P4  There are three probes, on ports that the container has, and liveness fails later than a worker ends itself (PARLEY_BLOCKED_KILL).
+ *   P5  A pod has more time than draining takes.
+ *   P6  Either a Deployment has a number of replicas or an autoscaler has it; never less than one.
+ *   P7  There is a disruption budget exactly if there is more than one pod, and it is for those pods.
+ *   P8  Clients reach only the clients' port; the operator's port is open only to named sources; every pod has a network policy.
  *   P9  Routes do not end streams.
- *   P10 What is referred to is there, or is known to be brought by the operator; settings are settings of Parley.
+ *   P10 Everything that is referred to exists or is known to be provided by the operator; settings are settings of Parley.
  */
 import { parseDuration } from "@parley/core";
 import { SERVER_SETTINGS } from "@parley/server";

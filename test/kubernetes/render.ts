@@ -1,4 +1,4 @@
-/** Manifests as a cluster would get them: what kustomize builds, what Helm renders, and what stands in files. */
+/** Manifests as a cluster would receive them: built by kustomize, rendered by Helm, or read from files. */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -2,16 +2,16 @@
  * npm run test:kubernetes -- [--quick] [--report FILE]
  *
  *   chart        deploy/helm/parley/tests
- *   schemas      schemas.json is what the pinned sources of Kubernetes and others say
+ *   schemas      schemas.json matches the pinned sources of Kubernetes and others
  *   kubeconform  every overlay and every row of the matrix of values, strict
- *   server       a real kube-apiserver takes them as the deployer and without a warning, keeps what was said, and finds a second apply unchanged
- *   rights       the deployer's role has no right too many
- *   restricted   pods of both roles pass the admission of a namespace that is restricted
- *   helm         installs, upgrades, rolls back; says which Secret is missing
+ *   server       a real kube-apiserver accepts them from the deployer without a warning, keeps every field, and finds a second apply unchanged
+ *   rights       the deployer's role has no unnecessary right
+ *   restricted   pods of both roles are admitted to a restricted namespace
+ *   helm         installs, upgrades, rolls back; names a missing Secret
  *   docs         every command of docs/kubernetes.md
  *
- * `--quick` leaves the server out. What is not there is built where there is a Go (tools.ts); what cannot be had is skipped with a line, and
- * nothing is then said to have passed.
+ * `--quick` leaves the server out. Missing programs are built if Go is installed (tools.ts). What is not available is skipped with a line,
+ * and is not reported as passed.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

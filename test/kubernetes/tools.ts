@@ -1,9 +1,9 @@
 /**
- * The programs that read manifests as a cluster would. None is in npm, so each is, in this order:
+ * The programs that read manifests as a cluster would. None is in npm, so each is looked for in this order:
  *
- *   on the PATH         kubectl alone: any version of it will do
+ *   on the PATH         kubectl only: any version will do
  *   in the cache        ~/.cache/parley/tools/<name>-<version>
- *   built               from the Go module proxy at the pinned version, where there is a Go; helm and kube-apiserver take minutes
+ *   built               from the Go module proxy at the pinned version, if Go is installed; helm and kube-apiserver take minutes
  *   not there           with the reason, so that a test that needs it can say what was skipped and why
  */
 import { spawnSync } from "node:child_process";

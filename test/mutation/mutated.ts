@@ -1,4 +1,4 @@
-/** The packages that are mutated, and the projects of vitest.config.ts whose tests may notice. */
+/** The packages that are mutated, and the projects of vitest.config.ts whose tests can detect mutants. */
 export const MUTATED = {
   core: ["unit"],
   sdk: ["unit"],

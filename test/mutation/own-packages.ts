@@ -1,4 +1,4 @@
-/** Run by Stryker inside its copy of the tree, out/mutation/sandbox-…: makes `@parley/core` mean the copy's, with the mutants in it. */
+/** Run by Stryker in its copy of the tree, out/mutation/sandbox-…: makes `@parley/core` refer to the copy, which has the mutants. */
 import { cpSync } from "node:fs";
 
 // The links are relative. As they are they lead to ../../packages/… of whichever tree they are in.

@@ -1,4 +1,4 @@
-/** The projects of ../../vitest.config.ts that may notice mutants of one package. Stryker narrows them to the files that reach a mutant. */
+/** The projects of ../../vitest.config.ts that can detect mutants of one package. Stryker narrows them to the files that reach a mutant. */
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { projects } from "../../vitest.config.ts";

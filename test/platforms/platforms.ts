@@ -1,4 +1,4 @@
-/** The examples of deploy/platforms, read as their platform reads them: which processes there are, and what each is given. */
+/** Reads the examples of deploy/platforms as their platforms do: which processes there are, and what each receives. */
 import { readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";

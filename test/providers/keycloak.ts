@@ -1,10 +1,12 @@
 /**
- * Tries docs/security.md on a Keycloak: an official client logs in by what a 401 says, calls, is asked, answers; refused are tokens of a client that
- * asks for less, and of another audience; a role and a group of Keycloak's let somebody else answer; a person logs in to a page.
+ * Tests docs/security.md with a Keycloak. An official client logs in by following a 401, calls, is asked, and answers. Tokens of a client
+ * with fewer scopes, and of another audience, are refused. A role and a group of Keycloak let someone else answer. A person logs in to a
+ * page.
  *
  *   npm run test:keycloak -- [--url http://127.0.0.1:8180]
  *
- * The Keycloak has to be there, with the realm of parley-realm.json beside this file (README.md says how). Not in CI: it has no Keycloak.
+ * The Keycloak must be running, with the realm of parley-realm.json beside this file (see README.md). Not part of CI, which has no
+ * Keycloak.
  */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";

@@ -1,4 +1,4 @@
-/** What is called with a provider's tokens, beside test/e2e/tools/guarded.ts. */
+/** The tools that are called with a provider's tokens, in addition to test/e2e/tools/guarded.ts. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,15 +1,16 @@
 /**
- * Checks one ask's history against the model of a register that is written once: the first answer wins, and everybody is told so.
+ * Checks the history of one ask against the model of a write-once register: the first answer wins, and everyone is told so.
  *
- *   answer(v) on an empty register    writes v and says `accepted`
- *   answer(v) on one that holds v     says `duplicate`: the sender's own request, done twice behind its back
- *   answer(v) on one that holds other says `late`
- *   look                              says what the register holds
+ *   answer(v) on an empty register      writes v and returns `accepted`
+ *   answer(v) on one that holds v       returns `duplicate`: the sender's own request took effect twice
+ *   answer(v) on one that holds another returns `late`
+ *   look                                returns what the register holds
  *
- * A history is linearizable when every operation can be given one moment between its beginning and its end so that the model, run in the
- * order of these moments, says what was said. The register changes once, at one moment p, so that is all there is to find: a winner, and
- * a p within its time which is no later than the end of any operation that saw the register full, and no earlier than the beginning of any
- * that saw it empty. An operation whose end nobody saw (its front end died) may have taken effect at any time after its beginning, or never.
+ * A history is linearizable if every operation can be assigned one moment between its beginning and its end, so that the model, run in the
+ * order of these moments, returns what was returned. The register changes once, at one moment p. The check therefore looks for a winner,
+ * and for a p within the winner's time that is no later than the end of any operation that saw the register full, and no earlier than the
+ * beginning of any that saw it empty. An operation without a known end (its front end died) may have taken effect at any time after its
+ * beginning, or never.
  *
  * Source: Herlihy and Wing, Linearizability, 1990; the reduction is that of a write-once register.
  */

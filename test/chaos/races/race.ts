@@ -1,6 +1,6 @@
 /**
- * Racing answers: many senders answer one ask at once, each with a value of its own, through front ends that are killed meanwhile; others
- * look. Every operation is written down with its times, and every ask's history is checked (linearizability.ts).
+ * Racing answers: many senders answer one ask at once, each with its own value, through front ends that are killed during the race, while
+ * others read. Every operation is recorded with its times, and the history of every ask is checked (linearizability.ts).
  */
 import { appendFile } from "node:fs/promises";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Copies this tree so that a test may break the copy: its own sources, the same dependencies. The working tree stays as it is. */
+/** Copies this tree so that a test can break the copy: its own sources, the same dependencies. The working tree does not change. */
 import { cp, mkdir, mkdtemp, readdir, readlink, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";

@@ -1,4 +1,7 @@
-/** Breaks a copy of the code in each of the ways and runs the suite on it: a suite that finds nothing there finds nothing anywhere. */
+/**
+ * Breaks a copy of the code in each of the listed ways and runs the suite on it. A suite that does not notice these would not notice real
+ * defects.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm, writeFile } from "node:fs/promises";

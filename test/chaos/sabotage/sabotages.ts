@@ -1,4 +1,4 @@
-/** Ways to break Parley, each with the rule that must detect it. Code that changes under one of them has to be changed here, too. */
+/** Ways to break Parley, each with the rule that must detect it. If the code that one of them changes is changed, update it here. */
 import type { Fault } from "../faults.ts";
 import type { Rule } from "../story.ts";
 

@@ -1,8 +1,8 @@
 /**
- * A tool that does as it is told and leaves evidence of it: one line of JSON for each thing that happened, in one file for all processes.
+ * A tool that does what its arguments say and leaves evidence: one line of JSON for each event, in one file for all processes.
  *
- * The lines are written at once and in one piece each (O_APPEND), so their order is the order of what happened, and a process that is killed
- * leaves what it did. test/chaos/evidence.ts says what the marks mean.
+ * Each line is written at once (O_APPEND), so the lines are in the order of the events, and the lines of a killed process remain.
+ * test/chaos/evidence.ts explains the marks.
  */
 import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Two dialects that no released client speaks, by the smallest client that does: proposal #1869, which answers in the `_meta` of tasks/get,
- * and FastMCP's tasks/sendInput. It opens no stream of its own, so a client that does not poll learns nothing.
+ * The smallest clients of two dialects that no released client speaks: proposal #1869, which answers in the `_meta` of tasks/get, and
+ * FastMCP's tasks/sendInput. They open no stream of their own, so a client that does not poll learns nothing.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { openPipe } from "../../support/pipe.ts";

@@ -1,4 +1,4 @@
-/** One tool for each thing that a terminal has to show or ask. */
+/** One tool for each thing that a terminal shows or asks. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** A tool that is at work for as long as it is told. */
+/** A tool that works for as long as its arguments say. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** Acts in a person's name at a provider, waits with that for an answer, and acts once more. What it records of a token is a digest. */
+/** Acts in a person's name at a provider, asks a question, and acts again with the same grant. It records only a digest of a token. */
 import { hash } from "node:crypto";
 import { defineTool } from "@parley/sdk";
 

@@ -1,4 +1,4 @@
-/** Asks for a secret, uses it, and waits with it for one more answer. */
+/** Asks for a secret, uses it, and keeps it during one more question. */
 import { hash } from "node:crypto";
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";

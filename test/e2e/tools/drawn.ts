@@ -1,4 +1,4 @@
-/** A tool whose schemas draw ids and a time. Every run notes what it sees in the file that it is given. */
+/** A tool whose schemas draw ids and a time. Every run writes what it reads to the given file. */
 import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,4 +1,4 @@
-/** Says what it was told by the caller and by a person. */
+/** Returns what the caller and a person told it. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** What clients with access tokens call. */
+/** The tools that clients with access tokens call. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** A tool that takes longer than a front end takes to leave: its waiting callers are handed over. */
+/** A tool that takes longer than a front end takes to shut down: its waiting callers are handed over. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 

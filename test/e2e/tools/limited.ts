@@ -1,4 +1,4 @@
-/** Works for a while, one line of a file when it begins and one when it ends; two at once. */
+/** Works for a while, and writes a line to a file when it begins and when it ends. At most two run at once. */
 import { appendFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import { defineTool } from "@parley/sdk";

@@ -1,4 +1,4 @@
-/** What a playground has to take: every kind of field, several questions at once, pages to go to, and hostile content. */
+/** What the playground must handle: every kind of field, several questions at once, pages to visit, and hostile content. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Context, defineTool } from "@parley/sdk";
 import { z } from "zod";

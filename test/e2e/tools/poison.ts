@@ -1,4 +1,4 @@
-/** Tools that do what no tool may do, and one that stands beside them. */
+/** Tools that do what no tool may do, and one that behaves. */
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";

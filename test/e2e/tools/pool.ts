@@ -1,4 +1,4 @@
-/** A tool with something that its worker starts for it. `POOL_LOG` says what happened; with `POOL_FAILS` it does not start. */
+/** A tool with a module that its worker starts. `POOL_LOG` records what happened; with `POOL_FAILS`, the module does not start. */
 import { appendFile } from "node:fs/promises";
 import { defineModule, defineTool } from "@parley/sdk";
 

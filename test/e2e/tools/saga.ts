@@ -1,4 +1,4 @@
-/** Books three things, asks, and releases them slowly if nothing comes of it. `SAGA_LOG` is the world outside. */
+/** Books three things, asks, and slowly releases them if the task fails. `SAGA_LOG` stands for the outside world. */
 import { appendFile } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { defineTool } from "@parley/sdk";

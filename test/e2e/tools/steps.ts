@@ -1,4 +1,4 @@
-/** A tool whose steps leave a mark each in the file that it is given, so that a test can count them. */
+/** A tool whose steps each write a mark to the given file, so that a test can count them. */
 import { appendFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineTool } from "@parley/sdk";

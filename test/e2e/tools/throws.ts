@@ -1,4 +1,4 @@
-/** A tool that throws an error whose message is for its operator only. */
+/** A tool that throws an error whose message only its operator may read. */
 import { defineTool } from "@parley/sdk";
 
 export const throws = defineTool({

@@ -1,4 +1,4 @@
-/** Asks for a file and says what it is, reading all of it. */
+/** Asks for a file, reads all of it, and says what it is. */
 import { createHash } from "node:crypto";
 import { defineTool } from "@parley/sdk";
 

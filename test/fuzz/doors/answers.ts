@@ -1,6 +1,6 @@
 /**
- * Answers to questions that are really open, in every way in which a client can answer: what fits is taken, what does not leaves the question
- * open, the same again is acknowledged, another one comes too late. Each is looked up afterwards.
+ * Answers to open questions, in every way in which a client can answer. A valid answer is accepted, an invalid one leaves the question
+ * open, the same answer again is acknowledged, and a different one is too late. Each outcome is checked afterwards.
  */
 import fc from "fast-check";
 import type { Door } from "../door.ts";

@@ -1,4 +1,4 @@
-/** The command line: options and settings that are wrong. A process each, so there are few of them. */
+/** The command line: invalid options and settings. Each case starts a process, so there are few of them. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";

@@ -1,4 +1,4 @@
-/** Right messages of both families with every header that can be wrong, repeated, too long or not a header at all, straight to a front end. */
+/** Valid messages of both families with every header that can be wrong, repeated, too long or not a header at all, sent directly to a front end. */
 import fc from "fast-check";
 import type { Door } from "../door.ts";
 import type { Due } from "../draw/changes.ts";

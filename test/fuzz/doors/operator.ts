@@ -1,4 +1,4 @@
-/** The operator's ports of front ends and workers, and the probes on the front ends' own. */
+/** The operator's ports of front ends and workers, and the probes on the front ends' own port. */
 import fc from "fast-check";
 import type { Door } from "../door.ts";
 import type { Due } from "../draw/changes.ts";

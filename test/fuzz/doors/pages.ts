@@ -1,6 +1,6 @@
 /**
- * The pages on which people give secrets and files. A question is settled by a valid form and by nothing else, once; what is
- * refused leaves no file behind; nothing that was given comes back.
+ * The pages on which people enter secrets and files. Only a valid form settles a question, and only once; a refused form leaves no file
+ * behind; nothing that was entered is sent back.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What the params of methods that both families have can have wrong. */
+/** What can be wrong with the params of methods that both families have. */
 import fc from "fast-check";
 import type { AnyChange, Due } from "../draw/changes.ts";
 import { breaking, breakingAtLength, type BrokenValue, fitting } from "../draw/from-schema.ts";

@@ -1,4 +1,4 @@
-/** POST /mcp of the revisions with sessions: every method of each, notifications, replies to nothing, batches, initialize. */
+/** POST /mcp of the revisions with sessions: every method of each, notifications, replies to unknown requests, batches, initialize. */
 import fc from "fast-check";
 import type { Door } from "../door.ts";
 import { type AnyChange, type Draft, type Due, finish } from "../draw/changes.ts";

@@ -1,6 +1,6 @@
 /**
- * Bytes on a front end's socket: slow ones, half a request, no request at all, many at once, chunks of every kind, and requests whose length
- * can be read in two ways.
+ * Bytes on a front end's socket: slow bytes, half a request, no request at all, many requests at once, chunks of every kind, and requests
+ * with an ambiguous length.
  */
 import fc from "fast-check";
 import type { Door } from "../door.ts";

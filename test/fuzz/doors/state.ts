@@ -1,6 +1,6 @@
 /**
- * What the server gave out and takes back: sealed states, ids of tasks, sessions, questions and requests, cursors. Changed in any way they are
- * refused; brought back as they were, they still do what they did.
+ * What the server issued and accepts again: sealed states, ids of tasks, sessions, questions and requests, cursors. It refuses all that
+ * were changed in any way, and accepts those that were not.
  */
 import fc from "fast-check";
 import type { Door } from "../door.ts";

@@ -1,4 +1,4 @@
-/** POST /mcp of 2026-07-28: every method, with what its params, its envelope, its headers and its bytes can have wrong. */
+/** POST /mcp of 2026-07-28: every method, with everything that can be wrong with its params, envelope, headers and bytes. */
 import fc from "fast-check";
 import type { Door } from "../door.ts";
 import { type AnyChange, type Due, finish } from "../draw/changes.ts";

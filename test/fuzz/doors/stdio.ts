@@ -1,6 +1,6 @@
 /**
- * `parley stdio`: the lines of a client without manners, on one pipe. Whatever stands on a line, standard output holds JSON-RPC and nothing else, each
- * request is answered once, each line that is no message is refused once, and the next request is answered as if nothing had been.
+ * `parley stdio`: lines of a misbehaving client on one pipe. In every case, standard output holds only JSON-RPC, each request is answered
+ * once, each line that is not a message is refused once, and the next request is answered normally.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

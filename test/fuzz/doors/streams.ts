@@ -1,4 +1,4 @@
-/** GET, DELETE and everything else that is not POST: sessions' own streams, streams that are resumed by Last-Event-ID, and the end of sessions. */
+/** GET, DELETE and every method except POST: sessions' own streams, streams that are resumed with Last-Event-ID, and the end of sessions. */
 import fc from "fast-check";
 import type { Door } from "../door.ts";
 import { type Alteration, altered, alterations, meansTheSame } from "../draw/alter.ts";

@@ -1,6 +1,6 @@
 /**
- * What a browser finds: the page at /, the playground with its files, the course of a task that it shows. No address leads to a file that is not
- * the playground's, and none but a task's own to its course.
+ * What a browser can reach: the page at /, the playground with its files, and the timeline of a task. Only the playground's own files are
+ * served, and only a task's own address leads to its timeline.
  */
 import fc from "fast-check";
 import { until } from "../../support/until.ts";

@@ -1,4 +1,4 @@
-/** Answers to what a tool asks, right ones and wrong ones, drawn from the question itself. */
+/** Valid and invalid answers to a tool's questions, drawn from the question itself. */
 import fc from "fast-check";
 import { REPLIES_TOO_LARGE_CHARS } from "../limits.ts";
 import type { Due } from "./changes.ts";

@@ -1,8 +1,9 @@
 /**
- * A request and the changes that are made to it, as data: drawn, shrunk and printed as they are, and made into bytes only when they are sent.
+ * A request and the changes that are made to it, as data. They are drawn, shrunk and printed in this form, and become bytes only when they
+ * are sent.
  *
- * Each change knows what is due for it. What follows from the whole (a body that is no JSON, nests too deep or is too large) is worked out
- * from the bytes at the end, by a model of the documented limits and not by the server's code.
+ * Each change knows which response it requires. What follows from the whole (a body that is not JSON, nests too deeply or is too large) is
+ * computed from the bytes at the end, by a model of the documented limits and not by the server's code.
  */
 import { BODY_BYTES_MAX, BODY_DEPTH_MAX, BODY_VALUES_MAX } from "../limits.ts";
 import { at, type Drawn, expand, extentOf, type Path, withValue } from "./json.ts";

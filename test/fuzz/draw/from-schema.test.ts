@@ -1,4 +1,4 @@
-/** The generators are held by the product's validator, which is ajv: what is said to fit must fit, and what is said to break must break. */
+/** The product's validator, ajv, checks the generators: values that should be valid must be, and values that should be invalid must not. */
 import { createValidator } from "@parley/node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Values that fit a JSON Schema, and values that break it in one place, drawn from the schema itself: what tools/list publishes about
- * arguments, what a question says about its form. The test beside it compares both with ajv.
+ * Values that are valid for a JSON Schema, and values that violate it in one place, drawn from the schema itself: from the arguments that
+ * tools/list publishes, or from the form of a question. The test beside it compares both with ajv.
  */
 import fc from "fast-check";
 import { CONTENT, type Drawn, isObject, type Json, type JsonObject, longText, manyTimes, MEMBERS_MAX, notOf } from "./json.ts";

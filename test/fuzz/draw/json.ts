@@ -1,4 +1,4 @@
-/** JSON that is drawn: odd values, large ones in a form that stays small until it is sent, and changes at a path. */
+/** Random JSON: unusual values, large values in a form that stays small until it is sent, and changes at a path. */
 import type { Json, JsonObject } from "@parley/core";
 import fc from "fast-check";
 

@@ -1,4 +1,4 @@
-/** Changes to a JSON-RPC request that any method may meet, and those that follow from which members its params have. */
+/** Changes to a JSON-RPC request that apply to every method, and changes that depend on the members of its params. */
 import fc from "fast-check";
 import type { AnyChange, Due } from "./changes.ts";
 import { type Drawn, type Json, type JsonType, largeJson, longText, notOf, oddNames, type Path, someJson } from "./json.ts";

@@ -1,4 +1,4 @@
-/** Connections that say nothing, half a head or half a body, and then nothing more: the server gives them up in the end. */
+/** Connections that send nothing, half of a head or half of a body, and then nothing more. The server must close them in the end. */
 import { connect, type Socket } from "node:net";
 import type { RunFinding } from "../rules.ts";
 import type { System } from "../system.ts";

@@ -1,6 +1,6 @@
 /**
- * The controllers of a cluster, as far as our manifests ask for them: a Deployment that is rolled out, evictions that a disruption budget allows, a Service
- * whose endpoints are known everywhere a moment late, and KEDA's arithmetic. Pods are processes (pod.ts).
+ * The controllers of a cluster, as far as our manifests need them: rollouts of a Deployment, evictions that a disruption budget allows, a
+ * Service whose endpoints are known everywhere a moment late, and KEDA's arithmetic. Pods are processes (pod.ts).
  */
 import { createServer, connect, type Socket } from "node:net";
 import { once } from "node:events";

@@ -1,16 +1,16 @@
 /**
  * npm run test:cluster -- [--only STAGE,…] [--redis sentinel|always] [--waiting N] [--toil N] [--report FILE]
  *
- * A cluster without a cluster: deploy/kubernetes/base as pods that are processes, wired as the manifests say (pod.ts, cluster.ts), on a Redis with
+ * Runs deploy/kubernetes/base without a cluster: pods are processes, wired as the manifests say (pod.ts, cluster.ts), on a Redis with
  * Sentinel or a single one, while clients keep working.
  *
  *   roll     `kubectl rollout restart` of front ends and workers
- *   drain    a third of everything is evicted, node by node
- *   scale    runs that work for a while: KEDA's signal takes the workers up, and down again
- *   failover the master of Redis dies. Clients send again what failed
+ *   drain    evicts a third of everything, node by node
+ *   scale    runs that work for a while: KEDA's signal scales the workers up, and down again
+ *   failover the master of Redis dies. Clients repeat requests that failed
  *   upgrade  another image, whose tool has changed, while tasks wait; then all of them are answered
  *
- * Each stage says what failed. Exits with 0 exactly when nothing was lost, and but for the failover no request failed.
+ * Each stage reports what failed. Exits with 0 only if nothing was lost and, except for the failover, no request failed.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,11 +1,11 @@
 /**
- * A pod as a kubelet runs it, in place of a container a process on an address of its own of this machine's loopback: the arguments, environment, probes,
+ * A pod as a kubelet runs it, but as a process with its own loopback address instead of a container. Arguments, environment, probes,
  * signals, grace period and memory limit are those of the manifest.
  *
  *   started ─▶ startup probe ─▶ readiness and liveness probes
  *   terminate ─▶ no endpoint any more, preStop ─▶ SIGTERM ─▶ SIGKILL once the grace period is over
  *
- * What ends by itself, does not start, does not live, or takes more memory than it may, is started again, and counted.
+ * A process that ends by itself, does not start, fails its liveness probe, or exceeds its memory limit is restarted, and counted.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

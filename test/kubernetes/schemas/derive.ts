@@ -1,8 +1,8 @@
 /**
- * node test/kubernetes/schemas/derive.ts: writes schemas.json, from the sources of Kubernetes and of those whose resources we use.
+ * node test/kubernetes/schemas/derive.ts: writes schemas.json, from the sources of Kubernetes and of the others whose resources we use.
  *
- * One JSON Schema for each kind that our manifests have, without descriptions, and strict: a field that is not there is a misspelling.
- * (Kubernetes, KEDA, the Gateway API and the Prometheus Operator are under the Apache License 2.0.)
+ * One JSON Schema for each kind in our manifests, without descriptions, and strict: an unknown field is a misspelling. (Kubernetes, KEDA,
+ * the Gateway API and the Prometheus Operator are under the Apache License 2.0.)
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Of the image before an upgrade: a tool that tasks wait in, and one whose runs work for a while. */
+/** The image before an upgrade: a tool in which tasks wait, and one whose runs work for a while. */
 import { appendFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineTool } from "@parley/sdk";

@@ -1,4 +1,4 @@
-/** Of the image after an upgrade: a task that begins now also asks who says so. Tasks that already wait go the old way. */
+/** The image after an upgrade: a new task also asks for the approver's name. Waiting tasks keep the old path. */
 import { defineTool } from "@parley/sdk";
 import { z } from "zod";
 import { toil as same } from "./first.ts";
