@@ -97,3 +97,8 @@ describe("a check for which ajv takes quadratic time", () => {
     expect(validate({ format: "url" }, "https://example.com/a?b=c")).toEqual([]);
   });
 });
+
+test.each(["number", "integer"])("a %s beyond what JSON can store is refused", (type) => {
+  expect(validate(form({ n: { type } }), JSON.parse('{"n":1e400}') as Json)).toEqual([{ path: "/n", message: `must be ${type}` }]);
+  expect(validate(form({ n: { type } }), { n: 1e300 })).toEqual([]);
+});

@@ -35,7 +35,8 @@ export function createValidator(): ValidateSchema {
 type Compile = (schema: JsonObject) => ValidateFunction;
 
 function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
-  const ajv = new Ajv2020({ allErrors, strict: false, validateFormats: true, addUsedSchema: false, logger: false });
+  // strictNumbers: a JSON number such as 1e400 is parsed as Infinity, which could be stored only as null.
+  const ajv = new Ajv2020({ allErrors, strict: false, strictNumbers: true, validateFormats: true, addUsedSchema: false, logger: false });
   addFormats.default(ajv);
   keepLinear(ajv);
   const compiled = new Map<string, { schema: JsonObject; check: ValidateFunction }>();

@@ -13,6 +13,11 @@ describe("a JSON Schema", () => {
     expect(validateJson(schema, list(200))).toEqual([{ path: "/list/0", message: "must be string" }]);
   });
 
+  test.each(["number", "integer"])("has no %s beyond what JSON can store", (type) => {
+    expect(validateJson({ type }, JSON.parse("1e400"))).toEqual([{ path: "", message: `must be ${type}` }]);
+    expect(validateJson({ type }, JSON.parse("1e300"))).toEqual([]);
+  });
+
   test("checks in linear time whether items are distinct, and what is a URL", () => {
     const before = process.threadCpuUsage();
     const items = Array.from({ length: 25_000 }, (_, index) => ({ index }));

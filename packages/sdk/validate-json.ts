@@ -20,6 +20,8 @@ function compiler(options: Options): Compile {
   const ajv = new Ajv2020({
     // Schemas may have foreign keywords (`enumNames`, `x-mcp-header`), which count as annotations.
     strict: false,
+    // A JSON number such as 1e400 is parsed as Infinity, which could be stored only as null.
+    strictNumbers: true,
     // Two schemas may have the same `$id`.
     addUsedSchema: false,
     logger: false,
