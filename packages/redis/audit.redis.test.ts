@@ -243,6 +243,13 @@ describe("audit records", () => {
     expect((await records()).map(({ number }) => number)).toEqual(left);
   });
 
+  test("of a task are in its partition, and all others in the first", async () => {
+    await opened.audit.note({ action: "shown", taskId: "3-YuagbDh7XfhieSlD0dvNkQ" });
+    await opened.audit.note({ action: "keys" });
+    const actions = async (partition: number) => (await opened.audit.read(partition, 0, 10)).map(({ fact }) => fact.action);
+    expect([await actions(0), await actions(3)]).toStrictEqual([["keys"], ["shown"]]);
+  });
+
   test("are dropped, oldest first, beyond the limit", async () => {
     const bounded = await openRedis({ prefix: opened.prefix, auditLengthMax: 100 });
     for (let count = 0; count < 400; count += 1) await bounded.audit.note({ action: "keys" });
