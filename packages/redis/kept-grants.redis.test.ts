@@ -66,6 +66,20 @@ describe("a grant", () => {
 
   test.each([
     ["principal", { ...ANN, principal: "https://a.example bob" }],
+    ["tenant", { ...ANN, tenant: "acme" }],
+  ])("that was moved to another %s is not listed there", async (_what, ref) => {
+    await grants().keep(ANN, KEPT);
+    const [{ owner: from } = { owner: "" }] = await listed();
+    await grants().keep(ref, KEPT);
+    const to = (await listed(redis, ref)).find(({ owner }) => owner !== from)?.owner;
+    expect((await grants().list(ref)).map(({ id }) => id)).toEqual([ref.id]);
+    await redis.redis.copy(`${redis.prefix}:grants:{${from}}:${ANN.id}`, `${redis.prefix}:grants:{${to}}:${ref.id}`, "REPLACE");
+    expect(await grants().list(ref)).toEqual([]);
+    expect((await grants().list(ANN)).map(({ id }) => id)).toEqual([ANN.id]);
+  });
+
+  test.each([
+    ["principal", { ...ANN, principal: "https://a.example bob" }],
     ["purpose", { ...ANN, id: "H".repeat(22) }],
   ])("that was moved to another %s does not open there, and is removed", async (_what, ref) => {
     await grants().keep(ANN, KEPT);
