@@ -11,11 +11,12 @@
  * What an upstream may do is bounded: the number of questions in total and at once, their size, and the time in which it neither asks nor ends.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
-import { type FeedItem, type Json, jsonExceeds, type JsonObject, type Settings, STORED_DEPTH_MAX } from "@parley/core";
-import { callParams, type CallRequest, elicited, mcpCapabilities, replied, responses } from "./call-request.ts";
+import { isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
+import { type FeedItem, jsonExceeds, type JsonObject, type Settings, STORED_DEPTH_MAX } from "@parley/core";
+import { callParams, type CallRequest, mcpCapabilities, responses } from "./call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
 import { createQuestions, type QuestionDeps } from "./questions.ts";
+import { receive, reportProgress } from "./receive.ts";
 import { isSessionTask } from "./session-tasks.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
@@ -56,8 +57,6 @@ export interface CallDeps extends QuestionDeps {
 
 /** The longest timer of JavaScript. The duration of a call is measured here; the MCP client would count the time that people take as well. */
 const NEVER_MS = 2_147_483_647;
-/** How often progress is sent to an upstream that waits for a person, if it gave a progress token. */
-const PROGRESS_EVERY_MS = 10_000;
 const CUT_GRACE_MS = 250;
 /** Outcomes after which the upstream's task is polled no more. After the others, such as an upstream that is away, it may be. */
 const FAILURES: ReadonlySet<UpstreamEvent["type"]> = new Set(["error", "invalid", "large"]);
@@ -99,7 +98,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
 
   /** The upstream's task would wait in vain: its question was refused, or is too large. In a session, it can be cancelled only before that ends. */
   async function letGo(id: string): Promise<void> {
-    await cancelTask(id);
+    await cancelTask(id, request, { ...deps, accessToken: currentToken });
     await release();
   }
 
@@ -144,38 +143,11 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
 
   // ── the call ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function prepare(client: Client): void {
-    const { elicitation: mayElicit, sampling, roots } = request.capabilities;
-    if (mayElicit && elicitation.isEnabled) {
-      client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
-        const stopTelling = tellProgress(client, mcpReq._meta?.progressToken);
-        try {
-          return elicited(await questions.ask(mcpReq.id, "elicitation/create", params, mcpReq.signal));
-        } finally {
-          stopTelling();
-        }
-      });
-    }
-    if (sampling && elicitation.isEnabled) {
-      client.setRequestHandler(
-        "sampling/createMessage",
-        async ({ params }, { mcpReq }) => replied(await questions.ask(mcpReq.id, "sampling/createMessage", params, mcpReq.signal)) as never,
-      );
-    }
-    if (roots && elicitation.isEnabled) {
-      client.setRequestHandler(
-        "roots/list",
-        async ({ params }, { mcpReq }) => replied(await questions.ask(mcpReq.id, "roots/list", params, mcpReq.signal)) as never,
-      );
-    }
-    client.setNotificationHandler("notifications/elicitation/complete", ({ params: { elicitationId } }) => {
-      const key = questions.visited(elicitationId);
-      if (key !== undefined) report?.({ type: "visited", key });
-    });
-    client.setNotificationHandler("notifications/message", ({ params: { level, data, logger } }) => {
-      report?.({ type: "log", level, data: (data ?? null) as Json, ...(logger !== undefined && { logger }) });
-    });
-  }
+  const sent = {
+    questions,
+    report: (item: FeedItem) => report?.(item),
+    capabilities: elicitation.isEnabled ? request.capabilities : {},
+  };
 
   async function run(isFresh = false): Promise<void> {
     if (request.round?.task && isSessionTask(request.round.task.id)) return await followSessionTask();
@@ -183,13 +155,13 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     try {
       opened = await deps.connector.open(upstream, {
         capabilities: mcpCapabilities(request, elicitation),
-        prepare,
+        prepare: (client) => receive(client, sent),
         signal: stop.signal,
         isFresh,
         principal: request.principal,
         accessToken: currentToken,
         owner: {
-          onNotification: reportProgress,
+          onNotification: (method, params) => reportProgress(method, params, sent.report),
           onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
           // A result that arrived just before the end of the stream may still be on its way through the client.
           onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
@@ -213,7 +185,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         timeout: NEVER_MS,
         signal: stop.signal,
         allowInputRequired: true,
-        onprogress: (progress: unknown) => reportProgress("notifications/progress", progress),
+        onprogress: (progress: unknown) => reportProgress("notifications/progress", progress, sent.report),
       } as const;
       const params = callParams(request) as never;
       const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
@@ -253,18 +225,6 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     return currentToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
   }
 
-  function reportProgress(method: string, params: unknown): void {
-    if (method !== "notifications/progress") return;
-    const { progress, total, message } = (params ?? {}) as { progress?: unknown; total?: unknown; message?: unknown };
-    if (!Number.isFinite(progress)) return;
-    report?.({
-      type: "progress",
-      progress: progress as number,
-      ...(Number.isFinite(total) && { total: total as number }),
-      ...(typeof message === "string" && { message }),
-    });
-  }
-
   /** A call of an upstream that may answer with a task, or a poll of that task, with the answers to its questions. */
   async function followed(tasks: TaskRequests): Promise<UpstreamEvent> {
     const { signal } = stop;
@@ -284,34 +244,6 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   function noted(task: UpstreamTask): UpstreamTask {
     openTask = task.status === "working" || task.status === "input_required" ? task.taskId : undefined;
     return task;
-  }
-
-  function tellProgress(client: Client, progressToken: string | number | undefined): () => void {
-    if (progressToken === undefined) return () => undefined;
-    let progress = 0;
-    const timer = setInterval(() => {
-      progress += 1;
-      client.notification({ method: "notifications/progress", params: { progressToken, progress } }).catch(() => undefined);
-    }, PROGRESS_EVERY_MS);
-    return () => clearInterval(timer);
-  }
-
-  /** Cancels the upstream's task, unless it has ended: the task that needed it is over. */
-  async function cancelTask(id: string): Promise<void> {
-    const signal = AbortSignal.timeout(upstream.connectTimeoutMs);
-    try {
-      if (isSessionTask(id)) return await deps.connector.sessionTasks(upstream, currentToken).cancel(id, signal);
-      const capabilities = mcpCapabilities(request, elicitation);
-      const { principal } = request;
-      const opened = await deps.connector.open(upstream, { capabilities, signal, principal, accessToken: currentToken });
-      try {
-        await opened.tasks?.cancel(id, signal);
-      } finally {
-        await opened.close();
-      }
-    } catch {
-      // If the cancellation fails, the upstream's task ends with its ttl.
-    }
   }
 
   void run();
@@ -355,7 +287,9 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       }
     },
     async close({ continues = false } = {}) {
-      if (ended?.type === "required" && ended.task && !continues) return await cancelTask(ended.task.id);
+      if (ended?.type === "required" && ended.task && !continues) {
+        return await cancelTask(ended.task.id, request, { ...deps, accessToken: currentToken });
+      }
       if (ended?.type === "result") return;
       end({ type: "lost", message: "the gateway has ended the call" });
       await leaving;
@@ -372,6 +306,28 @@ function sizeOf(event: UpstreamEvent): number | undefined {
   } catch {
     // Parsing a message takes less of the stack than serializing it.
     return undefined;
+  }
+}
+
+interface Cancelling extends Pick<CallDeps, "connector" | "elicitation"> {
+  readonly accessToken: (() => string) | undefined;
+}
+
+/** Cancels the upstream's task, unless it has ended: the task that needed it is over. */
+async function cancelTask(id: string, request: CallRequest, { connector, elicitation, accessToken }: Cancelling): Promise<void> {
+  const { upstream, principal } = request;
+  const signal = AbortSignal.timeout(upstream.connectTimeoutMs);
+  try {
+    if (isSessionTask(id)) return await connector.sessionTasks(upstream, accessToken).cancel(id, signal);
+    const capabilities = mcpCapabilities(request, elicitation);
+    const opened = await connector.open(upstream, { capabilities, signal, principal, accessToken });
+    try {
+      await opened.tasks?.cancel(id, signal);
+    } finally {
+      await opened.close();
+    }
+  } catch {
+    // If the cancellation fails, the upstream's task ends with its ttl.
   }
 }
 
