@@ -115,23 +115,42 @@ export async function readListing({ client }: UpstreamSession, upstream: Upstrea
 }
 
 /** `deployment`: items that have passed through it are left out. */
-export function boundedListing(given: Lists, { prefix, offers }: Upstream, deployment?: string): Lists & Pick<Listing, "leftOut"> {
+export function boundedListing(given: Lists, upstream: Upstream, deployment?: string): Lists & Pick<Listing, "leftOut"> {
+  const { bounded, leftOut } = createBounds(upstream, deployment);
+  return {
+    tools: bounded(given.tools.map(ofTool), named("tool", TOOLS_MAX, upstream)),
+    prompts: bounded(given.prompts.map(ofPrompt), named("prompt", PROMPTS_MAX, upstream)),
+    resources: bounded(
+      given.resources.map(ofResource),
+      addressed("resource", RESOURCES_MAX, ({ uri }) => uri),
+    ),
+    templates: bounded(
+      given.templates.map(ofTemplate),
+      addressed("template", TEMPLATES_MAX, ({ uriTemplate }) => uriTemplate),
+    ),
+    leftOut,
+  };
+}
+
+// ── bounds ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Bounds<Item> {
+  readonly kind: string;
+  readonly most: number;
+  /** What identifies the item. */
+  readonly key: (item: Item) => string;
+  /** The reason why the item itself cannot be offered. */
+  readonly problem: (item: Item) => string | undefined;
+}
+
+type Named = { readonly name: string; readonly _meta?: JsonObject };
+
+/** One limit of characters for all kinds of items. */
+function createBounds({ offers }: Upstream, deployment: string | undefined) {
   const leftOut: string[] = [];
   let chars = 0;
 
-  interface Bounds<Item> {
-    readonly kind: string;
-    readonly most: number;
-    /** What identifies the item. */
-    readonly key: (item: Item) => string;
-    /** The reason why the item itself cannot be offered. */
-    readonly problem: (item: Item) => string | undefined;
-  }
-
-  function bounded<Item extends { readonly name: string; readonly _meta?: JsonObject }>(
-    items: readonly Item[],
-    { kind, most, key, problem }: Bounds<Item>,
-  ): Item[] {
+  function bounded<Item extends Named>(items: readonly Item[], { kind, most, key, problem }: Bounds<Item>): Item[] {
     const kept = new Map<string, Item>();
     for (const item of items) {
       if (!offers(item.name)) continue;
@@ -150,69 +169,56 @@ export function boundedListing(given: Lists, { prefix, offers }: Upstream, deplo
     return [...kept.values()];
   }
 
-  function named<Item extends { readonly name: string; readonly _meta?: JsonObject }>(kind: "tool" | "prompt", most: number): Bounds<Item> {
-    return {
-      kind,
-      most,
-      key: ({ name }) => name,
-      problem: ({ name }) =>
-        NAME.test(`${prefix}${name}`)
-          ? undefined
-          : `has, with its prefix, an invalid name for a ${kind}: expected 1 to 128 of A-Z a-z 0-9 _ - . /`,
-    };
-  }
+  return { bounded, leftOut };
+}
 
-  function addressed<Item>(kind: string, most: number, key: (item: Item) => string): Bounds<Item> {
-    return {
-      kind,
-      most,
-      key,
-      problem: (item) =>
-        key(item).length <= URI_CHARS_MAX && URI.test(key(item)) ? undefined : `is not a uri of at most ${URI_CHARS_MAX} characters`,
-    };
-  }
-
-  const tools = given.tools.map(({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta, execution }) => {
-    const { taskSupport } = execution ?? {};
-    const asTask = taskSupport === "required" || taskSupport === "optional" ? { taskSupport } : undefined;
-    return plain({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta, execution: asTask } as ListedTool);
-  });
-  const prompts = given.prompts.map(({ name, title, description, arguments: args, icons, _meta }) =>
-    plain({
-      name,
-      title,
-      description,
-      arguments: args
-        ?.slice(0, ARGUMENTS_MAX)
-        .map((each) => ({ name: each.name, title: each.title, description: each.description, required: each.required })),
-      icons,
-      _meta,
-    } as ListedPrompt),
-  );
-  const facts = ({ name, title, description, mimeType, annotations, icons, _meta }: ListedFacts) => ({
-    name,
-    title,
-    description,
-    mimeType,
-    annotations,
-    icons,
-    _meta,
-  });
-  const resources = given.resources.map((each) => plain({ uri: each.uri, size: each.size, ...facts(each) } as ListedResource));
-  const templates = given.templates.map((each) => plain({ uriTemplate: each.uriTemplate, ...facts(each) } as ListedTemplate));
+function named(kind: "tool" | "prompt", most: number, { prefix }: Upstream): Bounds<Named> {
   return {
-    tools: bounded(tools, named("tool", TOOLS_MAX)),
-    prompts: bounded(prompts, named("prompt", PROMPTS_MAX)),
-    resources: bounded(
-      resources,
-      addressed("resource", RESOURCES_MAX, ({ uri }) => uri),
-    ),
-    templates: bounded(
-      templates,
-      addressed("template", TEMPLATES_MAX, ({ uriTemplate }) => uriTemplate),
-    ),
-    leftOut,
+    kind,
+    most,
+    key: ({ name }) => name,
+    problem: ({ name }) =>
+      NAME.test(`${prefix}${name}`)
+        ? undefined
+        : `has, with its prefix, an invalid name for a ${kind}: expected 1 to 128 of A-Z a-z 0-9 _ - . /`,
   };
+}
+
+function addressed<Item>(kind: string, most: number, key: (item: Item) => string): Bounds<Item> {
+  return {
+    kind,
+    most,
+    key,
+    problem: (item) =>
+      key(item).length <= URI_CHARS_MAX && URI.test(key(item)) ? undefined : `is not a uri of at most ${URI_CHARS_MAX} characters`,
+  };
+}
+
+// ── the members of items that are kept ───────────────────────────────────────────────────────────────────────────
+
+function ofTool({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta, execution }: ListedTool): ListedTool {
+  const { taskSupport } = execution ?? {};
+  const asTask = taskSupport === "required" || taskSupport === "optional" ? { taskSupport } : undefined;
+  return plain({ name, title, description, inputSchema, outputSchema, annotations, icons, _meta, execution: asTask } as ListedTool);
+}
+
+function ofPrompt({ name, title, description, arguments: given, icons, _meta }: ListedPrompt): ListedPrompt {
+  const args = given
+    ?.slice(0, ARGUMENTS_MAX)
+    .map((each) => ({ name: each.name, title: each.title, description: each.description, required: each.required }));
+  return plain({ name, title, description, arguments: args, icons, _meta } as ListedPrompt);
+}
+
+function ofResource(given: ListedResource): ListedResource {
+  return plain({ uri: given.uri, size: given.size, ...factsOf(given) } as ListedResource);
+}
+
+function ofTemplate(given: ListedTemplate): ListedTemplate {
+  return plain({ uriTemplate: given.uriTemplate, ...factsOf(given) } as ListedTemplate);
+}
+
+function factsOf({ name, title, description, mimeType, annotations, icons, _meta }: ListedFacts): object {
+  return { name, title, description, mimeType, annotations, icons, _meta };
 }
 
 /** Drops members that are undefined. */
