@@ -32,14 +32,12 @@ import type { GatewaySettings } from "./settings.ts";
 import type { CountedQuestion } from "./questions.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector } from "./upstream-session.ts";
-import { type Post, serveTaskless } from "./taskless.ts";
+import { type Callers, serveTaskless } from "./taskless.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** State that the processes of a deployment share. packages/redis implements it, and memory/share.ts is the readable reference. */
-export interface Share extends CallHolders, Asking, Post {
+export interface Share extends CallHolders, Asking, Callers {
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
-  send(process: string, run: string): Promise<void>;
-  onSent(listener: (run: string) => void): Promise<() => void>;
   beat(): Promise<boolean>;
   /** Each dead process is reported again, to any process, until its calls were followed up on. */
   takeDead(): Promise<readonly DeadProcess[]>;
@@ -355,7 +353,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       const { taskId, cause, isSecondHand } = run;
       if ((cause !== "created" || isSecondHand) && !calls.has(taskId)) {
         const holder = await share.holderOf(taskId);
-        if (holder !== "here") return await share.send(holder.process, JSON.stringify(run));
+        if (holder !== "here") return void (await share.post("run", holder.process, JSON.stringify(run)));
       }
       const slot = Promise.withResolvers<void>();
       let isFree = false;
@@ -372,7 +370,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       if (offer.isUpstreams(kind, name)) slots.get(taskId)?.();
     },
     async open(work) {
-      stopTaking = await share.onSent((text) => {
+      stopTaking = await share.onPost("run", (text) => {
         if (beside.size >= 2 * settings.callsMax) return;
         inBackground(here(JSON.parse(text) as GatewayRun, work));
       });

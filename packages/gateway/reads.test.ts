@@ -52,12 +52,13 @@ function hub() {
         async renewAsked(asked, ttlMs) {
           if (!isDead() && (claimed.get(asked) ?? 0) > Date.now()) claimed.set(asked, Date.now() + ttlMs);
         },
-        async reply(process, text) {
-          if (isDead()) return;
-          if (lostReplies > 0) lostReplies -= 1;
-          else bus.emit(`replies ${process}`, text);
+        async post(box, process, text) {
+          if (isDead()) return false;
+          if (lostReplies === 0) return bus.emit(`${box} ${process}`, text);
+          lostReplies -= 1;
+          return true;
         },
-        onReply: async (listener) => listen(`replies ${id}`, listener),
+        onPost: async (box, listener) => listen(`${box} ${id}`, listener),
       };
     },
   };

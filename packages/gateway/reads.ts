@@ -13,20 +13,17 @@ import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/cli
 import { describeError, type Json, type Log, ParleyError, type ResourceContents, resourceNotFound, RpcFailure } from "@parley/core";
 import { gate } from "./gate.ts";
 import { type Completion, type ReadThrough, uriPrefix } from "./gateway-resource.ts";
+import type { Post } from "./post.ts";
 import { createReplies } from "./replies.ts";
 import type { UpstreamConnector } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
 import { wordFor } from "./word-for.ts";
 
 /** How the processes of a deployment ask one another. packages/redis implements it. */
-export interface Asking {
-  /** The id of this process, to which replies are sent. */
-  readonly id: string;
+export interface Asking extends Post {
   /** Sends to all workers with a gateway. */
   ask(text: string): Promise<void>;
   onAsked(listener: (text: string) => void): Promise<() => void>;
-  reply(process: string, text: string): Promise<void>;
-  onReply(listener: (text: string) => void): Promise<() => void>;
   /** Returns whether this process claimed the request with that id. */
   claimAsked(id: string, ttlMs: number): Promise<boolean>;
   /** Prolongs a claim of this process. */
@@ -66,7 +63,7 @@ const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_
 // ── front ends ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function createReadThrough(asking: Asking): Promise<ReadThrough & { close(): void }> {
-  const replies = await createReplies<Reply>((listener) => asking.onReply(listener));
+  const replies = await createReplies<Reply>((listener) => asking.onPost("read", listener));
 
   async function through(upstream: Upstream, wanted: Wanted): Promise<Came> {
     const { name } = upstream;
@@ -164,7 +161,7 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
       renewal = setInterval(() => void asking.renewAsked(id, CLAIM_MS).catch(() => undefined), ASK_AGAIN_MS);
       const came = bounded(await readAt(connector, upstream, wanted));
       remember(id);
-      await asking.reply(from, JSON.stringify({ id, ...came } satisfies Reply));
+      await asking.post("read", from, JSON.stringify({ id, ...came } satisfies Reply));
     } catch (error) {
       log.warn({ upstream: name, ...describeError(error) }, "read of an upstream could not be answered");
     } finally {

@@ -13,22 +13,16 @@ import { randomUUID } from "node:crypto";
 import { type FeedItem, type JsonObject, RpcFailure, type TasklessCall, type TasklessResult } from "@parley/core";
 import { askable } from "./call-request.ts";
 import type { Calls } from "./calls.ts";
+import type { Post } from "./post.ts";
 import { createReplies } from "./replies.ts";
 import type { UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
 
-/** Messages between processes. They are not stored: one that no process receives is lost. packages/redis implements it. */
-export interface Post {
-  /** The id of this process. */
-  readonly id: string;
+/** packages/redis implements it. */
+export interface Callers extends Post {
   /** The processes that make calls and are alive. */
   callers(): Promise<readonly string[]>;
-  /** Resolves to false if the process certainly did not receive it. */
-  post(box: Box, process: string, text: string): Promise<boolean>;
-  onPost(box: Box, listener: (text: string) => void): Promise<() => void>;
 }
-
-export type Box = "call" | "reply";
 
 /** Limits: maximum duration at the upstream; characters of a reply; log messages of a call. Beyond them, the call becomes a task. */
 export const TASKLESS_MS = 2_000;
@@ -82,9 +76,9 @@ interface Worker {
   silentUntilMs: number;
 }
 
-export async function createTasklessCalls(post: Post, now: () => number): Promise<TasklessCalls> {
+export async function createTasklessCalls(post: Callers, now: () => number): Promise<TasklessCalls> {
   const replies = await createReplies<Reply>((listener) => post.onPost("reply", listener));
-  /** Until when calls of it are tasks. Oldest first. */
+  /** Until when the calls of a tool or prompt are tasks from the start. Oldest first. */
   const asTasks = new Map<string, number>();
   const workers = new Map<string, Worker>();
   let lookedAtMs = -Infinity;
@@ -201,7 +195,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
     sentAtMs,
   }: Sent): Promise<Came> {
     const upstream = upstreams().find((each) => each.name === name);
-    // The front end has read a newer file, or waits no longer.
+    // The front end has read a newer file, or no longer waits.
     if (!upstream?.isTaskless || isClosing() || now() - sentAtMs > TASKLESS_MS) return { type: "task", forMs: 0 };
     const stop = new AbortController();
     const logs: FeedItem[] = [];

@@ -41,16 +41,6 @@ describe("the holder of a task's call", () => {
     expect(await other.holderOf(task)).toBe("here");
   });
 
-  test("receives its runs, and no other process does", async () => {
-    const [holder, other] = [share(), share()];
-    const got: string[] = [];
-    const stops = await Promise.all([holder.onSent((run) => got.push(`holder ${run}`)), other.onSent((run) => got.push(`other ${run}`))]);
-    await other.send(holder.id, "a run");
-    await until(() => got.length > 0);
-    expect(got).toEqual(["holder a run"]);
-    for (const stop of stops) stop();
-  });
-
   test("leaves nothing when its calls have ended", async () => {
     const holder = share();
     const task = newTaskId();
@@ -197,11 +187,11 @@ describe("a front end's request to the workers", () => {
     const serve = async (worker: GatewayShare, asker: string) => {
       const isMine = await worker.claimAsked("1", 60_000);
       claimed.push(isMine);
-      if (isMine) await worker.reply(asker, "done");
+      if (isMine) await worker.post("read", asker, "done");
     };
     const stops = await Promise.all([
-      frontEnd.onReply((text) => replied.push(`asker ${text}`)),
-      other.onReply((text) => replied.push(`other ${text}`)),
+      frontEnd.onPost("read", (text) => replied.push(`asker ${text}`)),
+      other.onPost("read", (text) => replied.push(`other ${text}`)),
       ...workers.map((worker) => worker.onAsked((text) => void serve(worker, text))),
     ]);
     await frontEnd.ask(frontEnd.id);

@@ -12,7 +12,7 @@
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
 import type { RedisWakeUps } from "./wake-ups.ts";
-import type { Keys } from "./keys.ts";
+import type { Box, Keys } from "./keys.ts";
 import { loadScripts } from "./load-scripts.ts";
 import { reached } from "./unavailable.ts";
 
@@ -24,9 +24,6 @@ export interface GatewayShare {
   release(taskId: string): Promise<void>;
   /** Where the task's run belongs: `here`, which includes calls that no process holds, or with another live process. */
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
-  /** Passes a run to the process that holds the task's call. */
-  send(process: string, run: string): Promise<void>;
-  onSent(listener: (run: string) => void): Promise<() => void>;
   /**
    * Extends this process's lease on life. False if the others had declared it dead, so that it no longer owns its
    * calls.
@@ -47,20 +44,18 @@ export interface GatewayShare {
   /** Counts questions to a caller, for all processes. Resolves to how long to wait if they are too many, in which case none is counted, or to 0. */
   takeQuestions(principal: string, count: number, perMinute: number): Promise<number>;
   /**
-   * Asks all workers for something. One of them claims the request and replies to the process that asked. Neither
-   * message is stored.
+   * Asks all workers for something. One of them claims the request and posts its reply to the process that asked. The
+   * request is not stored.
    */
   ask(text: string): Promise<void>;
   onAsked(listener: (text: string) => void): Promise<() => void>;
   claimAsked(id: string, ttlMs: number): Promise<boolean>;
   renewAsked(id: string, ttlMs: number): Promise<void>;
-  reply(process: string, text: string): Promise<void>;
-  onReply(listener: (text: string) => void): Promise<() => void>;
   /** The live processes that make calls. */
   callers(): Promise<readonly string[]>;
   /** Sends a message to one process. Nothing is stored. Resolves to false if that process certainly did not receive it. */
-  post(box: "call" | "reply", process: string, text: string): Promise<boolean>;
-  onPost(box: "call" | "reply", listener: (text: string) => void): Promise<() => void>;
+  post(box: Box, process: string, text: string): Promise<boolean>;
+  onPost(box: Box, listener: (text: string) => void): Promise<() => void>;
 }
 
 export interface DeadProcess {
@@ -147,10 +142,6 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       const aliveUntilMs = await reached(redis.zscore(holders, process));
       return aliveUntilMs !== null && Number(aliveUntilMs) > now() ? { process } : "here";
     },
-    async send(process, run) {
-      await reached(redis.publish(keys.gateway.channel(process), run));
-    },
-    onSent: (listener) => listen(keys.gateway.channel(id), listener),
     async ask(text) {
       await reached(redis.publish(keys.gateway.asked, text));
     },
@@ -162,10 +153,6 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       // If another process has claimed it meanwhile, both handle it, and the claim lasts while either does.
       await reached(redis.pexpire(keys.gateway.claim(asked), ttlMs));
     },
-    async reply(process, text) {
-      await reached(redis.publish(keys.gateway.replies(process), text));
-    },
-    onReply: (listener) => listen(keys.gateway.replies(id), listener),
     async callers() {
       const members = await reached(redis.zrangebyscore(holders, `(${now()}`, "+inf"));
       return members.filter((member) => !member.startsWith("dead:"));

@@ -50,10 +50,12 @@ describe("keys", () => {
       ready: "acme:ready",
     });
     expect([gateway.holders, gateway.lists, gateway.asked]).toEqual(["acme:gateway:holders", "acme:gateway:lists", "acme:gateway:asked"]);
-    expect([gateway.calls("p"), gateway.channel("p"), gateway.replies("p")]).toEqual([
+    expect([gateway.calls("p"), ...(["run", "read", "call", "reply"] as const).map((of) => gateway.box(of, "p"))]).toEqual([
       "acme:gateway:calls:p",
       "acme:gateway:runs:p",
       "acme:gateway:replies:p",
+      "acme:gateway:call:p",
+      "acme:gateway:reply:p",
     ]);
     expect([gateway.lister("crm"), gateway.claim("c")]).toEqual(["acme:gateway:lister:crm", "acme:gateway:claim:c"]);
   });

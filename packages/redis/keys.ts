@@ -86,14 +86,11 @@ export interface Keys {
     readonly holders: string;
     readonly lists: string;
     calls(process: string): string;
-    /** The channel on which a process receives runs. */
-    channel(process: string): string;
     lister(upstream: string): string;
-    /** The channel for requests to all workers, and the channels for replies to a process. */
+    /** The channel for requests to all workers. */
     readonly asked: string;
-    replies(process: string): string;
-    /** The channels on which a process receives calls without a task, and replies to those that it sent. */
-    box(of: "call" | "reply", process: string): string;
+    /** The channels of one process. */
+    box(of: Box, process: string): string;
     claim(id: string): string;
   };
   readonly serving: string;
@@ -108,6 +105,10 @@ export interface Keys {
   readonly apiKeys: string;
   readonly ready: string;
 }
+
+/** What a process of the gateway receives, and the names of the channels. */
+const BOXES = { run: "runs", read: "replies", call: "call", reply: "reply" } as const;
+export type Box = keyof typeof BOXES;
 
 export function createKeys(prefix = "parley"): Keys {
   const slot = (partition: number) => `${prefix}:{p${partition}}`;
@@ -150,11 +151,9 @@ export function createKeys(prefix = "parley"): Keys {
       holders: `${prefix}:gateway:holders`,
       lists: `${prefix}:gateway:lists`,
       calls: (process) => `${prefix}:gateway:calls:${process}`,
-      channel: (process) => `${prefix}:gateway:runs:${process}`,
       lister: (upstream) => `${prefix}:gateway:lister:${upstream}`,
       asked: `${prefix}:gateway:asked`,
-      replies: (process) => `${prefix}:gateway:replies:${process}`,
-      box: (of, process) => `${prefix}:gateway:${of}:${process}`,
+      box: (of, process) => `${prefix}:gateway:${BOXES[of]}:${process}`,
       claim: (id) => `${prefix}:gateway:claim:${id}`,
     },
     serving: `${prefix}:serving`,

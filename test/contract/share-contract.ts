@@ -40,8 +40,11 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
     test("passes runs to the process that they name, and to no other", async () => {
       const [holder, other] = [share(), share()];
       const got: string[] = [];
-      const stops = await Promise.all([holder.onSent((run) => got.push(`holder ${run}`)), other.onSent((run) => got.push(`other ${run}`))]);
-      await other.send(holder.id, "a run");
+      const stops = await Promise.all([
+        holder.onPost("run", (run) => got.push(`holder ${run}`)),
+        other.onPost("run", (run) => got.push(`other ${run}`)),
+      ]);
+      await other.post("run", holder.id, "a run");
       await until(() => got.length > 0);
       for (const stop of stops) stop();
       expect(got).toEqual(["holder a run"]);
@@ -228,11 +231,11 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       const serve = async (worker: Share, from: string) => {
         const isMine = await worker.claimAsked("1", 60_000);
         claimed.push(isMine);
-        if (isMine) await worker.reply(from, "done");
+        if (isMine) await worker.post("read", from, "done");
       };
       const stops = await Promise.all([
-        asker.onReply((text) => replied.push(`asker ${text}`)),
-        other.onReply((text) => replied.push(`other ${text}`)),
+        asker.onPost("read", (text) => replied.push(`asker ${text}`)),
+        other.onPost("read", (text) => replied.push(`other ${text}`)),
         ...workers.map((worker) => worker.onAsked((text) => void serve(worker, text))),
       ]);
       await asker.ask(asker.id);

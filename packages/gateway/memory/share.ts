@@ -70,12 +70,8 @@ export function createMemoryShares(now: () => number): () => Share {
         const { process } = holder;
         return (alive.get(process) ?? 0) > now() ? { process } : "here";
       },
-      send: (process, run) => publish(`run ${process}`, run),
-      onSent: (listener) => listen(`run ${id}`, listener),
       ask: (text) => publish("asked", text),
       onAsked: (listener) => listen("asked", listener),
-      reply: (process, text) => publish(`reply ${process}`, text),
-      onReply: (listener) => listen(`reply ${id}`, listener),
       callers: async () => [...alive].flatMap(([process, untilMs]) => (untilMs > now() ? [process] : [])),
       async post(box, process, text) {
         const channel = `${box} ${process}`;
