@@ -11,19 +11,11 @@
  * When an upstream stops waiting for a question, the question is closed as withdrawn: by its holder, or by any worker once the holder is dead and
  * the call cannot be repeated. A withdrawal is an answer like any other (I2), and the run that it causes reports what became of the call.
  */
-import {
-  type Call,
-  type Catalogue,
-  describeError,
-  isFinished,
-  ParleyError,
-  type RunCause,
-  type RunReport,
-  type Services,
-} from "@parley/core";
-import { type CallHolders, createCalls, type DropReason } from "./calls.ts";
+import { type Call, type Catalogue, describeError, ParleyError, type RunCause, type RunReport, type Services } from "@parley/core";
+import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
-import { keepListed } from "./lister.ts";
+import { createHeldTasks } from "./held-tasks.ts";
+import { createListers } from "./listers.ts";
 import { createOffer, type Listings, type Offer } from "./offer.ts";
 import { type Asking, serveReads } from "./reads.ts";
 import { prepareSessions } from "./prepared.ts";
@@ -111,21 +103,16 @@ const DRAIN_LOOK_MS = 100;
 
 export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const { upstreams, own, services, share, settings, version, deployment, observer } = deps;
-  const { store, queue, wakeUps, clock, log } = services;
+  const { wakeUps, clock, log } = services;
   const { fetch, close: closeFetch } = createUpstreamFetch();
   const connector = createConnector({ fetch, version, deployment });
   const quiet = createQuiet();
   const prepared = prepareSessions(connector, { whenQuiet: quiet.whenQuiet });
-  const over = new AbortController();
+  let isClosing = false;
   /** The number of runs in progress here, by task, and the functions that give their slots back. */
   const atWork = new Map<string, number>();
   const slots = new Map<string, () => void>();
-  const watched = new Map<string, Promise<() => void>>();
-  /** Tasks whose run ended without a known outcome. Each beat checks whether they still need their call. */
-  const unclear = new Set<string>();
   const beside = new Set<Promise<void>>();
-  /** Listers that are stopping. Only `close` waits for them. */
-  const keeping = new Set<Promise<void>>();
 
   const { openMax, principalMax, perMinute } = settings.elicitation;
   /** Without Redis, questions are not counted: an outage must not end calls, whose questions are recorded when it is over. */
@@ -155,9 +142,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     onEnded: (upstream, ms) => observer?.callEnded(upstream, ms),
     log,
     onAbandoned(taskId) {
-      if (!atWork.has(taskId)) inBackground(settle(taskId));
+      if (!atWork.has(taskId)) inBackground(tasks.settle(taskId));
     },
   });
+  const isAtWork = (taskId: string) => atWork.has(taskId);
+  const tasks = createHeldTasks({ calls, services, isAtWork, whenQuiet: quiet.whenQuiet, inBackground });
   const listings: Listings = { read: share.readLists, write: share.writeList };
   const offer = await createOffer({
     own,
@@ -185,81 +174,15 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       else atWork.delete(taskId);
       slots.delete(taskId);
       leave();
-      if (left === 0) await after(taskId, report);
+      if (left === 0) await tasks.after(taskId, report);
     }
   }
 
-  /** Withdrawals that arrived during the run are handled now: until it parked, the store did not know the question. */
-  async function after(taskId: string, report: RunReport | undefined): Promise<void> {
-    if (report?.type === "finished") return await drop(taskId, "finished");
-    if (!calls.has(taskId)) return;
-    if (report?.type === "parked") {
-      // The upstream holds nothing: the task has everything that came of the call.
-      if (!calls.isNeeded(taskId) && calls.abandoned(taskId).size === 0) return await drop(taskId);
-      watchSoon(taskId);
-      return await settle(taskId);
-    }
-    unclear.add(taskId);
-  }
-
-  async function drop(taskId: string, why?: DropReason): Promise<void> {
-    unclear.delete(taskId);
-    const stop = watched.get(taskId);
-    watched.delete(taskId);
-    await calls.drop(taskId, why);
-    (await stop?.catch(() => undefined))?.();
-  }
-
-  /** An answer at once, which brings a run here, needs no watch: whether the task has ended otherwise is looked at in a moment. */
-  function watchSoon(taskId: string): void {
-    if (watched.has(taskId)) return;
-    quiet.whenQuiet(() => {
-      if (calls.has(taskId) && !atWork.has(taskId)) watch(taskId);
-    });
-  }
-
-  function watch(taskId: string): void {
-    if (watched.has(taskId)) return;
-    const watching = wakeUps.watch(taskId, (change) => {
-      if (change?.isEnd !== false) inBackground(dropIfFinished(taskId));
-    });
-    watched.set(taskId, watching);
-    watching.then(
-      // The task may have ended before the watch began.
-      () => inBackground(dropIfFinished(taskId)),
-      // A task that cannot be watched is polled.
-      () => unclear.add(taskId),
-    );
-  }
-
-  /** A task that was cancelled while it waited no longer needs its call. */
-  async function dropIfFinished(taskId: string): Promise<void> {
-    const task = await store.load(taskId);
-    if (!atWork.has(taskId) && (!task || isFinished(task.status))) await drop(taskId, "finished");
-  }
-
-  /** Closes the questions that the upstream no longer waits for. */
-  async function settle(taskId: string): Promise<void> {
-    const gone = calls.abandoned(taskId);
-    if (gone.size > 0) await withdraw(taskId, (key) => gone.has(key));
-  }
-
-  async function withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void> {
-    const task = await store.load(taskId);
-    for (const { key, digest } of task?.asks ?? []) {
-      if (!isGone(key)) continue;
-      const answer = { action: "withdrawn" } as const;
-      const { nextRun } = await store.answer({ taskId, key, digest, answer, nowMs: clock.now(), graceMs: services.settings.graceMs });
-      log.info({ taskId, key }, "question of an upstream withdrawn");
-      if (nextRun !== undefined) await queue.add({ taskId, run: nextRun, cause: "answered" });
-    }
-  }
-
-  function inBackground(work: Promise<void>, among = beside): void {
+  function inBackground(work: Promise<void>): void {
     const done = work
       .catch((error: unknown) => log.warn(describeError(error), "gateway could not follow up on a task"))
-      .finally(() => void among.delete(done));
-    among.add(done);
+      .finally(() => void beside.delete(done));
+    beside.add(done);
   }
 
   // ── signs of life ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -273,17 +196,17 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     const dead = await share.takeDead();
     if (isGivenUp || dead.some(({ process }) => process === share.id)) {
       log.warn({ calls: calls.taskIds().length }, "this worker missed its heartbeats and was given up, its calls are ended");
-      await Promise.all(calls.taskIds().map((taskId) => drop(taskId, "lost")));
+      await Promise.all(calls.taskIds().map((taskId) => tasks.drop(taskId, "lost")));
       isGivenUp = false;
     }
     for (const each of dead) await followUp(each);
-    for (const taskId of unclear) await dropIfFinished(taskId);
+    await tasks.look();
   }
 
   /** If this process dies in the meantime, another one takes the dead process over and withdraws the rest. */
   async function followUp(dead: DeadProcess): Promise<void> {
     for (const { taskId, isFinal } of dead.calls) {
-      if (isFinal) await withdraw(taskId, () => true);
+      if (isFinal) await tasks.withdraw(taskId, () => true);
     }
     await share.forgetDead(dead);
   }
@@ -291,48 +214,23 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const beats = setInterval(() => inBackground(beat()), BEAT_EVERY_MS);
   beats.unref();
   await beat();
-  const listers = new Map<string, { readonly upstream: Upstream; readonly stops: AbortController }>();
-
-  /** Starts a lister for each new or changed upstream, and stops those of upstreams that are gone. */
-  function keepLists(given: readonly Upstream[]): void {
-    const wanted = new Map(given.map((upstream) => [upstream.name, upstream]));
-    for (const [name, { upstream, stops }] of listers) {
-      if (wanted.get(name)?.fingerprint === upstream.fingerprint) continue;
-      stops.abort();
-      listers.delete(name);
-      connector.forget(upstream);
-      observer?.listed(name, undefined);
-    }
-    for (const [name, upstream] of wanted) {
-      if (listers.has(name)) continue;
-      const stops = new AbortController();
-      listers.set(name, { upstream, stops });
-      inBackground(
-        keepListed({
-          upstream,
-          connector,
-          deployment,
-          listings,
-          lease: share.lease,
-          announce: (announcement) => wakeUps.announce(announcement),
-          log,
-          signal: AbortSignal.any([stops.signal, over.signal]),
-          onStatus: (of, isUp) => observer?.listed(of, isUp),
-        }),
-        keeping,
-      );
-    }
-  }
-
-  keepLists(upstreams);
-  const upstreamsNow = () => [...listers.values()].map(({ upstream }) => upstream);
-  const stopReads = await serveReads({ asking: share, connector: prepared, upstreams: upstreamsNow, log });
+  const listers = createListers({
+    connector,
+    deployment,
+    listings,
+    lease: share.lease,
+    announce: (announcement) => wakeUps.announce(announcement),
+    log,
+    onStatus: (upstream, isUp) => observer?.listed(upstream, isUp),
+  });
+  listers.replace(upstreams);
+  const stopReads = await serveReads({ asking: share, connector: prepared, upstreams: listers.upstreams, log });
   const stopTaskless = await serveTaskless({
     post: share,
     calls,
-    upstreams: upstreamsNow,
+    upstreams: listers.upstreams,
     now: () => clock.now(),
-    isClosing: () => over.signal.aborted,
+    isClosing: () => isClosing,
     onTried: (upstream, outcome) => observer?.taskless(upstream, outcome),
     inBackground(work) {
       const leave = quiet.enter();
@@ -345,7 +243,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     offer,
     counts: calls.counts,
     async replace(given) {
-      keepLists(given);
+      listers.replace(given);
       await offer.replace(given);
       for (const type of ["tools", "prompts", "resources"] as const) await wakeUps.announce({ type });
     },
@@ -376,7 +274,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       });
     },
     async close(drainMs) {
-      over.abort();
+      isClosing = true;
+      const listersClosed = listers.close();
       const untilMs = Date.now() + drainMs;
       while (Date.now() < untilMs && (calls.taskIds().length > 0 || beside.size > 0)) {
         await clock.sleep(DRAIN_LOOK_MS);
@@ -388,10 +287,10 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       stopTaskless();
       offer.close();
       const own = await share.leave().catch(() => undefined);
-      await Promise.all([...left].map((taskId) => drop(taskId, "lost")));
+      await Promise.all([...left].map((taskId) => tasks.drop(taskId, "lost")));
       if (own) inBackground(followUp(own));
       quiet.close();
-      await Promise.all([...beside, ...keeping, prepared.close()]);
+      await Promise.all([...beside, listersClosed, prepared.close()]);
       await closeFetch();
       return left.size === 0;
     },

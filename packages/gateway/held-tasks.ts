@@ -1,0 +1,107 @@
+/**
+ * The tasks whose calls this process holds, between their runs.
+ *
+ *   run parked ─▶ watched ─▶ cancelled, or ended elsewhere ─▶ dropped
+ *                   └▶ the upstream stops waiting for a question ─▶ withdrawn
+ */
+import { isFinished, type RunReport, type Services } from "@parley/core";
+import type { Calls, DropReason } from "./calls.ts";
+
+export interface HeldTasks {
+  /** The task's run has ended, or stopped without a report. */
+  after(taskId: string, report: RunReport | undefined): Promise<void>;
+  /** Closes the task's questions that the upstream no longer waits for. */
+  settle(taskId: string): Promise<void>;
+  /** Closes the task's questions that are gone. A withdrawal is an answer like any other (I2). */
+  withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void>;
+  drop(taskId: string, why?: DropReason): Promise<void>;
+  /** Looks after the tasks whose run ended without a known outcome, or that cannot be watched. */
+  look(): Promise<void>;
+}
+
+export interface HeldTasksDeps {
+  readonly calls: Calls;
+  readonly services: Pick<Services, "store" | "queue" | "wakeUps" | "clock" | "log" | "settings">;
+  /** Whether a run of the task is in progress here. */
+  readonly isAtWork: (taskId: string) => boolean;
+  readonly whenQuiet: (work: () => void) => void;
+  readonly inBackground: (work: Promise<void>) => void;
+}
+
+export function createHeldTasks({ calls, services, isAtWork, whenQuiet, inBackground }: HeldTasksDeps): HeldTasks {
+  const { store, queue, wakeUps, clock, log, settings } = services;
+  const watched = new Map<string, Promise<() => void>>();
+  /** They may no longer need their call. */
+  const unclear = new Set<string>();
+
+  /** An answer at once, which brings a run here, needs no watch: whether the task has ended otherwise is looked at in a moment. */
+  function watchSoon(taskId: string): void {
+    if (watched.has(taskId)) return;
+    whenQuiet(() => {
+      if (calls.has(taskId) && !isAtWork(taskId)) watch(taskId);
+    });
+  }
+
+  function watch(taskId: string): void {
+    if (watched.has(taskId)) return;
+    const watching = wakeUps.watch(taskId, (change) => {
+      if (change?.isEnd !== false) inBackground(dropIfFinished(taskId));
+    });
+    watched.set(taskId, watching);
+    watching.then(
+      // The task may have ended before the watch began.
+      () => inBackground(dropIfFinished(taskId)),
+      // A task that cannot be watched is polled.
+      () => unclear.add(taskId),
+    );
+  }
+
+  /** A task that was cancelled while it waited no longer needs its call. */
+  async function dropIfFinished(taskId: string): Promise<void> {
+    const task = await store.load(taskId);
+    if (!isAtWork(taskId) && (!task || isFinished(task.status))) await drop(taskId, "finished");
+  }
+
+  async function drop(taskId: string, why?: DropReason): Promise<void> {
+    unclear.delete(taskId);
+    const stop = watched.get(taskId);
+    watched.delete(taskId);
+    await calls.drop(taskId, why);
+    (await stop?.catch(() => undefined))?.();
+  }
+
+  async function settle(taskId: string): Promise<void> {
+    const gone = calls.abandoned(taskId);
+    if (gone.size > 0) await withdraw(taskId, (key) => gone.has(key));
+  }
+
+  async function withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void> {
+    const task = await store.load(taskId);
+    for (const { key, digest } of task?.asks ?? []) {
+      if (!isGone(key)) continue;
+      const answer = { action: "withdrawn" } as const;
+      const { nextRun } = await store.answer({ taskId, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs });
+      log.info({ taskId, key }, "question of an upstream withdrawn");
+      if (nextRun !== undefined) await queue.add({ taskId, run: nextRun, cause: "answered" });
+    }
+  }
+
+  return {
+    async after(taskId, report) {
+      if (report?.type === "finished") return await drop(taskId, "finished");
+      if (!calls.has(taskId)) return;
+      if (report?.type !== "parked") return void unclear.add(taskId);
+      // The upstream holds nothing: the task has everything that came of the call.
+      if (!calls.isNeeded(taskId) && calls.abandoned(taskId).size === 0) return await drop(taskId);
+      watchSoon(taskId);
+      // What the upstream gave up during the run is withdrawn now: until the run parked, the store did not know the question.
+      await settle(taskId);
+    },
+    settle,
+    withdraw,
+    drop,
+    async look() {
+      for (const taskId of unclear) await dropIfFinished(taskId);
+    },
+  };
+}
