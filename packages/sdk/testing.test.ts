@@ -130,6 +130,13 @@ describe("a script", () => {
     expect((await runTool(odd, {}, { answers })).text).toBe("true");
   });
 
+  test("finds no answer that the script does not give, not even for a question named constructor", async () => {
+    const odd = doing(async (ctx) => String(await ctx.confirm("constructor", { message: "Sure?" })));
+    await expect(runTool(odd)).rejects.toThrow('the tool asks "constructor" and the script has no answer');
+    const waiting = doing(async (ctx) => String(await ctx.event("constructor", { timeout: "1 hour" }).received()));
+    await expect(runTool(waiting)).rejects.toThrow('the tool waits for the event "constructor"');
+  });
+
   test("lets an event and a question time out at their deadlines", async () => {
     const tool = doing(async (ctx) => {
       const paid = ctx.event("paid", { timeout: "2 hours" }).received();

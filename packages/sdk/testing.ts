@@ -152,7 +152,7 @@ export async function runTool(
   while (!isFinished(running.task.status)) {
     const open: { ask: Ask; reply: Reply | undefined }[] = running.task.asks.map((ask) => ({
       ask,
-      reply: scripted(answers[ask.key], ask),
+      reply: scripted(own(answers, ask.key), ask),
     }));
     const given = new Map<string, Reply>();
     for (const { ask, reply } of open) {
@@ -164,12 +164,14 @@ export async function runTool(
       await running.answer(Object.fromEntries(given));
       continue;
     }
-    const reported = (running.task.events ?? []).map(({ key }) => nameOf(key)).find((name) => name in events && events[name] !== timeout);
+    const reported = (running.task.events ?? [])
+      .map(({ key }) => nameOf(key))
+      .find((name) => Object.hasOwn(events, name) && events[name] !== timeout);
     if (reported !== undefined) {
       await running.tell(reported, events[reported] as Json);
       continue;
     }
-    const unreported = running.task.events?.find(({ key }) => events[nameOf(key)] === undefined);
+    const unreported = running.task.events?.find(({ key }) => own(events, nameOf(key)) === undefined);
     const unanswered = open.find(({ reply }) => reply === undefined);
     const dueAtMs = nextDueAtMs(running);
     if (unreported && dueAtMs >= unreported.deadlineMs)
@@ -181,6 +183,11 @@ export async function runTool(
     await running.advance(Math.max(0, dueAtMs - running.now.getTime()));
   }
   return running;
+}
+
+/** A question may be called `constructor`, which every object has. */
+function own<T>(given: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(given, name) ? given[name] : undefined;
 }
 
 /** An event's name, without the prefix that distinguishes events from questions. */
