@@ -103,7 +103,7 @@ export interface App {
 export async function buildApp(deps: AppDeps): Promise<App> {
   const { pages } = deps;
   const addresses = pageAddresses({ publicUrl: pages.publicUrl, ticket: pages.visitors.ticket, listening: () => server.listeningOrigin });
-  const services: Services = { ...deps.services, store: withPageAddresses(deps.services.store, addresses) };
+  const services: Services = withPageAddresses(deps.services, addresses);
   const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
     deps;
   const { playground = false, resourceUrl } = deps;

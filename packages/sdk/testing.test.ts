@@ -133,7 +133,7 @@ describe("a script", () => {
   test("finds no answer that the script does not give, not even for a question named constructor", async () => {
     const odd = doing(async (ctx) => String(await ctx.confirm("constructor", { message: "Sure?" })));
     await expect(runTool(odd)).rejects.toThrow('the tool asks "constructor" and the script has no answer');
-    const waiting = doing(async (ctx) => String(await ctx.event("constructor", { timeout: "1 hour" }).received()));
+    const waiting = doing(async (ctx) => JSON.stringify(await ctx.event("constructor", { timeout: "1 hour" }).received()));
     await expect(runTool(waiting)).rejects.toThrow('the tool waits for the event "constructor"');
   });
 

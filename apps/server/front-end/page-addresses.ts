@@ -4,9 +4,9 @@
  *   <PARLEY_PUBLIC_URL>/asks/<task id>/<ask key>         the person who opens it logs in
  *   http://127.0.0.1:3000/asks/<task id>/<ask key>?k=…   without identity: the address alone opens the page
  *
- * The address is added when a front end reads a task and is never stored, because it may change while the task waits.
+ * The address is added when a front end reads a task, or hears how it has changed, and is never stored, because it may change while the task waits.
  */
-import type { Ask, TaskStore } from "@parley/core";
+import type { Ask, Services, Task, TaskStore, WakeUps } from "@parley/core";
 
 export const ASKS_PATH = "/asks";
 /** The page on which people see the access that they granted for later calls (routes/accounts). */
@@ -44,20 +44,32 @@ function pathOf(key: string): string {
   return key.split("/").map(encodeURIComponent).join("/");
 }
 
-/** A store whose tasks carry the addresses of their pages. */
-export function withPageAddresses(store: TaskStore, { urlOf }: Pick<PageAddresses, "urlOf">): TaskStore {
-  const addressed =
-    (taskId: string) =>
-    (ask: Ask): Ask => {
-      if (ask.request.type !== "url" || !ask.request.page) return ask;
-      // The page belongs to the task that asks, which may be a child of this one.
-      const at = ask.route ?? { taskId, key: ask.key };
-      return { ...ask, request: { ...ask.request, url: urlOf(at.taskId, at.key) } };
-    };
-  const load: TaskStore["load"] = async (taskId) => {
-    const task = await store.load(taskId);
-    return task && task.asks.some(({ request }) => request.type === "url") ? { ...task, asks: task.asks.map(addressed(taskId)) } : task;
+/** Services whose tasks carry the addresses of their pages, whether a task is read or known from a wake-up. */
+export function withPageAddresses<S extends Pick<Services, "store" | "wakeUps">>(services: S, { urlOf }: Pick<PageAddresses, "urlOf">): S {
+  const { store, wakeUps } = services;
+
+  function addressed(taskId: string, ask: Ask): Ask {
+    if (ask.request.type !== "url" || !ask.request.page) return ask;
+    // The page belongs to the task that asks, which may be a child of this one.
+    const at = ask.route ?? { taskId, key: ask.key };
+    return { ...ask, request: { ...ask.request, url: urlOf(at.taskId, at.key) } };
+  }
+
+  function withAddresses(task: Task | undefined): Task | undefined {
+    if (!task?.asks.some(({ request }) => request.type === "url")) return task;
+    return { ...task, asks: task.asks.map((ask) => addressed(task.id, ask)) };
+  }
+
+  const load: TaskStore["load"] = async (taskId) => withAddresses(await store.load(taskId));
+  const watch: WakeUps["watch"] = (taskId, onChange) =>
+    wakeUps.watch(taskId, (change) => {
+      const apply = change?.apply;
+      onChange(apply ? { ...change, apply: (task) => withAddresses(apply(task)) } : change);
+    });
+  // Prototypes, not lists of methods: a method that is added later is inherited too.
+  return {
+    ...services,
+    store: Object.assign(Object.create(store) as TaskStore, { load }),
+    wakeUps: Object.assign(Object.create(wakeUps) as WakeUps, { watch }),
   };
-  // A prototype, not a list of methods: a method that is added to the store later is inherited too.
-  return Object.assign(Object.create(store) as TaskStore, { load });
 }
