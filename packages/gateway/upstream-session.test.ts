@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -128,6 +129,63 @@ describe("a server", () => {
     await session.close();
     // notifications/initialized, the stream, tools/list.
     expect(order.slice(0, 3)).toEqual(["POST", "GET", "POST"]);
+  });
+
+  /** With sessions. Answers a request for a session's own stream once `mayOpen` resolves. */
+  async function streaming(mayOpen: () => Promise<void>, { initializeMs = 0 } = {}): Promise<string> {
+    const transports = new Map<string, StreamableHTTPServerTransport>();
+    return await listening((request, response) => {
+      const serve = async (): Promise<void> => {
+        const known = transports.get(String(request.headers["mcp-session-id"]));
+        if (known && request.method === "GET") await mayOpen();
+        if (known) return await known.handleRequest(request, response);
+        await sleep(initializeMs);
+        const transport = new StreamableHTTPServerTransport({
+          sessionIdGenerator: randomUUID,
+          onsessioninitialized: (id) => void transports.set(id, transport),
+        });
+        await mcp().connect(transport as never);
+        await transport.handleRequest(request, response);
+      };
+      void serve();
+    });
+  }
+
+  test("that opens the stream of a session late, although it did not before, is not called: it would drop its questions", async () => {
+    let streams = 0;
+    const url = await streaming(async () => {
+      streams += 1;
+      if (streams === 2) await new Promise(() => undefined);
+    });
+    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "1s" });
+    await (await open()).close();
+    await expect(open()).rejects.toThrow("was not open in time");
+    await (await open()).close();
+    expect(streams).toBe(3);
+  });
+
+  test("that sends no headers before the first message is waited for once", async () => {
+    const url = await streaming(() => new Promise(() => undefined));
+    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "4s" });
+    await (await open()).close();
+    const startedMs = performance.now();
+    await (await open()).close();
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+  });
+
+  test("that is slow in everything is not taken for one that sends no headers", async () => {
+    let streams = 0;
+    const url = await streaming(
+      async () => {
+        streams += 1;
+        if (streams !== 2) await new Promise(() => undefined);
+      },
+      { initializeMs: 200 },
+    );
+    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "2s" });
+    await (await open()).close();
+    await (await open()).close();
+    await expect(open()).rejects.toThrow("was not open in time");
   });
 
   describe("that knows 2026-07-28", () => {

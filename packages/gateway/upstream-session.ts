@@ -91,6 +91,9 @@ interface Learned {
   readonly isSilent?: boolean;
 }
 
+/** A server is slow if connecting takes longer than this part of its time. */
+const SLOW_CONNECT = 20;
+
 /** How long ending a session at the upstream may take. Without it, the upstream keeps the session. Thousands may end at once. */
 const END_SESSION_MS = 10_000;
 
@@ -111,6 +114,8 @@ const CLIENT_NAME = "parley-gateway";
 export function createConnector({ fetch, version, deployment, messagesMax = MESSAGES_MAX }: ConnectorOptions): UpstreamConnector {
   /** What was detected about each upstream, so that a call need not detect it again. */
   const known = new Map<string, Learned>();
+  /** Upstreams with a session whose own stream was open before its first call. If one is late, the upstream is busy: it would drop its questions. */
+  const listening = new Set<string>();
 
   async function open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession> {
     const { name, reached, revisions } = upstream;
@@ -177,19 +182,29 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     );
     prepare?.(client);
     const send = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
-    const listening = listenWatch(send);
-    const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: listening.fetch });
+    const stream = streamWatch(send);
+    const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: stream.fetch });
     if (reached.by === "url") insistOnAnswers(transport, owner);
+    let isSilent = wasSilent;
+    let begin: () => void;
     try {
       const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : priorKnown;
+      const startedMs = performance.now();
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
+      const connectedMs = performance.now() - startedMs;
+      begin = boundMessages(transport, { messagesMax, owner });
+      if (!isSilent) {
+        const opened = await stream.opened(listening.has(name) ? connectTimeoutMs : connectTimeoutMs / 2);
+        if (opened === "open") listening.add(name);
+        else if (opened === "late" && listening.has(name)) throw new Error("the session's own stream was not open in time");
+        // If everything is slow, so is the stream: nothing is learned from it.
+        else isSilent = opened === "late" && connectedMs < connectTimeoutMs / SLOW_CONNECT;
+      }
     } catch (error) {
       await client.close().catch(() => undefined);
       throw error;
     }
-    const begin = boundMessages(transport, { messagesMax, owner });
     const discover = client.getDiscoverResult();
-    const isSilent = wasSilent || !(await listening.opened(connectTimeoutMs / 2));
     const isStateless = client.getProtocolEra() === "modern";
     const { extensions, tasks: sessionsTasks } = client.getServerCapabilities() ?? {};
     const hasTasks = isStateless && reached.by === "url" && extensions?.[TASKS_EXTENSION] !== undefined;
@@ -261,7 +276,14 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       ...(accessToken && upstream.reached.by === "url" && { fetch: withToken(fetch, upstream.reached.url, accessToken) }),
     });
 
-  return { open, sessionTasks, forget: ({ name }) => void known.delete(name) };
+  return {
+    open,
+    sessionTasks,
+    forget({ name }) {
+      known.delete(name);
+      listening.delete(name);
+    },
+  };
 }
 
 /** The token is for the upstream only: a redirect to another origin does not receive it. */
@@ -290,29 +312,32 @@ interface Transporting {
  * Waits until the session's own stream is open. Many servers send their questions on it, and drop what they send before, so a call must not be made
  * earlier.
  */
-function listenWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<boolean> } {
-  const { promise, resolve } = Promise.withResolvers<true>();
+function streamWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<"open" | "none" | "late"> } {
+  const { promise, resolve } = Promise.withResolvers<"open" | "none">();
   let isBegun = false;
   return {
     async fetch(url, init) {
       if (init?.method !== "GET") return await fetch(url, init);
       isBegun = true;
       try {
-        return await fetch(url, init);
-      } finally {
+        const response = await fetch(url, init);
         // A server without such a stream refuses the request.
-        resolve(true);
+        resolve(response.ok ? "open" : "none");
+        return response;
+      } catch (error) {
+        resolve("none");
+        throw error;
       }
     },
-    /** Resolves to false if the server has not sent response headers: some send them with their first message. */
+    /** `late`: the server has not sent response headers. Some send them with their first message. */
     async opened(timeoutMs) {
       await new Promise((begun) => setImmediate(begun));
-      if (!isBegun) return true;
+      if (!isBegun) return "none";
       let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<false>((ends) => (timer = setTimeout(ends, timeoutMs, false)));
-      const isOpen = await Promise.race([promise, late]);
+      const late = new Promise<"late">((ends) => (timer = setTimeout(ends, timeoutMs, "late")));
+      const opened = await Promise.race([promise, late]);
       clearTimeout(timer);
-      return isOpen;
+      return opened;
     },
   };
 }
