@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { TaskChange } from "@parley/core";
 import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { accept, aLife, anAsk, GRACE_MS } from "../../test/contract/builders.ts";
@@ -109,6 +110,20 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     expect(await wake(true)).toEqual({ heard: PARTITIONS, messages: 0 });
     expect(await wake(false)).toEqual({ heard: PARTITIONS, messages: 2 * PARTITIONS });
   });
+
+  test("says what has changed only if it stays on its node (ADR 23)", async () => {
+    for (const shardedPubSub of [true, false]) {
+      const on = await open({ shardedPubSub });
+      const taskId = newTaskId();
+      const changes: (TaskChange | undefined)[] = [];
+      await on.wakeUps.watch(taskId, (change) => changes.push(change));
+      const life = aLife(on.store, () => taskId);
+      await life.parked([anAsk("size")]);
+      const asked = await until(() => changes.find((change) => change?.revision === 2));
+      expect(asked?.apply !== undefined).toBe(shardedPubSub);
+      await life.cancel(taskId);
+    }
+  }, 30_000);
 
   test("arrives again after its node was unreachable, and listeners learn that something may be missing", async () => {
     const watching = await open();

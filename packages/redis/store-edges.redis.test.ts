@@ -212,7 +212,7 @@ describe("the store on Redis", () => {
     expect(await opened.store.load(child)).toMatchObject({ status: "cancelled" });
   });
 
-  test("leaves a task whose call is not JSON to nobody, and its owner's list goes on without it", async () => {
+  test("shows a task whose call is not JSON to nobody, and lists its owner's other tasks", async () => {
     const life = aLife(opened.store);
     const quotas = { principal: { tasks: 10, bytes: 10_000 }, tenant: { tasks: 10, bytes: 10_000 } };
     const call = aCall({ principal: "ada", tenant: "acme" });

@@ -164,8 +164,8 @@ const BARE = "!";
 const BARE_TYPES: ReadonlySet<string> = new Set<EntryOutcome["type"]>(["begun", "closed", "withdrawn", "cancelled"]);
 
 /**
- * An answer's mark is its fingerprint, by which a script recognises a repeated answer, whatever the order of its keys;
- * with a quorum, one fingerprint per acceptance.
+ * An answer's mark is its fingerprint, by which a script recognises a repeated answer. The order of its keys does not
+ * matter. With a quorum, the mark is one fingerprint per acceptance.
  */
 export function packEntryOutcome(
   content: Content,
