@@ -165,11 +165,11 @@ test("a call is made with the token of the person who granted it, and its questi
 
 test("a token that is refused is renewed, and a call that was refused for it is made once", async () => {
   const { taskId, page } = await asked("crm_contacts");
-  await grant(page, "bob");
   // The first renewal that is used is refused; the one after it is taken.
   const refused = new Set<string>();
   isRefused = (authorization) =>
     authorization !== SERVICE && (refused.size === 0 || refused.has(authorization)) && !!refused.add(authorization);
+  await grant(page, "bob");
   const { result } = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed");
   expect(result?.content?.[0]?.text).toBe("Ann, Bob");
   expect(calls).toHaveLength(1);
