@@ -1,7 +1,7 @@
 /** Watches a task until it ends, shows its reports, and asks its questions. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { answerAtTerminal, asksOf } from "./answering.ts";
-import { type McpClient, RpcError } from "./mcp-client.ts";
+import { type McpClient, type Reports, RpcError } from "./mcp-client.ts";
 import { type InputRequest, isOver, showAsk, type TaskState } from "./show.ts";
 import { clean, cleanLine, jsonText, styled, printToStderr } from "./terminal.ts";
 
@@ -28,25 +28,29 @@ export class Left extends Error {
 
 /** Throws Left, or RpcError if the task is gone or the server does not come back. */
 export async function follow(client: McpClient, { taskId, interactive, live, signal }: Follow): Promise<TaskState> {
-  const watching = watchTask(client, taskId, signal);
-  const screen = live ? reportsOn(client, taskId, signal) : undefined;
-  const shown = new Set<string>();
-  let message: string | undefined;
-  for (;;) {
-    const task = await watching.next();
-    screen?.clear();
-    if (isOver(task)) return task;
-    if (live && task.statusMessage !== undefined && task.statusMessage !== message) printToStderr(`… ${cleanLine(task.statusMessage)}`);
-    message = task.statusMessage;
-    const open = Object.entries(asksOf(task));
-    for (const [key, request] of open) {
-      if (!shown.has(key)) printToStderr(showAsk(taskId, key, request));
-      shown.add(key);
+  const screen = openScreen();
+  try {
+    const watching = watchTask(client, taskId, signal, screen.print);
+    if (live) listenTo(client, taskId, screen, signal);
+    const shown = new Set<string>();
+    let message: string | undefined;
+    for (;;) {
+      const task = await watching.next();
+      if (isOver(task)) return task;
+      if (live && task.statusMessage !== undefined && task.statusMessage !== message) screen.print(`… ${cleanLine(task.statusMessage)}`);
+      message = task.statusMessage;
+      const open = Object.entries(asksOf(task));
+      for (const [key, request] of open) {
+        if (!shown.has(key)) screen.print(showAsk(taskId, key, request));
+        shown.add(key);
+      }
+      const next = open.find(([, { method }]) => method === "elicitation/create");
+      if (!interactive || !next) continue;
+      screen.hold();
+      await askUntilOver(client, { taskId, key: next[0], request: next[1], watching, signal }).finally(screen.release);
     }
-    const next = open.find(([, { method }]) => method === "elicitation/create");
-    if (!interactive || !next) continue;
-    screen?.hold();
-    await askUntilOver(client, { taskId, key: next[0], request: next[1], watching, signal }).finally(() => screen?.release());
+  } finally {
+    screen.close();
   }
 }
 
@@ -85,8 +89,8 @@ export interface Watching {
   onState(listener: (task: TaskState) => void): () => void;
 }
 
-/** Polls a task, also while a prompt is open. */
-export function watchTask(client: McpClient, taskId: string, signal: AbortSignal): Watching {
+/** Polls a task, also while a prompt is open. `print` shows that the server is away, and that it is back. */
+export function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print: (text: string) => void = printToStderr): Watching {
   const listeners = new Set<(task: TaskState) => void>();
   let seen = "";
   let awayMs = 0;
@@ -94,13 +98,13 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
   async function poll(): Promise<TaskState | undefined> {
     try {
       const task = await client.request<TaskState & { resultType?: string }>("tasks/get", { taskId });
-      if (awayMs > 0) printToStderr("The server is back.");
+      if (awayMs > 0) print("The server is back.");
       awayMs = 0;
       for (const each of listeners) each(task);
       return task;
     } catch (error) {
       if (!(error instanceof RpcError && error.isLost) || awayMs > PATIENCE_MS) throw error;
-      if (awayMs === 0) printToStderr("The server does not respond. The task is kept; waiting for the server.");
+      if (awayMs === 0) print("The server does not respond. The task is kept; waiting for the server.");
       awayMs += POLL_MAX_MS;
       return undefined;
     }
@@ -143,58 +147,81 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
   };
 }
 
-interface Reporting {
-  /** Removes the progress line from the screen before something else is printed. */
-  clear(): void;
-  /** A prompt uses the screen: reports are held back until `release`. */
+interface Screen {
+  /** Prints a line above the progress. */
+  print(text: string): void;
+  /** Prints a log in the same way, but not during a prompt: it is held back until `release`. */
+  log(text: string): void;
+  /** Replaces the progress, which stays on a terminal until `close`. Elsewhere, each is a line of its own. */
+  progress(line: string): void;
+  /** A prompt uses the screen: the progress is removed from it until `release`. */
   hold(): void;
   release(): void;
+  /** Removes the progress. One that comes later is not shown. */
+  close(): void;
 }
 
-/** Maximum number of reports held back during a prompt. */
+/** Maximum number of logs held back during a prompt. */
 const HELD_MAX = 1_000;
 
-/** Shows logs as lines, and progress as a single line that is redrawn on a terminal, or as one line each elsewhere. */
-function reportsOn(client: McpClient, taskId: string, signal: AbortSignal): Reporting {
-  const drawn = process.stderr.isTTY;
-  let onScreen = false;
-  let held: (() => void)[] | undefined;
-  const clear = (): void => {
-    if (onScreen) process.stderr.write("\r\u001B[2K");
-    onScreen = false;
-  };
-  const show = (text: string, isProgress: boolean): void => {
-    if (held) {
-      if (held.length < HELD_MAX) held.push(() => show(text, isProgress));
-      return;
-    }
-    clear();
-    if (!isProgress || !drawn) return printToStderr(text);
-    // A line wider than the terminal could not be redrawn.
-    process.stderr.write(text.slice(0, Math.max(10, (process.stderr.columns ?? 80) - 1)));
-    onScreen = true;
-  };
-  client.listen(
-    taskId,
-    {
-      onProgress: (progress, total, message) => show(progressLine(progress, total, message), true),
-      onLog: (level, data) =>
-        show(`${styled("dim", `[${cleanLine(level)}]`)} ${typeof data === "string" ? clean(data) : jsonText(data)}`, false),
-    },
-    signal,
-  );
+function openScreen(): Screen {
+  const isTerminal = process.stderr.isTTY;
+  let line = "";
+  let isDrawn = false;
+  let isClosed = false;
+  let held: string[] | undefined;
+  function erase(): void {
+    if (isDrawn) process.stderr.write("\r\u001B[2K");
+    isDrawn = false;
+  }
+  function draw(): void {
+    if (line === "" || held || isClosed) return;
+    // A line wider than the terminal could not be erased.
+    process.stderr.write(line.slice(0, Math.max(10, (process.stderr.columns ?? 80) - 1)));
+    isDrawn = true;
+  }
+  function print(text: string): void {
+    erase();
+    printToStderr(text);
+    draw();
+  }
+  function log(text: string): void {
+    if (!held) print(text);
+    else if (held.length < HELD_MAX) held.push(text);
+  }
   return {
-    clear,
+    print,
+    log,
+    progress(next) {
+      if (!isTerminal) return log(next);
+      erase();
+      line = next;
+      draw();
+    },
     hold() {
-      clear();
+      erase();
       held ??= [];
     },
     release() {
-      const shown = held ?? [];
+      const texts = held ?? [];
       held = undefined;
-      for (const each of shown) each();
+      for (const text of texts) printToStderr(text);
+      draw();
+    },
+    close() {
+      erase();
+      isClosed = true;
     },
   };
+}
+
+function listenTo(client: McpClient, taskId: string, screen: Screen, signal: AbortSignal): void {
+  const reports: Reports = {
+    onProgress: (progress, total, message) => screen.progress(progressLine(progress, total, message)),
+    onLog: (level, data) =>
+      screen.log(`${styled("dim", `[${cleanLine(level)}]`)} ${typeof data === "string" ? clean(data) : jsonText(data)}`),
+  };
+  client.listen(taskId, reports, signal);
 }
 
 export function progressLine(progress: number, total: number | undefined, message: string | undefined): string {

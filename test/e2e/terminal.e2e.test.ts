@@ -149,10 +149,11 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect(await on.ended()).toBe(0);
   });
 
-  test("progress and logs are shown while the tool works", async () => {
+  test("logs are shown while the tool works, and below them its progress", async () => {
     const on = await terminal("call", "busy");
     await on.shows("[warning] the ovens are warm");
-    await on.shows("██████░░░░░░░░░░░░░░░░░░ 25 %  kneading");
+    await on.shows("… the dough rises");
+    await on.shows(/\[info\] the lid is on\n(?:.*\n)?██████░░░░░░░░░░░░░░░░░░ 25 % {2}kneading\n/);
     await on.press("C-c");
     expect(await on.ended()).toBe(130);
   });

@@ -50,6 +50,9 @@ export const busy = defineTool({
   async run(_args, ctx) {
     ctx.log("warning", "the ovens are warm");
     ctx.progress(1, 4, "kneading");
+    await ctx.sleep("knead", "1s");
+    ctx.status("the dough rises");
+    ctx.log("info", "the lid is on");
     await ctx.sleep("rise", "1h");
     return "baked";
   },
