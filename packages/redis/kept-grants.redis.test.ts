@@ -96,25 +96,59 @@ describe("a grant", () => {
     expect(await grants().use(ANN, USE)).toMatchObject({ text: KEPT.text });
   });
 
-  test("that is damaged hides no other, and is removed by its use or revocation", async () => {
+  test.each([
+    ["is damaged", (key: string) => redis.redis.hset(key, "about", "neither JSON")],
+    ["lacks its purpose", (key: string) => redis.redis.hdel(key, "about")],
+    ["lacks its consent", (key: string) => redis.redis.hdel(key, "consent")],
+  ])("that %s hides no other, and is removed by its use or revocation", async (_what, damage) => {
     const other = { ...ANN, id: "H".repeat(22) };
     await grants().keep(ANN, KEPT);
     await grants().keep(other, KEPT);
     const [{ owner } = { owner: "" }] = await listed();
-    const key = `${redis.prefix}:grants:{${owner}}:${ANN.id}`;
-    const damage = () => redis.redis.hset(key, "about", "neither JSON");
+    const [list, key] = [`${redis.prefix}:grants:{${owner}}`, `${redis.prefix}:grants:{${owner}}:${ANN.id}`];
 
-    await damage();
+    await damage(key);
     expect((await listed()).map(({ id }) => id)).toEqual([other.id]);
     expect((await grants().list(ANN)).map(({ id }) => id)).toEqual([other.id]);
     expect(await grants().use(ANN, USE)).toBeUndefined();
-    expect(redis.lines).toContainEqual(["error", { grant: ANN.id }, "grant is damaged"]);
     expect(await redis.redis.exists(key)).toBe(0);
+    expect(await redis.redis.zrange(list, "0", "-1")).toEqual([other.id]);
 
     const consent = await grants().keep(ANN, KEPT);
-    await damage();
+    await damage(key);
     expect(await grants().revoke(ANN, consent)).toBeUndefined();
     expect(await redis.redis.exists(key)).toBe(0);
+    expect(await redis.redis.zrange(list, "0", "-1")).toEqual([other.id]);
+  });
+
+  test("that is damaged is reported", async () => {
+    await grants().keep(ANN, KEPT);
+    const [{ owner } = { owner: "" }] = await listed();
+    await redis.redis.hset(`${redis.prefix}:grants:{${owner}}:${ANN.id}`, "about", "neither JSON");
+    await grants().use(ANN, USE);
+    expect(redis.lines).toContainEqual(["error", { grant: ANN.id }, "grant is damaged"]);
+  });
+
+  test("without tokens is removed by its use", async () => {
+    await grants().keep(ANN, KEPT);
+    const [{ owner } = { owner: "" }] = await listed();
+    await redis.redis.hdel(`${redis.prefix}:grants:{${owner}}:${ANN.id}`, "tokens");
+    expect(await grants().use(ANN, USE)).toBeUndefined();
+    expect(await listed()).toEqual([]);
+  });
+
+  test("is under the same keys in every version", async () => {
+    await grants().keep(ANN, KEPT);
+    const owner = "lpaiVw4nesFhF7umRzWGlt";
+    const keys = [`grants:{${owner}}`, `grants:{${owner}}:${ANN.id}`, "{p1}:granted"];
+    expect((await redis.redis.keys(`${redis.prefix}:*grant*`)).toSorted()).toEqual(keys.map((key) => `${redis.prefix}:${key}`).toSorted());
+  });
+
+  test("is not removed because of an error that says nothing about it", async () => {
+    const consent = await grants().keep(ANN, KEPT);
+    const broken = { ...depositSeal([secret]), open: () => JSON.parse("a defect") as string };
+    await expect(redis.keptGrants.sealedBy(broken).use(ANN, USE)).rejects.toThrow(SyntaxError);
+    expect(await grants().use(ANN, USE)).toEqual({ consent, text: KEPT.text });
   });
 
   test("ends some time after its last use, and each use extends it", async () => {
@@ -194,10 +228,8 @@ describe("a grant", () => {
     test("is not found, is reported, and stays for the processes that can open it", async () => {
       const consent = await grants().keep(ANN, KEPT);
       expect(await grants(redis, other).use(ANN, { ...USE, taskId: "0-later" })).toBeUndefined();
-      expect(redis.logged).toContainEqual({
-        level: "warn",
-        message: "grant is sealed by a secret that this process does not have (PARLEY_SECRET)",
-      });
+      const message = "grant is sealed by a secret that this process does not have (PARLEY_SECRET)";
+      expect(redis.lines).toContainEqual(["warn", { grant: ANN.id, upstream: "crm", provider: "id" }, message]);
       expect(await grants(redis, other).replace(ANN, { consent, text: KEPT.text }, "{}")).toBe(false);
       expect(await grants().use(ANN, USE)).toEqual({ consent, text: KEPT.text });
     });
@@ -232,6 +264,7 @@ describe("a grant", () => {
       await redis.redis.hdel(key, "secret_id");
       await redis.redis.pexpire(key, 60_000);
       expect(await grants(redis, other).use(ANN, USE)).toBeUndefined();
+      expect(redis.logged).toContainEqual({ level: "warn", message: "grant of an earlier version does not open" });
       expect(await redis.redis.pttl(key)).toBeLessThanOrEqual(60_000);
       expect(await grants().use(ANN, USE)).toMatchObject({ text: KEPT.text });
       expect(await redis.redis.pttl(key)).toBeGreaterThan(60_000);
@@ -245,6 +278,8 @@ describe("a grant", () => {
     await redis.redis.hset(key, "tokens", `${await redis.redis.hget(key, "tokens")}A`);
     expect(await grants().use(ANN, USE)).toBeUndefined();
     expect(await listed()).toEqual([]);
+    const fields = { grant: ANN.id, upstream: "crm", provider: "id", why: "unreadable" };
+    expect(redis.lines).toContainEqual(["info", fields, "grant no longer kept"]);
   });
 
   test("that a task begins to use costs it one round trip", async () => {
@@ -314,6 +349,44 @@ describe("an operator", () => {
     expect(await listed()).toEqual([]);
   });
 
+  test("finds the grants of a principal in every tenant", async () => {
+    for (const tenant of [undefined, "acme", "other"]) await grants().keep({ ...ANN, tenant }, KEPT);
+    expect((await listed(redis, { principal: ANN.principal })).map(({ tenant }) => tenant).toSorted()).toEqual([
+      "acme",
+      "default",
+      "other",
+    ]);
+    expect(await redis.keptGrants.revoke({ principal: ANN.principal })).toBe(3);
+  });
+
+  test("finds each grant once among thousands of owners, also if an owner is listed twice", async () => {
+    const people = Array.from({ length: 20 }, (_, at) => `person ${at}`);
+    for (const principal of people) await grants().keep({ ...ANN, principal }, KEPT);
+    const owners = (await listed()).map(({ owner }) => owner);
+    const many = Array.from({ length: 2_000 }, (_, at) => [Date.now() + TTL_MS, `owner ${at}`]).flat();
+    for (const partition of [0, 1, 2, 3]) {
+      const key = `${redis.prefix}:{p${partition}}:granted`;
+      await redis.redis.zadd(key, ...many, Date.now() + TTL_MS, owners[0]!);
+      await redis.redis.pexpire(key, 60_000);
+    }
+    expect((await listed()).map(({ principal }) => principal).toSorted()).toEqual(people.toSorted());
+  });
+
+  test("finds a grant for as long as tasks begin to use it", async () => {
+    await grants().keep(ANN, { ...KEPT, ttlMs: 60_000 });
+    await grants().use(ANN, { ...USE, taskId: "0-later" });
+    const [{ owner, endsAtMs } = { owner: "", endsAtMs: 0 }] = await listed();
+    // An owner leaves the list of its partition at this time.
+    const untilMs = await Promise.all([0, 1, 2, 3].map((at) => redis.redis.zscore(`${redis.prefix}:{p${at}}:granted`, owner)));
+    expect(Math.max(...untilMs.map(Number))).toBeGreaterThanOrEqual(endsAtMs);
+  });
+
+  test("revokes a grant once, even if another operator does so at the same time", async () => {
+    for (const tenant of ["acme", "other"]) await grants().keep({ ...ANN, tenant }, KEPT);
+    const both = await Promise.all([redis.keptGrants.revoke({}), redis.keptGrants.revoke({})]);
+    expect(both[0] + both[1]).toBe(2);
+  });
+
   test("finds in the audit when a grant was kept, used by a task, ended and revoked, without a token", async () => {
     const consent = await grants().keep(BOB, KEPT);
     await grants().use(BOB, { ...USE, taskId: "0-later" });
@@ -343,7 +416,10 @@ describe("with content that is sealed", () => {
       for (const tenant of ["acme", "other"]) await grants(sealed).keep({ ...ANN, tenant }, KEPT);
       // Without the ring the secret alone opens nothing.
       const plain = await beside(sealed);
-      await expect(grants(plain).use({ ...ANN, tenant: "acme" }, USE)).rejects.toMatchObject({ code: "CONTENT_KEY_MISSING" });
+      await expect(grants(plain).use({ ...ANN, tenant: "acme" }, USE)).rejects.toMatchObject({
+        code: "CONTENT_KEY_MISSING",
+        message: "the key that a grant is sealed with is missing",
+      });
       await plain.close();
       // Other processes forget the key within ten seconds. This one, which erased it, does so at once.
       await sealed.content.keys!.erase("acme", async () => undefined);
@@ -351,6 +427,24 @@ describe("with content that is sealed", () => {
       expect(await grants(sealed).use({ ...ANN, tenant: "other" }, USE)).toMatchObject({ text: KEPT.text });
       expect(await listed(sealed)).toHaveLength(1);
     } finally {
+      await sealed.close();
+    }
+  });
+
+  test("a process without the keys revokes a grant, without its tokens", async () => {
+    const sealed = await openRedis({ contentKeys });
+    const plain = await openRedis({ prefix: sealed.prefix, drawsIds: false });
+    try {
+      const consent = await grants(sealed).keep(ANN, KEPT);
+      expect(await grants(plain).revoke(ANN, consent)).toEqual({ about: ABOUT, text: undefined });
+      expect(await listed(sealed)).toEqual([]);
+      expect(plain.lines).toContainEqual([
+        "warn",
+        expect.objectContaining({ grant: ANN.id, code: "CONTENT_KEY_MISSING" }),
+        "revoked grant does not open",
+      ]);
+    } finally {
+      await plain.close();
       await sealed.close();
     }
   });

@@ -85,6 +85,9 @@ interface Stored extends GrantAbout {
   readonly tenant?: string | undefined;
 }
 
+/** What a script returns of a grant: nothing, if there is none. */
+type Packed<Fields extends readonly string[]> = Fields | [];
+
 interface Taken {
   readonly consent: string;
   /** Sealed. */
@@ -135,8 +138,9 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
 
   /** Removes a grant, and resolves to what it was. */
   async function take(owner: string, id: string, which: string): Promise<Taken | undefined> {
-    const [consent, tokens, about] = (await acknowledge(scripts.remove([...keysOf(owner, id), id, which]))) as string[];
-    if (consent === undefined || tokens === undefined || about === undefined) return undefined;
+    const removed = (await acknowledge(scripts.remove([...keysOf(owner, id), id, which]))) as Packed<[string, string, string]>;
+    if (removed.length === 0) return undefined;
+    const [consent, tokens, about] = removed;
     const stored = storedOf(id, about);
     return stored && { consent, tokens, stored };
   }
@@ -282,9 +286,9 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
           // Sent together, so that a task that begins waits for one round trip. The owner of no grant is listed for nothing, until the list is
           // trimmed.
           const isListed = taskId === undefined ? undefined : listOwner(owner, ttlMs);
-          const [reply] = await Promise.all([reached(read()) as Promise<string[]>, isListed]);
-          const [consent, tokens, about, secretId] = reply;
-          if (consent === undefined || tokens === undefined || about === undefined) return undefined;
+          const [found] = await Promise.all([reached(read()) as Promise<Packed<[string, string, string, string]>>, isListed]);
+          if (found.length === 0) return undefined;
+          const [consent, tokens, about, secretId] = found;
           const stored = storedOf(ref.id, about);
           if (!stored) {
             await take(owner, ref.id, consent);

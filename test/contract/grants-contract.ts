@@ -52,6 +52,9 @@ export function describeGrants(where: string, open: () => Promise<UnderTest>): v
       expect(await grants.use(ANN, USE)).toEqual({ consent: second, text: "{}" });
       await grants.remove(ANN, second, "refused");
       expect(await grants.use(ANN, USE)).toBeUndefined();
+      // Even one with the same tokens.
+      await grants.keep(ANN, KEPT);
+      expect(await grants.replace(ANN, before, "late")).toBe(false);
     });
 
     test("are renewed by one of two, and never set back", async () => {

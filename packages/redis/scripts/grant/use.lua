@@ -8,7 +8,12 @@ and `secret_id` is '' if an earlier version kept the grant, which did not name t
 does not start again: otherwise a grant that nothing opens would stay for as long as it is asked for. ]]
 local grants, grant = KEYS[1], KEYS[2]
 local consent, tokens, about, secret_id = unpack(redis.call('HMGET', grant, 'consent', 'tokens', 'about', 'secret_id'))
-if not consent then return {} end
+-- A record that lacks a field is damaged, and nothing opens it.
+if not (consent and tokens and about) then
+  redis.call('DEL', grant)
+  redis.call('ZREM', grants, ARGV[1])
+  return {}
+end
 if not secret_id then return { consent, tokens, about, '' } end
 
 local is_ours = false
