@@ -7,7 +7,7 @@ test("a record that cannot be written is logged without its content, and its cal
   const redis = new Redis({ lazyConnect: true });
   redis.disconnect();
   const logged: unknown[] = [];
-  const log = { error: (...line: unknown[]) => void logged.push(line) };
+  const log = { error: ({ stack: _, ...fields }: { stack?: unknown }, message: string) => void logged.push([fields, message]) };
   const trail = createAuditTrail({ redis, keys: createKeys("test"), now: () => 1, lengthMax: 10, log });
   const taskId = "0-YuagbDh7XfhieSlD0dvNkQ";
   await trail.note({ action: "answer", taskId, principal: "ann", ask: "party-size" });

@@ -3,7 +3,7 @@
  * scripts that make them, everything else here. An exporter reads the records and chains them
  * (docs/adr/0013-the-chain-is-made-outside.md).
  */
-import type { Audit, AuditFact, Log } from "@parley/core";
+import { type Audit, type AuditFact, describeOrigin, type Log } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf } from "./keys.ts";
 import { defineScripts } from "./scripts.ts";
@@ -32,18 +32,15 @@ export interface AuditTrailOptions {
 }
 
 export function createAuditTrail({ redis, keys, now, lengthMax, log }: AuditTrailOptions): AuditTrail {
-  const scripts = defineScripts(redis, { encoding: "utf8" });
+  const scripts = defineScripts(redis, {});
   return {
     async note(fact) {
-      const partition = (fact.taskId === undefined ? undefined : partitionOf(fact.taskId)) ?? 0;
+      const partition = partitionOf(fact.taskId ?? "") ?? 0;
       const audit = { text: JSON.stringify(fact), lengthMax };
       try {
         await reached(scripts.note(keys.due(partition), keys.audit(partition), { audit, nowMs: now() }));
       } catch (error) {
-        log.error(
-          { action: fact.action, taskId: fact.taskId, error: error instanceof Error ? error.name : "" },
-          "audit record was not written",
-        );
+        log.error({ action: fact.action, taskId: fact.taskId, ...describeOrigin(error) }, "audit record was not written");
       }
     },
     async read(partition, after, count) {

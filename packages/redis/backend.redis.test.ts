@@ -10,6 +10,7 @@ import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis
 import { until } from "../../test/support/until.ts";
 import { connectRedis } from "./backend.ts";
 import { createKeys } from "./keys.ts";
+import type { WaitingTask } from "./waiting.ts";
 
 const ADA = { principal: "ada", tenant: "acme", scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
 const FACT: AuditFact = { action: "call", principal: "ada" };
@@ -162,6 +163,20 @@ describe("a backend", () => {
     const found: unknown[] = [];
     for await (const each of waiting(0)) found.push(...each);
     expect(found).toEqual([{ taskId, call: expect.objectContaining({ kind: "tool", name: "book_dinner" }) }]);
+  });
+
+  test("lists each of many waiting tasks with its version, and nothing else that is in the due set", async () => {
+    const { store, waiting, redis, prefix } = await open();
+    const taskIds = Array.from({ length: 20 }, newTaskId);
+    for (const taskId of taskIds) await store.create({ taskId, call: aCall({ version: "2" }), graceMs: GRACE_MS });
+    // Those of tasks that are gone, and what no task has written.
+    const others = Array.from({ length: 2_000 }, () => [Date.now(), newTaskId()]).flat();
+    await redis.zadd(`${prefix}:{p0}:due`, ...others, Date.now(), "no task");
+    const found: WaitingTask[] = [];
+    for await (const each of waiting(0)) found.push(...each);
+    const one = (taskId: string) => ({ taskId, call: { kind: "tool", name: "book_dinner", version: "2" } });
+    expect(found.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))).toMatchObject(taskIds.toSorted().map(one));
+    await redis.zrem(`${prefix}:{p0}:due`, ...others.filter((_, at) => at % 2 === 1), "no task");
   });
 
   test("shares one secret, API keys, served versions, claims and rates with every process of its prefix", async () => {

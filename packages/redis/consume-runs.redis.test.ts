@@ -179,6 +179,7 @@ describe("the run queue and its consumers", () => {
     await consume({ sweep });
 
     await vi.waitFor(() => expect(sweep.mock.calls.length).toBeGreaterThan(1), { timeout: 8_000, interval: 50 });
+    expect(opened.lines).toContainEqual(["error", expect.objectContaining({ partition: 0, error: "Error" }), "sweep failed"]);
   });
 
   test("closing takes no more runs and waits for the active one", async () => {

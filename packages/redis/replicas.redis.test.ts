@@ -118,6 +118,22 @@ describe("waiting for replicas", () => {
     expect((await waits()) - before).toBe(1);
   });
 
+  test("fails if the connection is lost meanwhile: the next server cannot say whether replicas have the write", async () => {
+    const patient = await anotherAt(master.url, { replicas: 1, commandTimeoutMs: 60_000 });
+    const life = aLife(opened.store);
+    const taskId = await life.parked([anAsk("size")]);
+    const thaw = freeze();
+
+    const answered = aLife(patient.store).answer(taskId, "size", "4");
+    const blocked = async () => /^id=(\d+) .*cmd=wait/m.exec(String(await opened.redis.client("LIST")))?.[1];
+    const id = await vi.waitUntil(blocked, { timeout: 10_000 });
+    await opened.redis.client("KILL", "ID", id);
+    thaw();
+
+    const message = "Redis: the connection was lost before replicas had it";
+    await expect(answered).rejects.toMatchObject({ code: "UNAVAILABLE", message });
+  });
+
   test("puts the write on a replica before it is acknowledged", async () => {
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")]);

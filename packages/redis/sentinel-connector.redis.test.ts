@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { openConnection } from "./connect.ts";
 
@@ -50,24 +50,53 @@ describe("the connection to the master that the sentinels name", () => {
   let opened: OpenRedis;
   afterEach(() => opened.close());
 
-  test("survives a failover that is announced while a sentinel is asked for the new master", async () => {
+  /** A connection to the tests' Redis by way of a sentinel, for as long as the test runs. */
+  async function connect() {
     opened = await openRedis();
     const { username, password, port } = new URL(opened.url);
     const sentinel = await announceFailovers(Number(port));
+    onTestFinished(sentinel.close);
     const url = `redis-sentinel://${username}:${password}@127.0.0.1:${sentinel.port}/main`;
     const redis = openConnection(url, { log: silent, name: "test", options: { maxRetriesPerRequest: null } });
+    onTestFinished(() => redis.disconnect());
+    return { redis, asked: sentinel.asked };
+  }
+
+  test("survives a failover that is announced while a sentinel is asked for the new master", async () => {
+    const { redis, asked } = await connect();
     // As BullMQ opens the connection on which it waits for jobs.
     const duplicate = redis.duplicate();
+    onTestFinished(() => duplicate.disconnect());
     await Promise.all([redis.ping(), duplicate.ping()]);
-    await vi.waitFor(() => expect(sentinel.asked()).toBe(2));
+    await vi.waitFor(() => expect(asked()).toBe(2));
 
     redis.stream.destroy();
     duplicate.stream.destroy();
 
     expect(await Promise.all([redis.ping(), duplicate.ping()])).toEqual(["PONG", "PONG"]);
-    expect(sentinel.asked()).toBe(4);
+    expect(asked()).toBe(4);
+  });
+
+  test("is closed once by a master that became a replica, however many of its replies say so, and comes back", async () => {
+    const { redis, asked } = await connect();
+    await redis.ping();
+    const { stream } = redis;
+    const listeners = stream.listenerCount("close");
+    // As ioredis does for each such reply.
+    for (let reply = 0; reply < 20; reply += 1) redis.disconnect(true);
+    expect(stream.listenerCount("close") - listeners).toBe(1);
+    expect(await redis.ping()).toBe("PONG");
+    expect([asked(), redis.stream === stream]).toEqual([2, false]);
+  });
+
+  test("ends when it is told to, also while a sentinel is asked", async () => {
+    const { redis } = await connect();
+    await redis.ping();
     redis.disconnect();
-    duplicate.disconnect();
-    sentinel.close();
+    await once(redis, "end");
+    const other = redis.duplicate();
+    await once(other, "connecting");
+    other.disconnect();
+    await once(other, "end");
   });
 });
