@@ -1,4 +1,6 @@
 /** What a replay says about a task: verdict, next step and reason, word by word. */
+import { once } from "node:events";
+import { createServer } from "node:net";
 import type { Ask, Entry, Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -90,6 +92,22 @@ describe("a task continues", () => {
   });
 });
 
+test("what the code no longer calls comes after what was called together with it", async () => {
+  const both: Run = async (ctx) => {
+    await Promise.all([ctx.step("lost", () => 1), ctx.step("kept", () => 1)]);
+    return await asksOne(ctx);
+  };
+  const one: Run = async (ctx) => {
+    await ctx.step("kept", () => 1);
+    return await asksOne(ctx);
+  };
+  const exported = await waiting(both);
+  for (const entries of [Object.entries(exported.journal), Object.entries(exported.journal).toReversed()]) {
+    const replayed = await replayRecorded(tool(one), { ...exported, journal: Object.fromEntries(entries) });
+    expect(replayed.recorded).toEqual(["step:kept", "step:lost", "ask:one"]);
+  }
+});
+
 describe("a task fails", () => {
   test("with the error that ends the code, by name and message", async () => {
     const broken: Run = async (ctx) => {
@@ -165,6 +183,20 @@ describe("no verdict is possible", () => {
     expect(await said(reworded, sealed)).toBe(cannot("ends", "ask:one", "the question is sealed in the deployment"));
   });
 
+  test("about a sealed question, unless something else diverges", async () => {
+    const charges =
+      (what: string): Run =>
+      async (ctx) => {
+        await asksOne(ctx);
+        await ctx.step(what, () => 1);
+        return await ask(ctx, "two").then(({ how }) => how);
+      };
+    const running = await startTool(tool(charges("charge")));
+    await running.answer({ one: { how: "air" } });
+    const sealed = unsealed({ ...(await running.exported()), isSealed: true });
+    expect(await said(charges("refund"), sealed)).toMatch(/^diverges: recorded step:charge/);
+  });
+
   test("if redacted values may be what made it diverge or fail", async () => {
     const cause = "the cause may be the change or the redacted values; pass the code that the task runs on as baseline. The replay";
     expect(await said(async () => "early", await waiting(asksOne, REDACTED))).toBe(
@@ -185,6 +217,8 @@ describe("no verdict is possible", () => {
     expect(await said(reworded, await waiting(asksOne, REDACTED), { baseline })).toBe('diverges: the question "one" has changed');
     const { changed } = await replayRecorded(tool(reworded), await waiting(asksOne, REDACTED), { baseline });
     expect(changed).toMatchObject({ recorded: { message: "one?" }, found: { message: "Really?" } });
+    // What that code asks now counts as what was asked.
+    expect(await said(reworded, await waiting(asksOne), { baseline: tool(reworded) })).toBe("continues: waits for ask:one");
     const broken: Run = async (ctx) => {
       await asksOne(ctx);
       throw new RangeError("too large");
@@ -208,6 +242,15 @@ describe("no verdict is possible", () => {
     expect(await said(outside, await waiting(asksOne), { patienceMs: 10 })).toBe(
       "unknown: the handler waits for something outside ctx (Timeout) for more than 10 ms",
     );
+    const server = createServer();
+    const listens: Run = async (ctx) => {
+      await Promise.all([new Promise((resolve) => setTimeout(resolve, 300)), once(server.listen(0), "close")]);
+      return await asksOne(ctx);
+    };
+    expect(await said(listens, await waiting(asksOne), { patienceMs: 10 })).toBe(
+      "unknown: the handler waits for something outside ctx (Timeout, TCPSERVERWRAP) for more than 10 ms",
+    );
+    server.close();
   });
 });
 

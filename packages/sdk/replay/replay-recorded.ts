@@ -162,9 +162,10 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
   function childIdIn(key: string, request: ToolCall): string {
     const before = recorded.calls?.find((call) => call.key === key);
     const digest = before?.digest ?? journal.get(entryKey("ask", key))?.digest;
+    // Nothing is known of a call that is not recorded, and the replay ends at it.
+    if (digest === undefined) return "new";
     const seed = recorded.call.seed;
     const own = seed === undefined ? undefined : childId(textDigest, { id: recorded.taskId, seed }, key, request);
-    if (digest === undefined) return own ?? "new";
     if (recorded.isRedacted || own === undefined) return !before || before.request.tool === request.tool ? digest : "another";
     return own;
   }
@@ -293,7 +294,6 @@ function fitting(answer: Answer, request: AskRequest): Answer {
   if (answer.action !== "accept" || !answer.content || request.type !== "form") return answer;
   const { schema } = request;
   const wrong = new Set(validateJson(schema, answer.content).map(({ path }) => path.split("/")[1] ?? ""));
-  if (wrong.size === 0) return answer;
   const kept = Object.entries(answer.content).filter(([name]) => !wrong.has(name) && !wrong.has(""));
   return { action: "accept", content: { ...leastContent(schema), ...Object.fromEntries(kept) } };
 }
