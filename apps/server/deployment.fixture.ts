@@ -62,6 +62,8 @@ export interface Deploy {
   readonly reachable?: () => Promise<void>;
   /** In memory by default. */
   readonly sessions?: SessionStore;
+  /** In memory by default. */
+  readonly stored?: Pick<Services, "store" | "wakeUps" | "ids">;
   /** By default, the caller is the principal in the `x-principal` header. */
   readonly authenticate?: Authenticate;
   /** If set, callers need scopes. Undefined by default. */
@@ -98,17 +100,20 @@ export function callerNamed(principal: string, more: Partial<Caller> = {}): Call
 export async function deploy(request: Deploy): Promise<Deployment> {
   let skippedMs = 0;
   const clock = { ...systemClock, now: () => Date.now() + skippedMs };
-  const wakeUps = createMemoryWakeUps();
+  const memory = createMemoryWakeUps();
   const queue = createMemoryQueue();
   const logged: { message: string; fields: Record<string, unknown> }[] = [];
   const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
-  const store = createMemoryStore({ clock, wakeUps });
   const seal = depositSeal([SECRET]);
-  const ids = {
-    taskId: () => `0-${crypto.randomUUID()}`,
-    token: () => crypto.randomUUID(),
-    uuid: () => crypto.randomUUID(),
-    random: Math.random,
+  const { store, wakeUps, ids } = request.stored ?? {
+    store: createMemoryStore({ clock, wakeUps: memory }),
+    wakeUps: memory,
+    ids: {
+      taskId: () => `0-${crypto.randomUUID()}`,
+      token: () => crypto.randomUUID(),
+      uuid: () => crypto.randomUUID(),
+      random: Math.random,
+    },
   };
   const services: Services = {
     store,
@@ -144,7 +149,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     onTestFinished(() => worker.close());
   }
 
-  const stored = request.sessions ?? createMemorySessions({ clock, wakeUps });
+  const stored = request.sessions ?? createMemorySessions({ clock, wakeUps: memory });
   let touched = Promise.withResolvers<void>();
   const sessions: SessionStore = {
     ...stored,

@@ -45,8 +45,8 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
 
   try {
     let seen = task;
-    // A call that comes back may find its task finished or asking. The reports of the task in the meantime are sent first.
-    if (needsCaller(seen)) await feed.report();
+    // A call that comes back gets the reports of its task in the meantime first. Wake-ups tell only of later ones.
+    if (seen.revision > 1) await feed.report();
     while (!needsCaller(seen)) {
       await watch.next(seen.revision);
       // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers
