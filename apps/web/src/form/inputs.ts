@@ -126,8 +126,8 @@ export function contentOf(inputs: readonly Input[], draft: Draft): { readonly co
   const content: [string, Json][] = [];
   const problems: [string, string][] = [];
   for (const input of inputs) {
-    const typed = (Object.hasOwn(draft, input.name) ? draft[input.name] : undefined) ?? untouched(input);
-    const read = readControl(input, typed);
+    const typed = Object.hasOwn(draft, input.name) ? draft[input.name] : undefined;
+    const read = unchangedMoment(input, typed) ?? readControl(input, typed ?? untouched(input));
     if ("problem" in read) problems.push([input.name, read.problem]);
     else if (read.value !== undefined) content.push([input.name, read.value]);
   }
@@ -161,7 +161,8 @@ function readControl(input: Input, typed: Typed): Read {
       return { value: typed === "true" };
     case "datetime": {
       const at = new Date(typed);
-      return Number.isNaN(at.getTime()) ? { problem: "must be a date and a time" } : { value: at.toISOString() };
+      // Schemas that allow only whole seconds refuse even `.000`.
+      return Number.isNaN(at.getTime()) ? { problem: "must be a date and a time" } : { value: at.toISOString().replace(".000Z", "Z") };
     }
     case "json":
       try {
@@ -172,6 +173,14 @@ function readControl(input: Input, typed: Typed): Read {
     default:
       return { value: typed };
   }
+}
+
+/** A default that nobody changed. Its local time has no fractions of a second, and names two moments in the hour that a change of clocks repeats. */
+function unchangedMoment(input: Input, typed: Typed | undefined): Read | undefined {
+  const { control, default: preset } = input;
+  if (control !== "datetime" || preset === undefined) return undefined;
+  const shown = untouched(input);
+  return shown !== "" && (typed ?? shown) === shown ? { value: preset } : undefined;
 }
 
 /** Converts to the format of `datetime-local`, in the person's time zone. */

@@ -102,9 +102,9 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Whether the server is unavailable, overloaded or closing, so that a retry may succeed. */
+/** Whether a retry may succeed: the server is unavailable, overloaded or closing, or it waits for a token that has not expired. */
 export function isPassing(error: unknown): boolean {
-  return error instanceof Lost || (error instanceof RpcError && (error.httpStatus === 503 || error.httpStatus === 429));
+  return error instanceof Lost || (error instanceof RpcError && [401, 429, 503].includes(error.httpStatus));
 }
 
 /** All pages of a list. */

@@ -10,6 +10,7 @@ import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./acti
 import { forgetDraft, forgetDrafts } from "./drafts.ts";
 import { keepCall, keepToken, keptCall, keptToken, placeNow, showPlace } from "./kept.ts";
 import { perFrame } from "./per-frame.ts";
+import { subjectOf } from "./subject.ts";
 import { readTimeline } from "./timeline.ts";
 
 export interface Run {
@@ -106,9 +107,11 @@ export function chooseTool(name: string): void {
 }
 
 export function setToken(given: string): void {
+  const before = subjectOf(token.value);
   token.value = given.trim();
   keepToken(token.value);
-  forgetDrafts();
+  // A token that expired in the middle of a form is replaced by the same person.
+  if (before === undefined || before !== subjectOf(token.value)) forgetDrafts();
   wantsToken.value = false;
   void loadTools();
 }
@@ -203,6 +206,8 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
   };
   let items: Item[] = [];
   const answeredHere = new Set<string>();
+  /** Accepted answers whose questions the server has not yet left out. It may still refuse one, after a long way, and ask again. */
+  const sent = new Map<string, Question>();
   let isCancelled = false;
 
   const publish = perFrame(() => {
@@ -228,6 +233,11 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
         if (open.some(({ id }) => id === question.id) || answeredHere.has(question.id) || isCancelled) continue;
         forgetDraft(draftsOf(state), question);
         notify(`“${shortened(wordsOf(question.message))}” was answered elsewhere, or is no longer open.`);
+      }
+      for (const question of sent.values()) {
+        if (open.some(({ id }) => id === question.id)) continue;
+        sent.delete(question.id);
+        forgetDraft(draftsOf(state), question);
       }
       change({ questions: open });
     },
@@ -297,7 +307,9 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       });
       if (outcome.type === "refused") answeredHere.delete(question.id);
       else {
-        forgetDraft(draftsOf(state), question);
+        const isListed = state.questions.some(({ id }) => id === question.id);
+        if (outcome.type === "accepted" && isListed) sent.set(question.id, question);
+        else forgetDraft(draftsOf(state), question);
         change({ questions: state.questions.filter(({ id }) => id !== question.id) });
       }
       if (outcome.type === "late")

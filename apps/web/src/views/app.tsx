@@ -70,6 +70,7 @@ export function App() {
           tool={current.tool}
           place={draftsOf(current)}
           count={current.questions.length}
+          onToken={() => setTokenOpen(true)}
         />
       )}
     </>

@@ -2,21 +2,28 @@ import { useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems } from "../form/inputs.ts";
 import type { Tool } from "../mcp/types.ts";
 import { callTool } from "../run/playground.ts";
-import { Fields, focusProblem } from "./fields.tsx";
+import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Panel, Said } from "./texts.tsx";
+import { submitOnce, usePause } from "./use-pause.ts";
+
+const SCOPE = "argument";
 
 export function CallForm({ tool }: { readonly tool: Tool }) {
   const form = useRef<HTMLFormElement>(null);
   const [draft, setDraft] = useState<Draft>({});
   const [problems, setProblems] = useState<Problems>({});
+  // A double click calls once.
+  const [isPaused, pause] = usePause(false);
   const inputs = inputsOf(tool.inputSchema);
 
   function submit(event: Event): void {
     event.preventDefault();
-    const { content, problems: found } = contentOf(inputs, draft);
+    const { content, problems: wrong } = contentOf(inputs, draft);
+    const found = { ...wrong, ...unreadable(form.current, SCOPE, inputs) };
     setProblems(found);
-    if (Object.keys(found).length > 0) focusProblem(form.current);
-    else callTool(content);
+    if (Object.keys(found).length > 0) return focusProblem(form.current);
+    pause();
+    callTool(content);
   }
 
   return (
@@ -26,16 +33,16 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
       aside={tool.annotations?.destructiveHint ? <span class="badge warn">destructive</span> : undefined}
     >
       {tool.description && <Said text={tool.description} label="What the tool does" />}
-      <form ref={form} class="fields" onSubmit={submit} noValidate>
+      <form ref={form} class="fields" onSubmit={submit} onKeyDown={submitOnce} noValidate>
         <Fields
-          scope="argument"
+          scope={SCOPE}
           inputs={inputs}
           draft={draft}
           problems={problems}
           onType={(name, typed) => setDraft((before) => Object.fromEntries([...Object.entries(before), [name, typed]]))}
         />
         <div>
-          <button type="submit" class="primary">
+          <button type="submit" class="primary" disabled={isPaused}>
             Call {tool.name}
           </button>
         </div>

@@ -231,6 +231,15 @@ function Checks({ id, input, typed, onType }: FieldProps) {
   );
 }
 
+/** The fields with input that the browser cannot read, such as a date without its year. Their controls have no value. */
+export function unreadable(form: HTMLElement | null, scope: string, inputs: readonly Input[]): Problems {
+  const problems = inputs.flatMap(({ name }, index) => {
+    const control = form?.querySelector<HTMLInputElement>(`#${scope}-${index}`);
+    return control?.validity?.badInput ? [[name, "is incomplete, or is no such date"] as const] : [];
+  });
+  return Object.fromEntries(problems);
+}
+
 /** Focuses the first control with a problem, so that screen readers announce it. */
 export function focusProblem(form: HTMLElement | null): void {
   requestAnimationFrame(() => form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid="true"]')?.focus());

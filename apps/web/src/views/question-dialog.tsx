@@ -4,9 +4,10 @@ import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../f
 import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
-import { answer, postpone } from "../run/playground.ts";
-import { Fields, focusProblem } from "./fields.tsx";
+import { answer, postpone, wantsToken } from "../run/playground.ts";
+import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Said } from "./texts.tsx";
+import { submitOnce, usePause } from "./use-pause.ts";
 
 export interface QuestionDialogProps {
   readonly question: Question;
@@ -15,9 +16,13 @@ export interface QuestionDialogProps {
   readonly place: string;
   /** Number of open questions, including this one. */
   readonly count: number;
+  /** Opens the dialog for a token, and this one again afterwards. */
+  readonly onToken: () => void;
 }
 
-export function QuestionDialog({ question, tool, place, count }: QuestionDialogProps) {
+const SCOPE = "answer";
+
+export function QuestionDialog({ question, tool, place, count, onToken }: QuestionDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const form = useRef<HTMLFormElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
@@ -25,6 +30,8 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
   const [problems, setProblems] = useState<Problems>({});
   const [banner, setBanner] = useState<string | undefined>();
   const [isSending, setSending] = useState(false);
+  const [isPaused] = usePause(true);
+  const isDisabled = isSending || isPaused;
   const inputs = question.schema ? inputsOf(question.schema) : [];
   // Some dialects report problems in the message, others by field. Show them once.
   const problem = banner ?? (Object.keys(problems).length === 0 ? problemIn(question.message) : undefined);
@@ -59,8 +66,9 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
 
   function submit(event: Event): void {
     event.preventDefault();
-    if (isSending) return;
-    const { content, problems: found } = contentOf(inputs, draft);
+    if (isDisabled) return;
+    const { content, problems: wrong } = contentOf(inputs, draft);
+    const found = { ...wrong, ...unreadable(form.current, SCOPE, inputs) };
     setProblems(found);
     if (Object.keys(found).length > 0) focusProblem(form.current);
     else void send({ action: "accept", content });
@@ -75,7 +83,7 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
         postpone(question);
       }}
     >
-      <form ref={form} onSubmit={submit} noValidate>
+      <form ref={form} onSubmit={submit} onKeyDown={submitOnce} noValidate>
         <header class="dialog-head">
           <p class="eyebrow">
             <bdi>{tool}</bdi> asks{count > 1 && <span class="badge">{count} questions wait</span>}
@@ -93,10 +101,18 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
             {problem}
           </p>
         )}
+        {wantsToken.value && (
+          <div class="banner" role="alert">
+            The server needs a new token before you can answer.{" "}
+            <button type="button" class="plain" onClick={onToken}>
+              Set a token
+            </button>
+          </div>
+        )}
         {question.url === undefined ? (
           <div class="fields">
             <Fields
-              scope="answer"
+              scope={SCOPE}
               inputs={inputs}
               draft={draft}
               problems={problems}
@@ -107,14 +123,14 @@ export function QuestionDialog({ question, tool, place, count }: QuestionDialogP
           <Page url={question.url} onOpen={() => void send({ action: "accept" })} />
         )}
         <footer class="dialog-foot">
-          <button type="button" class="plain" disabled={isSending} onClick={() => void send({ action: "cancel" })}>
+          <button type="button" class="plain" disabled={isDisabled} onClick={() => void send({ action: "cancel" })}>
             Cancel
           </button>
-          <button type="button" class="plain" disabled={isSending} onClick={() => void send({ action: "decline" })}>
+          <button type="button" class="plain" disabled={isDisabled} onClick={() => void send({ action: "decline" })}>
             Decline
           </button>
           {question.url === undefined && (
-            <button type="submit" class="primary" disabled={isSending}>
+            <button type="submit" class="primary" disabled={isDisabled}>
               {isSending ? "Sending…" : "Answer"}
             </button>
           )}

@@ -1,4 +1,4 @@
-import { asked, cancelRun, close, dismiss, notices, postponed, reopenQuestion, type Run } from "../run/playground.ts";
+import { asked, cancelRun, close, dismiss, notices, postponed, reopenQuestion, type Run, wantsToken } from "../run/playground.ts";
 import { wordsOf } from "../mcp/shared.ts";
 import { ActivityPanel } from "./activity-panel.tsx";
 import { Result } from "./result.tsx";
@@ -17,6 +17,13 @@ export function RunPanel({ run }: { readonly run: Run }) {
   const { activity, status, end, isConnected, message, questions, taskId, dialect } = run;
   const { progress, thinking } = activity;
   const isRunning = end === undefined;
+  const problem = !isRunning
+    ? undefined
+    : wantsToken.value
+      ? "needs a new token"
+      : isConnected
+        ? undefined
+        : "the server is unavailable, retrying";
   return (
     <div class="run">
       <section class="panel now" aria-label={`The call of ${run.tool}`}>
@@ -24,8 +31,8 @@ export function RunPanel({ run }: { readonly run: Run }) {
           <h2>
             <bdi>{run.tool}</bdi>
           </h2>
-          <span class={`status ${isConnected ? status : "away"}`} role="status">
-            {isConnected ? STATUS[status] : "the server is unavailable, retrying"}
+          <span class={`status ${problem === undefined ? status : "away"}`} role="status">
+            {problem ?? STATUS[status]}
           </span>
           {isRunning ? (
             <button type="button" class="quiet" onClick={() => void cancelRun()}>
