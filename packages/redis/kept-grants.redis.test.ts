@@ -1,12 +1,12 @@
 /** Grants that outlive their tasks, in Redis: who gets which, for how long, and what a thief or a mover of records gets. */
 import { randomBytes } from "node:crypto";
-import { GRANTS_MAX } from "@parley/core";
+import { GRANTS_MAX, ParleyError } from "@parley/core";
 import { depositSeal } from "@parley/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openRedis, type OpenRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
 import { connectRedis, type RedisBackend } from "./backend.ts";
-import type { RegisteredGrant } from "./kept-grants.ts";
+import type { GrantSeal, RegisteredGrant } from "./kept-grants.ts";
 import { loadScripts } from "./load-scripts.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -60,6 +60,8 @@ describe("a grant", () => {
       { ...ANN, id: "H".repeat(22) },
     ];
     expect(await Promise.all(others.map((ref) => grants().use(ref, USE)))).toEqual(others.map(() => undefined));
+    for (const ref of others) expect(await grants().revoke(ref, "consent")).toBeUndefined();
+    expect(redis.logged.filter(({ level }) => level === "error")).toEqual([]);
     // The default tenant is one, whether or not it is named.
     expect(await grants().use({ ...ANN, tenant: "default" }, USE)).toMatchObject({ text: KEPT.text });
   });
@@ -125,7 +127,7 @@ describe("a grant", () => {
     await grants().keep(ANN, KEPT);
     const [{ owner } = { owner: "" }] = await listed();
     await redis.redis.hset(`${redis.prefix}:grants:{${owner}}:${ANN.id}`, "about", "neither JSON");
-    await grants().use(ANN, USE);
+    await grants().list(ANN);
     expect(redis.lines).toContainEqual(["error", { grant: ANN.id }, "grant is damaged"]);
   });
 
@@ -144,10 +146,15 @@ describe("a grant", () => {
     expect((await redis.redis.keys(`${redis.prefix}:*grant*`)).toSorted()).toEqual(keys.map((key) => `${redis.prefix}:${key}`).toSorted());
   });
 
-  test("is not removed because of an error that says nothing about it", async () => {
+  test.each([new SyntaxError("a defect"), new ParleyError("UNAVAILABLE", "a server")])("is not removed because of %s", async (error) => {
     const consent = await grants().keep(ANN, KEPT);
-    const broken = { ...depositSeal([secret]), open: () => JSON.parse("a defect") as string };
-    await expect(redis.keptGrants.sealedBy(broken).use(ANN, USE)).rejects.toThrow(SyntaxError);
+    const broken: GrantSeal = {
+      ...depositSeal([secret]),
+      open() {
+        throw error;
+      },
+    };
+    await expect(redis.keptGrants.sealedBy(broken).use(ANN, USE)).rejects.toBe(error);
     expect(await grants().use(ANN, USE)).toEqual({ consent, text: KEPT.text });
   });
 

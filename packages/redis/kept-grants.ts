@@ -154,8 +154,8 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
     return ids.flatMap((id, at) => {
       const [text, consent, keptAtMs, usedAtMs] = found[at] ?? [];
       // The grant has ended since.
-      if (typeof text !== "string" || typeof consent !== "string") return [];
-      const stored = storedOf(id, text);
+      if (typeof consent !== "string") return [];
+      const stored = storedOf(id, text ?? "");
       if (!stored) return [];
       const times = { keptAtMs: Number(keptAtMs), usedAtMs: Number(usedAtMs), endsAtMs: Number(members[2 * at + 1]) };
       return [{ id, consent, about: aboutOf(stored), ...times, stored }];

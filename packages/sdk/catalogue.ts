@@ -22,9 +22,7 @@ export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
   const modules = new Map<string, Module>();
   for (const [index, source] of sources.entries()) {
     const definitions = gathered(source);
-    if (definitions.length === 0) {
-      throw new DefinitionError(`source ${index + 1} holds no tool, prompt or resource: export what defineTool and its siblings return`);
-    }
+    if (definitions.length === 0) throw nothingIn(`source ${index + 1}`);
     for (const definition of definitions) {
       if ("kind" in definition) {
         if (definition.kind === "module") addOnce(modules, "module", definition.name, definition);
@@ -38,7 +36,12 @@ export function catalogue(...sources: readonly CatalogueSource[]): Catalogue {
   return { tools, prompts, resources, templates: [...templates.values()], ...(modules.size > 0 && { modules: [...modules.values()] }) };
 }
 
-function gathered(source: unknown): readonly Definition[] {
+export function nothingIn(source: string): DefinitionError {
+  return new DefinitionError(`${source} holds no tool, prompt or resource: export what defineTool and its siblings return`);
+}
+
+/** In the order in which a catalogue has them. */
+export function gathered(source: unknown): readonly Definition[] {
   if (isDefinition(source)) return [source];
   if (Array.isArray(source)) return source.flatMap(gathered);
   if (typeof source !== "object" || source === null) return [];

@@ -10,7 +10,7 @@ export type Definition = Tool | Prompt | Resource | ResourceTemplate | Module;
 const MARK = Symbol.for("parley.definition");
 
 export function markDefinition<D extends Definition>(definition: D): D {
-  return Object.defineProperty(definition, MARK, { value: true });
+  return Object.defineProperty(definition, MARK, {});
 }
 
 export function isDefinition(value: unknown): value is Definition {

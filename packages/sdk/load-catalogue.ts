@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Catalogue } from "@parley/core";
-import { catalogue, type CatalogueSource } from "./catalogue.ts";
+import { catalogue, gathered, nothingIn } from "./catalogue.ts";
+import type { Definition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
 
 /**
@@ -19,12 +20,16 @@ export function isModulePath(name: string): boolean {
   return /^[./]/.test(name) || name.endsWith(".ts") || name.endsWith(".js");
 }
 
-async function load(name: string): Promise<CatalogueSource> {
+async function load(name: string): Promise<readonly Definition[]> {
   const specifier = isModulePath(name) ? pathToFileURL(resolve(name)).href : name;
+  const what = `tool module ${JSON.stringify(name)}`;
+  let loaded: unknown;
   try {
-    return (await import(specifier)) as CatalogueSource;
+    loaded = await import(specifier);
   } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause);
-    throw new DefinitionError(`tool module ${JSON.stringify(name)} cannot be loaded: ${problem}`, { cause });
+    throw new DefinitionError(`${what} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
+  const definitions = gathered(loaded);
+  if (definitions.length === 0) throw nothingIn(what);
+  return definitions;
 }

@@ -52,6 +52,7 @@ export function describeGrants(where: string, open: () => Promise<UnderTest>): v
       expect(await grants.use(ANN, USE)).toEqual({ consent: second, text: "{}" });
       await grants.remove(ANN, second, "refused");
       expect(await grants.use(ANN, USE)).toBeUndefined();
+      expect(await grants.replace(ANN, before, "late")).toBe(false);
       // Even one with the same tokens.
       await grants.keep(ANN, KEPT);
       expect(await grants.replace(ANN, before, "late")).toBe(false);

@@ -122,6 +122,20 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await took(one, "3")).toBe(true);
     });
 
+    test("are offered to a waiting task until ten seconds after it should have retried, and then to the next one", async () => {
+      const waitedMs = LEASE_MS + SLOT_PATIENCE_MS;
+      for (const [id, lateMs, offered] of [
+        ["punctual", waitedMs, "2.2"],
+        ["late", waitedMs + 1, "3.2"],
+      ] as const) {
+        const one: KeptLimit = { id, concurrency: 1 };
+        nowMs = START_MS;
+        for (const task of ["1", "2", "3"]) await take(one, task);
+        nowMs += lateMs;
+        expect(await give(one, "1")).toEqual([offered]);
+      }
+    });
+
     test("pass over all absent tasks at once", async () => {
       const one: KeptLimit = { id: "one", concurrency: 1 };
       for (let task = 1; task <= 60; task += 1) await take(one, String(task));
@@ -190,6 +204,25 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
         expect(await give(both, "1")).toEqual(["4.2"]);
       });
 
+      test("are not offered: a task that waits for nothing else knows when to retry", async () => {
+        for (const task of ["1", "2", "3", "4"]) await take(rated, task);
+        nowMs += 20_000;
+        expect(await give(rated, "1")).toEqual([]);
+        expect(await took(rated, "4")).toBe(true);
+      });
+
+      test("are not needed by tasks that have begun, ahead of others or not", async () => {
+        const both: KeptLimit = { id: "both", concurrency: 2, rate: { count: 2, windowMs: 2_000 } };
+        for (const task of ["1", "2"]) expect(await took(both, task)).toBe(true);
+        expect(await took(both, "3", { isNew: false })).toBe(false);
+        expect(await took(both, "4")).toBe(false);
+        expect(await give(both, "1")).toEqual(["3.2"]);
+        nowMs += 1_000;
+        expect(await give(both, "2")).toEqual(["3.2", "4.2"]);
+        expect(await took(both, "4")).toBe(true);
+        expect(await took(both, "3", { isNew: false })).toBe(true);
+      });
+
       test("do not increase after a clock went back", async () => {
         for (const task of ["1", "2", "3"]) await take(rated, task);
         nowMs -= 60_000;
@@ -197,25 +230,31 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       });
     });
 
-    test("have a line of limited length: tasks beyond it wait without a place", async () => {
-      const one: KeptLimit = { id: "one", concurrency: 1 };
-      await take(one, "1");
-      const batch = 500;
-      for (let from = 2; from < IN_LINE_MAX + 2; from += batch) {
-        await Promise.all(
-          Array.from({ length: Math.min(batch, IN_LINE_MAX + 2 - from) }, (_, task) =>
-            take(one, String(from + task), { createdAtMs: START_MS }),
-          ),
-        );
-      }
-      // It is the oldest of all, and still has no place.
-      expect(await take(one, "99999", { createdAtMs: START_MS - 1 })).toEqual({
-        type: "wait",
-        by: "concurrency",
-        retryMs: SLOT_RETRY_MAX_MS,
-      });
-      // A task that has a place keeps it.
-      expect(await take(one, "2", { createdAtMs: START_MS - 2 })).toMatchObject({ retryMs: LEASE_MS });
-    }, 60_000);
+    test.each<["concurrency" | "rate", KeptLimit, number]>([
+      ["concurrency", { id: "one", concurrency: 1 }, LEASE_MS],
+      ["rate", { id: "rated", rate: { count: 1, windowMs: 60_000 } }, 60_000],
+    ])(
+      "of a %s have a line of limited length: tasks beyond it wait without a place",
+      async (by, one, retryMs) => {
+        await take(one, "1");
+        const batch = 500;
+        for (let from = 2; from < IN_LINE_MAX + 2; from += batch) {
+          await Promise.all(
+            Array.from({ length: Math.min(batch, IN_LINE_MAX + 2 - from) }, (_, task) =>
+              take(one, String(from + task), { createdAtMs: START_MS }),
+            ),
+          );
+        }
+        // It is the oldest of all, and still has no place.
+        expect(await take(one, "99999", { createdAtMs: START_MS - 1 })).toEqual({
+          type: "wait",
+          by,
+          retryMs: SLOT_RETRY_MAX_MS,
+        });
+        // A task that has a place keeps it.
+        expect(await take(one, "2", { createdAtMs: START_MS - 2 })).toMatchObject({ retryMs });
+      },
+      60_000,
+    );
   });
 }

@@ -42,14 +42,14 @@ export function createMemorySessions({
     wakeUps.changed(channel(sessionId));
   }
 
-  /** Adds to a set of at most `most` items. Adding an existing item changes nothing. */
-  function add(sessionId: string, set: Set<string> | undefined, item: string, most: number): "added" | "full" {
-    if (!set) return "full";
-    if (set.has(item)) return "added";
-    if (set.size >= most) return "full";
+  /** Adds to a set of at most `most` items. Adding an existing item changes nothing. False if there is no room, or no set. */
+  function add(sessionId: string, set: Set<string> | undefined, item: string, most: number): boolean {
+    if (!set) return false;
+    if (set.has(item)) return true;
+    if (set.size >= most) return false;
     set.add(item);
     tell(sessionId);
-    return "added";
+    return true;
   }
 
   return {
@@ -85,7 +85,7 @@ export function createMemorySessions({
     },
 
     async subscribe(sessionId, uri, most) {
-      return add(sessionId, find(sessionId)?.uris, uri, most) === "added" ? "subscribed" : "full";
+      return add(sessionId, find(sessionId)?.uris, uri, most) ? "subscribed" : "full";
     },
 
     async unsubscribe(sessionId, uri) {
@@ -123,14 +123,15 @@ export function createMemorySessions({
     },
 
     async follow(sessionId, taskId, most) {
-      return add(sessionId, find(sessionId)?.taskIds, taskId, most) === "added" ? "following" : "full";
+      return add(sessionId, find(sessionId)?.taskIds, taskId, most) ? "following" : "full";
     },
 
     async unfollow(sessionId, taskIds) {
       const stored = find(sessionId);
+      if (!stored) return;
       for (const taskId of taskIds) {
-        stored?.taskIds.delete(taskId);
-        for (const asked of stored?.asked.keys() ?? []) if (asked.startsWith(`${taskId}:`)) stored?.asked.delete(asked);
+        stored.taskIds.delete(taskId);
+        for (const asked of stored.asked.keys()) if (asked.startsWith(`${taskId}:`)) stored.asked.delete(asked);
       }
     },
 

@@ -41,9 +41,8 @@ export function createMemorySlots(): Slots {
 
   /** Puts the task in line, and returns how many are ahead of it; undefined if the line is full. */
   function putInLine(state: State, mine: Waiting, nowMs: number): number | undefined {
-    const isKnown = state.line.some(({ taskId }) => taskId === mine.taskId);
     state.line = state.line.filter(({ taskId, untilMs }) => taskId !== mine.taskId && untilMs >= nowMs);
-    if (!isKnown && state.line.length >= IN_LINE_MAX) return undefined;
+    if (state.line.length >= IN_LINE_MAX) return undefined;
     const ahead = state.line.findLastIndex((each) => inOrder(each, mine) < 0) + 1;
     state.line.splice(ahead, 0, mine);
     return ahead;
@@ -72,7 +71,7 @@ export function createMemorySlots(): Slots {
         return { type: "taken" };
       }
       const slotMs = free > ahead ? 0 : leaseMs * (1 + Math.floor((ahead - free) / (concurrency ?? 1)));
-      const rateMs = rate && lacks > 0 ? Math.ceil((lacks * rate.windowMs) / rate.count) : 0;
+      const rateMs = rate ? Math.ceil((lacks * rate.windowMs) / rate.count) : 0;
       const retryMs = Math.min(SLOT_RETRY_MAX_MS, Math.max(slotMs, rateMs));
       mine.untilMs = nowMs + retryMs + SLOT_PATIENCE_MS;
       return { type: "wait", by: slotMs > 0 ? "concurrency" : "rate", retryMs };
@@ -91,10 +90,9 @@ export function createMemorySlots(): Slots {
       const runs = [];
       for (const each of state.line) {
         if (free < 1) break;
-        const isCharged = each.isNew && limit.rate !== undefined;
-        if (isCharged && tokens < 1) break;
+        if (each.isNew && tokens < 1) break;
         free -= 1;
-        if (isCharged) tokens -= 1;
+        if (each.isNew) tokens -= 1;
         each.untilMs = nowMs + SLOT_PATIENCE_MS;
         runs.push({ taskId: each.taskId, run: each.run });
       }
