@@ -45,12 +45,10 @@ export function createAuditTrail({ redis, keys, now, lengthMax, log }: AuditTrai
     },
     async read(partition, after, count) {
       const rows = await reached(redis.xrange(keys.audit(partition), `(${after}-1`, "+", "COUNT", count));
-      return rows.map(([id, [, at = "", , verdict = "", , record = ""]]) => ({
-        number: Number(id.split("-")[0]),
-        atMs: Number(at),
-        verdict,
-        fact: JSON.parse(record) as AuditFact,
-      }));
+      return rows.map(([id, fields]) => {
+        const [, at, , verdict, , record] = fields as [string, string, string, string, string, string];
+        return { number: Number(id.split("-")[0]), atMs: Number(at), verdict, fact: JSON.parse(record) as AuditFact };
+      });
     },
   };
 }

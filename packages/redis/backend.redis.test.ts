@@ -169,12 +169,15 @@ describe("a backend", () => {
     const { store, waiting, redis, prefix } = await open();
     const taskIds = Array.from({ length: 20 }, newTaskId);
     for (const taskId of taskIds) await store.create({ taskId, call: aCall({ version: "2" }), graceMs: GRACE_MS });
+    const [moved = ""] = taskIds;
+    const token = await aLife(store).begin({ taskId: moved, run: 1 });
+    await store.report({ taskId: moved, token, nowMs: Date.now(), items: [], version: "3" });
     // Those of tasks that are gone, and what no task has written.
     const others = Array.from({ length: 2_000 }, () => [Date.now(), newTaskId()]).flat();
     await redis.zadd(`${prefix}:{p0}:due`, ...others, Date.now(), "no task");
     const found: WaitingTask[] = [];
     for await (const each of waiting(0)) found.push(...each);
-    const one = (taskId: string) => ({ taskId, call: { kind: "tool", name: "book_dinner", version: "2" } });
+    const one = (taskId: string) => ({ taskId, call: { kind: "tool", name: "book_dinner", version: taskId === moved ? "3" : "2" } });
     expect(found.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))).toMatchObject(taskIds.toSorted().map(one));
     await redis.zrem(`${prefix}:{p0}:due`, ...others.filter((_, at) => at % 2 === 1), "no task");
   });

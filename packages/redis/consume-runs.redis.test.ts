@@ -162,26 +162,6 @@ describe("the run queue and its consumers", () => {
     expect(span / (times.length - 1)).toBeLessThan(1_600);
   });
 
-  test("a partition is swept by the others while the worker that swept it hangs", async () => {
-    const hangs = Promise.withResolvers<void>();
-    const [first, others] = [vi.fn(() => hangs.promise), vi.fn(async () => undefined)];
-    await consume({ sweep: first });
-    await vi.waitFor(() => expect(first).toHaveBeenCalledTimes(1), { timeout: 5_000, interval: 20 });
-    await consume({ sweep: others });
-
-    await vi.waitFor(() => expect(others.mock.calls.length).toBeGreaterThan(2), { timeout: 8_000, interval: 50 });
-    expect(first).toHaveBeenCalledTimes(1);
-    hangs.resolve();
-  });
-
-  test("the sweep continues after one that failed", async () => {
-    const sweep = vi.fn(async () => undefined).mockRejectedValueOnce(new Error("once"));
-    await consume({ sweep });
-
-    await vi.waitFor(() => expect(sweep.mock.calls.length).toBeGreaterThan(1), { timeout: 8_000, interval: 50 });
-    expect(opened.lines).toContainEqual(["error", expect.objectContaining({ partition: 0, error: "Error" }), "sweep failed"]);
-  });
-
   test("closing takes no more runs and waits for the active one", async () => {
     const atWork = Promise.withResolvers<void>();
     const run = vi.fn(async (_ref: RunRef) => {

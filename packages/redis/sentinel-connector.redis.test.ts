@@ -89,7 +89,7 @@ describe("the connection to the master that the sentinels name", () => {
     expect([asked(), redis.stream === stream]).toEqual([2, false]);
   });
 
-  test("ends when it is told to, also while a sentinel is asked", async () => {
+  test("ends when it is told to, also while a sentinel is asked for the first time or again", async () => {
     const { redis } = await connect();
     await redis.ping();
     redis.disconnect();
@@ -98,5 +98,11 @@ describe("the connection to the master that the sentinels name", () => {
     await once(other, "connecting");
     other.disconnect();
     await once(other, "end");
+    const again = redis.duplicate();
+    await again.ping();
+    again.disconnect(true);
+    await once(again, "connecting");
+    again.disconnect();
+    await once(again, "end");
   });
 });

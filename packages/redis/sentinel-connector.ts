@@ -24,9 +24,9 @@ export class LastingSentinelConnector extends SentinelConnector {
 
   /**
    * Called for every reply of a server that became a replica. Once is enough, and each call would leave a listener
-   * and a timer.
+   * and a timer. `connecting` stays true from `connect` to `disconnect`, and not only while it connects.
    */
   override disconnect(): void {
-    if (this.connecting || !this.stream?.writableEnded) super.disconnect();
+    if (this.connecting) super.disconnect();
   }
 }

@@ -230,12 +230,12 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       });
     });
 
-    test.each<["concurrency" | "rate", KeptLimit, number]>([
-      ["concurrency", { id: "one", concurrency: 1 }, LEASE_MS],
-      ["rate", { id: "rated", rate: { count: 1, windowMs: 60_000 } }, 60_000],
-    ])(
-      "of a %s have a line of limited length: tasks beyond it wait without a place",
-      async (by, one, retryMs) => {
+    test("have a line of limited length: tasks beyond it wait without a place", async () => {
+      const limits: readonly ["concurrency" | "rate", KeptLimit, number][] = [
+        ["concurrency", { id: "one", concurrency: 1 }, LEASE_MS],
+        ["rate", { id: "rated", rate: { count: 1, windowMs: 60_000 } }, 60_000],
+      ];
+      for (const [by, one, retryMs] of limits) {
         await take(one, "1");
         const batch = 500;
         for (let from = 2; from < IN_LINE_MAX + 2; from += batch) {
@@ -246,15 +246,10 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
           );
         }
         // It is the oldest of all, and still has no place.
-        expect(await take(one, "99999", { createdAtMs: START_MS - 1 })).toEqual({
-          type: "wait",
-          by,
-          retryMs: SLOT_RETRY_MAX_MS,
-        });
+        expect(await take(one, "99999", { createdAtMs: START_MS - 1 })).toEqual({ type: "wait", by, retryMs: SLOT_RETRY_MAX_MS });
         // A task that has a place keeps it.
         expect(await take(one, "2", { createdAtMs: START_MS - 2 })).toMatchObject({ retryMs });
-      },
-      60_000,
-    );
+      }
+    }, 60_000);
   });
 }

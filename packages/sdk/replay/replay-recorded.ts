@@ -176,7 +176,6 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
         name,
         () => {
           stoppedAt ??= id;
-          over.abort();
           return new Promise(() => undefined);
         },
         options,
@@ -213,7 +212,6 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
       // What the task does next.
       startChild(call) {
         stoppedAt ??= entryKey("ask", call.key);
-        over.abort();
         return new Promise(() => undefined);
       },
       called: (id) => void found.push(id),
@@ -293,8 +291,8 @@ function messageOf(error: unknown): string {
 function fitting(answer: Answer, request: AskRequest): Answer {
   if (answer.action !== "accept" || !answer.content || request.type !== "form") return answer;
   const { schema } = request;
-  const wrong = new Set(validateJson(schema, answer.content).map(({ path }) => path.split("/")[1] ?? ""));
-  const kept = Object.entries(answer.content).filter(([name]) => !wrong.has(name) && !wrong.has(""));
+  const wrong = new Set(validateJson(schema, answer.content).map(({ path }) => path.split("/")[1]));
+  const kept = Object.entries(answer.content).filter(([name]) => !wrong.has(name));
   return { action: "accept", content: { ...leastContent(schema), ...Object.fromEntries(kept) } };
 }
 
