@@ -93,7 +93,7 @@ export function createMemoryStore({
   function showAtRoot({ id, call, state }: Stored, nowMs: number): void {
     const root = call.parent && find(call.parent.rootId);
     if (!root || !call.parent || isFinished(root.state.status)) return;
-    const asks = state.asks.filter(isQuestion).filter(({ route }) => !route);
+    const asks = state.asks.filter(isQuestion);
     const before = root.state.asks.filter((ask): ask is Ask => isQuestion(ask) && ask.route?.taskId === id);
     let changed = false;
     for (const { key, route } of before) {
@@ -120,11 +120,10 @@ export function createMemoryStore({
     if (changed) noteChange(root, nowMs);
   }
 
-  /** The parent has ended, or has withdrawn the call. */
+  /** The parent has ended, or has withdrawn the call, which is open for as long as the child is unfinished. */
   function cancelChild(taskId: string, nowMs: number): void {
     const task = find(taskId);
-    if (!task || isFinished(task.state.status)) return;
-    end(task, "cancelled", nowMs, task.call.compensates && task.run > 0 ? "cancelled" : undefined);
+    if (task) end(task, "cancelled", nowMs, task.call.compensates && task.run > 0 ? "cancelled" : undefined);
   }
 
   /** The end of a child answers its parent's call. */
@@ -135,7 +134,7 @@ export function createMemoryStore({
     childEndsMax = Infinity,
   ): ParentDue | undefined {
     const parent = link && find(link.taskId);
-    const open = link && parent?.state.asks.find(({ key, digest }) => key === callKey(link.key) && digest === id);
+    const open = parent?.state.asks.find(({ digest }) => digest === id);
     if (!parent || !open) return undefined;
     const { key, digest, calledAt } = open;
     applyEvent(parent, { type: "answered", key });
@@ -156,12 +155,6 @@ export function createMemoryStore({
     }
     parent.dueAtMs = nowMs;
     return { parentRun: { taskId: parent.id, run: parent.run + 1 } };
-  }
-
-  /** Whether the parent still waits for it. If the parent was deleted manually, it does not. */
-  function isWanted({ id, call: { parent: link } }: Stored): boolean {
-    if (!link) return true;
-    return find(link.taskId)?.state.asks.some(({ key, digest }) => key === callKey(link.key) && digest === id) ?? false;
   }
 
   /** For a child that exists: created by the sender itself, or by the run that took the parent over from it. */
@@ -235,10 +228,6 @@ export function createMemoryStore({
       if (!task) return { type: "refused", reason: "unknown" };
       if (isFinished(task.state.status) && !task.owed) return { type: "refused", reason: "finished" }; // I1
       if (run !== expectedRun(task)) return { type: "refused", reason: "stale" };
-      if (!task.owed && !isWanted(task)) {
-        cancelChild(taskId, nowMs);
-        return { type: "refused", reason: "finished" };
-      }
       // With the same token, this begin was sent twice, as client libraries do after a lost connection.
       if (task.openRun && task.openRun.token !== token) {
         if (task.dueAtMs !== undefined && task.dueAtMs > nowMs) return { type: "refused", reason: "held" };

@@ -68,7 +68,6 @@ function factsOf({ arguments: _arguments, seed: _seed, replies: _replies, ...fac
 /** As many as a task shows of its children. */
 function shown(asks: readonly Open[]): readonly Open[] {
   const ofChildren = asks.filter((ask): ask is Ask => isQuestion(ask) && ask.route !== undefined);
-  if (ofChildren.length <= SHOWN_OF_CHILDREN_MAX) return asks;
   const later = new Set<Open>(ofChildren.toSorted(byMoment).slice(SHOWN_OF_CHILDREN_MAX));
   return asks.filter((ask) => !later.has(ask));
 }

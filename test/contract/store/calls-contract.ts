@@ -132,6 +132,16 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect([created, await store.load(id)]).toEqual(["cancelled", undefined]);
     });
 
+    test("creates no child if the task was cancelled and is to be compensated, before its run lets go", async () => {
+      const taskId = await life.create({ compensates: true });
+      const token = await life.begin({ taskId, run: 1 });
+      await store.cancel({ taskId, nowMs: Date.now(), message: "Cancelled by the client.", owes: true });
+
+      const { created, id } = await call({ taskId, token }, "hotel");
+
+      expect([created, await store.load(id)]).toEqual(["cancelled", undefined]);
+    });
+
     test("creates no child if the parent gave up the call before", async () => {
       const taskId = await life.create();
       const token = await life.begin({ taskId, run: 1 });
@@ -180,18 +190,33 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       const { taskId, token, childId: id, open, link } = await family();
       await life.park(taskId, token, [open]);
       const child = await life.begin({ taskId: id, run: 1 });
+      const { revision } = await life.load(taskId);
+      const { onChange, stop } = await countWakes(taskId);
 
       expect(await finishChild(id, child, link, "booked")).toEqual({ parentRun: { taskId, run: 2 } });
 
-      expect((await life.load(taskId)).calls).toBeUndefined();
+      const after = await life.load(taskId);
+      expect([after.revision, after.calls]).toEqual([revision + 1, undefined]);
+      await expect.poll(() => onChange.mock.calls.length).toBe(1);
+      stop();
       expect(await overdueAt(Date.now(), taskId)).toBe(2);
       expect(await store.child(taskId, "hotel")).toBe(id);
       const content = { result: { content: [{ type: "text", text: "booked" }] } } as Json;
       expect((await journalOf(taskId, 2)).get("ask:call:hotel")).toMatchObject({
         digest: id,
         outcome: { type: "answer", answer: { action: "accept", content } },
-        arrived: {},
+        arrived: { atMs: expect.any(Number), revision: revision + 1 },
       });
+    });
+
+    test("answers its own call among others", async () => {
+      const { taskId, token, open } = await family();
+      const flight = await call({ taskId, token }, "flight");
+      await life.park(taskId, token, [open, anAsk("nights"), flight.open]);
+      await finishChild(flight.id, await life.begin({ taskId: flight.id, run: 1 }), flight.parent);
+
+      expect(await life.load(taskId)).toMatchObject({ asks: [{ key: "nights" }], calls: [{ key: open.key }] });
+      expect((await journalOf(taskId, 2)).has("ask:call:flight")).toBe(true);
     });
 
     test("before its parent parks makes the parent due when it parks, and the call is not opened again", async () => {
@@ -341,6 +366,19 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       });
       expect(shown.asks.map(({ since }) => since?.position)).toEqual([0, 1]);
 
+      const refused = {
+        taskId: id,
+        key: "beds",
+        digest: "digest-of-beds",
+        violations: [{ path: "/n", message: "must" }],
+        nowMs: Date.now(),
+      };
+      expect(await store.refuse(refused)).toBe(1);
+      const both = (await life.load(taskId)).asks.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+      expect(both.map(({ key, refused: invalid }) => [key, invalid?.count])).toEqual([
+        ["hotel:beds", 1],
+        ["hotel:nights", undefined],
+      ]);
       await life.answer(id, "nights", "3");
       expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "hotel:beds" }] });
       await life.answer(id, "beds", "2");
@@ -373,6 +411,15 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       await store.agree({ taskId: id, key: "nights", digest: "digest-of-nights", nowMs: Date.now() });
       await expect.poll(() => onChange.mock.calls.length).toBe(3);
       expect((await life.load(taskId)).asks).toMatchObject([{ agreed: true, since: { revision: before + 2 } }]);
+
+      // What the root does not show changes nothing there.
+      const again = await life.begin({ taskId: id, run: 2 });
+      await store.report({ taskId: id, token: again, nowMs: Date.now(), items: [], message: "nearly there" });
+      expect(await life.load(taskId)).toMatchObject({ revision: before + 3 });
+
+      await life.answer(id, "nights", "3");
+      await expect.poll(() => onChange.mock.calls.length).toBe(4);
+      expect(await life.load(taskId)).toMatchObject({ revision: before + 4, asks: [] });
       stop();
     });
 
@@ -400,7 +447,9 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       const { taskId, token, childId: id, open } = await family();
       await life.park(taskId, token, [open, anAsk("nights")]);
       await life.park(id, await life.begin({ taskId: id, run: 1 }), [anAsk("nights"), anEvent("paid")]);
-      expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["nights", "hotel:nights"]);
+      const shown = await life.load(taskId);
+      expect(shown.asks.map(({ key }) => key)).toEqual(["nights", "hotel:nights"]);
+      expect(shown).not.toHaveProperty("events");
 
       expect(await life.answer(taskId, "nights", "1")).toMatchObject({ receipt: "accepted" });
       expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "hotel:nights" }] });
@@ -446,6 +495,12 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect([shown.length, shown.at(-1)?.key]).toEqual([1_000, "d:q246"]);
       await life.answer(first, "q0", "yes");
       expect((await life.load(taskId)).asks.at(-1)?.key).toBe("d:q247");
+      // One that is asked again is the newest, and the root's own is shown in any case.
+      const refused = { taskId: first, key: "q1", digest: "digest-of-q1", violations: [{ path: "", message: "must" }], nowMs: Date.now() };
+      await store.refuse(refused);
+      await life.park(taskId, token, [anAsk("own")]);
+      const keys = (await life.load(taskId)).asks.map(({ key }) => key);
+      expect([keys.length, keys.includes("own"), keys.includes("hotel:q1"), keys.includes("d:q248")]).toEqual([1_001, true, false, true]);
     });
 
     test("is not part of the root's own runs or journal", async () => {
