@@ -132,6 +132,35 @@ describe("a hold on a stream", () => {
     expect((await hold("one")).lost).toBe(true);
   });
 
+  test("is renewed once at a time: once more for all changes in the meantime, and by a heartbeat after a renewal that failed", async () => {
+    const { route, sessions, beats } = await subject();
+    const renewals: PromiseWithResolvers<"kept">[] = [];
+    const slow = {
+      ...sessions,
+      async keepStream() {
+        renewals.push(Promise.withResolvers());
+        return await renewals.at(-1)!.promise;
+      },
+    };
+    const onChange = vi.fn();
+    const held = await holdStream({ ...route, sessions: slow }, { sessionId: "s", stream: "one", after: 0, onChange });
+    const seen = () => ({ renewals: renewals.length, changes: onChange.mock.calls.length });
+    await vi.waitFor(() => expect(renewals).toHaveLength(1));
+    const changing = Array.from({ length: 10 }, (_, index) => sessions.follow("s", `task ${index}`, 10));
+    await Promise.all(changing);
+    expect(seen()).toEqual({ renewals: 1, changes: 0 });
+
+    renewals[0]!.resolve("kept");
+    await vi.waitFor(() => expect(seen()).toEqual({ renewals: 2, changes: 1 }));
+    renewals[1]!.reject(new Error("Redis is unavailable"));
+    await systemClock.idle();
+    expect(seen()).toEqual({ renewals: 2, changes: 1 });
+    for (const beat of beats) beat();
+    renewals[2]!.resolve("kept");
+    await vi.waitFor(() => expect(seen()).toEqual({ renewals: 3, changes: 2 }));
+    await held.drop();
+  });
+
   test("is lost to a later holder, and leaves neither watch nor heartbeat when it is dropped", async () => {
     const { route, beats, isWatched } = await subject();
     const lost = vi.fn();

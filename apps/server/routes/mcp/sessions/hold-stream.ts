@@ -50,24 +50,38 @@ export async function holdStream(route: HoldRoute, { sessionId, stream, after, o
   let isHeld = false;
   let lost = false;
   let put: ReadonlyMap<string, readonly PutAsk[]> = new Map();
-  /** Renews the hold and the session. */
-  const renew = async (then: () => void) => {
-    try {
-      const [kept] = await Promise.all([sessions.keepStream(hold()), sessions.touch(sessionId, times.sessionTtlMs)]);
-      lost ||= kept === "lost";
-      then();
-    } catch (error) {
-      // Redis is unavailable: the next beat tries again.
-      log.warn({ err: error }, "hold on a stream could not be renewed");
-    }
+  /** The session has changed since the last renewal began. */
+  let changed = false;
+  let isRenewing = false;
+  /**
+   * Renews the hold and the session. One renewal at a time: each stream that is opened or left is a change for all streams of the session, and
+   * a client may open and leave a hundred of them again and again.
+   */
+  const renew = async () => {
+    if (!isHeld || isRenewing) return;
+    isRenewing = true;
+    do {
+      const isReported = changed;
+      changed = false;
+      try {
+        const [kept] = await Promise.all([sessions.keepStream(hold()), sessions.touch(sessionId, times.sessionTtlMs)]);
+        lost ||= kept === "lost";
+        if (isReported || lost) onChange();
+      } catch (error) {
+        // Redis is unavailable: the next beat tries again.
+        log.warn({ err: error }, "hold on a stream could not be renewed");
+        changed ||= isReported;
+        break;
+      }
+    } while (changed);
+    isRenewing = false;
   };
   // Renewing before the hold is written would find another holder and report the stream as lost.
-  let changedBefore = false;
   const unwatch = await sessions.watch(sessionId, () => {
-    if (isHeld) void renew(onChange);
-    else changedBefore = true;
+    changed = true;
+    void renew();
   });
-  const stopBeat = heartbeat.onBeat(() => void (isHeld && renew(() => lost && onChange())));
+  const stopBeat = heartbeat.onBeat(() => void renew());
   async function drop(): Promise<void> {
     stopBeat();
     unwatch();
@@ -87,7 +101,7 @@ export async function holdStream(route: HoldRoute, { sessionId, stream, after, o
     throw error;
   }
   isHeld = true;
-  if (changedBefore) void renew(onChange);
+  if (changed) void renew();
   return {
     get lost() {
       return lost;
