@@ -45,7 +45,13 @@ export interface StandaloneCursor {
   readonly event: number;
 }
 
-export type Cursor = CallCursor | ResultCursor | StandaloneCursor;
+/** After the error that answered a request. The stream has ended, and a client that has read this event has read all of it. */
+export interface FailedCursor {
+  readonly stream: "failed";
+  readonly event: number;
+}
+
+export type Cursor = CallCursor | ResultCursor | StandaloneCursor | FailedCursor;
 
 export interface EventIds {
   /** Undefined if the request id is too long to be part of an event id. The stream cannot be resumed then. */
@@ -85,6 +91,8 @@ function fieldsOf(cursor: Cursor): readonly string[] {
   switch (cursor.stream) {
     case "standalone":
       return ["s", event];
+    case "failed":
+      return ["f", event];
     case "result":
       return ["r", event, cursor.taskId, cursor.feed ?? "", packed(cursor.requestId), ...optional(cursor.progressToken)];
     case "call": {
@@ -101,6 +109,7 @@ const optional = (token: ProgressToken | undefined) => (token === undefined ? []
 function cursorOf([stream, eventField = "", taskId = "", feed = "", rest = "", progress = ""]: readonly string[]): Cursor | undefined {
   const event = Number.parseInt(eventField, 36);
   if (stream === "s") return { stream: "standalone", event };
+  if (stream === "f") return { stream: "failed", event };
   const cursor = { taskId, event, ...(feed !== "" && { feed }) };
   if (stream === "r")
     return {

@@ -27,7 +27,7 @@ import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts
 import { failureReply } from "../shared/answer.ts";
 import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
-import type { CallCursor, ResultCursor } from "./event-ids.ts";
+import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
 import { callName } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
@@ -178,7 +178,11 @@ class CallStream {
 
   #eventId(change: Seen = {}): string | undefined {
     this.#cursor = { ...this.#cursor, ...change, event: this.#cursor.event + 1 };
-    return this.#isJoined ? undefined : this.#route.eventIds.write(this.#exchange.session.id, this.#cursor);
+    return this.#written(this.#cursor);
+  }
+
+  #written(cursor: Cursor): string | undefined {
+    return this.#isJoined ? undefined : this.#route.eventIds.write(this.#exchange.session.id, cursor);
   }
 
   /** Primes the stream first, so that the client can come back for everything after the first id. */
@@ -191,7 +195,11 @@ class CallStream {
     const { session, channel } = this.#exchange;
     // Stops priming: opening a stream after a JSON response would crash the process.
     this.#done.abort(OVER);
-    channel.answer(this.#reply(), () => this.#eventId());
+    const reply = this.#reply();
+    // The official client (@modelcontextprotocol/sdk) does not take an error for the answer, and comes back until it is refused.
+    channel.answer(reply, () =>
+      "error" in reply.message ? this.#written({ stream: "failed", event: this.#cursor.event + 1 }) : this.#eventId(),
+    );
     if (this.#hold) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
     return "answered";
   }

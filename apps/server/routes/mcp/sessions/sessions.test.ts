@@ -1,4 +1,7 @@
 /** Sessions of the 2025 revisions on two front ends: every step of a conversation goes to a different front end than the one before. */
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
@@ -212,6 +215,51 @@ describe("a blocking call", () => {
     expect((await client.post(b, cancelled)).status).toBe(202);
 
     expect((await services.store.load(taskId))?.status).toBe("cancelled");
+  });
+
+  test.each(VERSIONS)("of %s that ended with an error is not resumed, since nothing follows the error", async (version) => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a, { version });
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    await call.next();
+    await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } });
+    expect(await call.next()).toMatchObject({ id: 1, error: { code: -32603 } });
+    await call.ended();
+
+    const resumed = await client.listen(b, call.lastEventId);
+
+    expect([resumed.status, resumed.text]).toEqual([405, ""]);
+  });
+
+  test("that ended with an error brings the official client back once, and not again", async () => {
+    const { a } = await twoFronts({ times: { retryMs: 1 } });
+    const resumed: number[] = [];
+    const transport = new StreamableHTTPClientTransport(new URL(a.url), {
+      async fetch(url, init) {
+        const response = await fetch(url, init);
+        if (new Headers(init?.headers).has("last-event-id")) resumed.push(response.status);
+        return response;
+      },
+    });
+    const client = new Client({ name: "test", version: "1" }, { capabilities: { elicitation: {} } });
+    const asked = Promise.withResolvers<void>();
+    client.setRequestHandler(ElicitRequestSchema, async () => {
+      asked.resolve();
+      return await new Promise(() => undefined);
+    });
+    // The SDK's own types do not agree with exactOptionalPropertyTypes.
+    await client.connect(transport as never);
+    const leave = new AbortController();
+    const called = client.callTool({ name: "greet", arguments: {} }, undefined, { signal: leave.signal });
+    await asked.promise;
+    leave.abort();
+    await expect(called).rejects.toThrow();
+
+    await until(() => resumed.length > 0);
+    // Longer than it would take to come back.
+    for (let round = 0; round < 10; round += 1) await client.ping();
+    expect(resumed).toEqual([405]);
+    await client.close();
   });
 
   test.each([
