@@ -166,7 +166,7 @@ export function createMemoryStore({
   /** What prevents the child from being created; undefined if its parent's call is open now. */
   function openCall({ taskId, call: { parent: link } }: CreateRequest, given: NonNullable<CreateRequest["parent"]>) {
     const parent = link && held({ taskId: link.taskId, token: given.token });
-    if (!link || !parent) return refusal({ taskId: link?.taskId ?? "", token: given.token });
+    if (!link || !parent) return refusal({ taskId: link?.taskId ?? "" });
     if (isFinished(parent.state.status)) return "cancelled";
     const { key } = given.open;
     if (parent.journal.has(entryKey("ask", key))) return "settled";
@@ -277,7 +277,8 @@ export function createMemoryStore({
 
     async report({ items, message, immediateResponse, version, nowMs, ...fence }) {
       const task = held(fence);
-      if (!task || task.owed) return refusal(fence);
+      if (!task) return refusal(fence);
+      if (task.owed) return "cancelled"; // I1
       move(task, version);
       for (const item of items) task.feed.push({ position: ++feedPosition, item: structuredClone(item) });
       task.feed.splice(0, task.feed.length - FEED_LENGTH_MAX);
@@ -297,7 +298,6 @@ export function createMemoryStore({
         task.attempt = task.owed.isStopping ? 0 : attempt;
         task.takeovers = 0;
         task.dueAtMs = task.owed.isStopping ? nowMs : dueAtMs;
-        task.owed = { ...task.owed, isStopping: false };
         return { type: "parked" };
       }
       if (restarted) {
@@ -457,7 +457,7 @@ export function createMemoryStore({
         .toReversed()
         .flatMap((taskId) => find(taskId) ?? [])
         .filter(({ call }) => call.principal === principal && !call.hidden);
-      const start = cursor === undefined ? 0 : listed.findIndex(({ id }) => id === cursor) + 1;
+      const start = listed.findIndex(({ id }) => id === cursor) + 1;
       if (cursor !== undefined && start === 0) throw invalidCursor();
       const page = withinSize(listed.slice(start, start + limit).map(summarize));
       const last = page.at(-1);
@@ -497,7 +497,7 @@ export function createMemoryStore({
           key,
           ...(key.startsWith(entryKey("ask", callKey(""))) && { child: digest }),
           ...(place !== undefined && { place }),
-          ...(arrived && place === undefined && { arrivedAtMs: arrived.atMs }),
+          ...(arrived && { arrivedAtMs: arrived.atMs }),
           state: type === "begun" || type === "closed" || type === "withdrawn" || type === "cancelled" ? type : "recorded",
         }),
       );
@@ -539,10 +539,10 @@ export function createMemoryStore({
     task.call = version === "" ? call : { ...call, version };
   }
 
-  function refusal({ taskId, token }: { readonly taskId: string; readonly token: string }): "cancelled" | "refused" {
+  /** For a writer that does not hold the task: the task was cancelled during its run, or another worker holds it. */
+  function refusal({ taskId }: { readonly taskId: string }): "cancelled" | "refused" {
     const task = find(taskId);
-    const isStopping = task?.owed?.isStopping === true && task.openRun?.token === token;
-    return isStopping || (task?.state.status === "cancelled" && !task.openRun) ? "cancelled" : "refused";
+    return task?.state.status === "cancelled" && !task.openRun ? "cancelled" : "refused";
   }
 
   function end(task: Stored, status: "completed" | "failed" | "cancelled", nowMs: number, owes?: Owed): void {

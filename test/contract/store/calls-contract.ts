@@ -234,6 +234,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
 
       expect(await life.cancel(id)).toEqual({ parentRun: { taskId, run: 2 } });
       expect((await journalOf(taskId, 2)).get("ask:call:hotel")).toMatchObject({ digest: id, outcome: { type: "cancelled" } });
+      expect(await store.journal(taskId)).toMatchObject([{ key: "ask:call:hotel", child: id, state: "cancelled" }]);
     });
 
     test("is replaced by an error beyond what children together may return to a parent; a restart makes room", async () => {
@@ -414,7 +415,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
 
       // What the root does not show changes nothing there.
       const again = await life.begin({ taskId: id, run: 2 });
-      await store.report({ taskId: id, token: again, nowMs: Date.now(), items: [], message: "nearly there" });
+      expect(await store.report({ taskId: id, token: again, nowMs: Date.now(), items: [], message: "nearly there" })).toBe("reported");
       expect(await life.load(taskId)).toMatchObject({ revision: before + 3 });
 
       await life.answer(id, "nights", "3");
@@ -510,6 +511,13 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(begun).toMatchObject({ type: "begun", task: { asks: [], calls: [{ digest: id }] } });
       await life.cancel(taskId);
       expect((await store.journal(taskId)).map(({ key, child, state }) => [key, child, state])).toEqual([["ask:call:hotel", id, "closed"]]);
+    });
+
+    test("is not noted by the root when that ends", async () => {
+      const { taskId, childId: id } = await asked("nights");
+      await life.cancel(taskId);
+      expect((await store.journal(taskId)).map(({ key }) => key)).toEqual(["ask:call:hotel"]);
+      expect((await store.journal(id)).map(({ key }) => key)).toEqual(["ask:nights"]);
     });
 
     test("is answered at the child only: at the root its key is unknown", async () => {

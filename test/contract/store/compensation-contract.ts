@@ -2,7 +2,7 @@
 import { type KeyedEntry } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
-import { anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, WEEK_MS } from "../builders.ts";
+import { anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken, WEEK_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
 export function compensation({ store, life, overdueAt, begin, record }: UnderTest): void {
@@ -29,7 +29,11 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
 
       const token = await life.begin({ taskId, run: 2 });
       expect(await record(taskId, token, aStep("compensation:/undo", 1))).toBe("recorded");
-      expect(await settle(taskId, token)).toBe("settled");
+      expect(await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "undoing" })).toBe("cancelled");
+      expect(await settle(taskId, token, aStep("compensation:/done", 2))).toBe("settled");
+      expect((await store.journal(taskId)).map(({ key }) => key)).toEqual(
+        expect.arrayContaining(["step:compensation:/undo", "step:compensation:/done"]),
+      );
       const { owed: _, run: __, ...rest } = seen;
       expect(await life.load(taskId)).toEqual({ ...rest, run: 2 });
       expect(await overdueAt(soon() + WEEK_MS, taskId)).toBeUndefined();
@@ -96,6 +100,7 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await begin(taskId, 2)).toEqual({ type: "refused", reason: "stale" });
       expect(await begin(taskId, 1)).toEqual({ type: "refused", reason: "held" });
       expect(await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "working" })).toBe("cancelled");
+      expect(await store.report({ taskId, token: newToken(), nowMs: Date.now(), items: [], message: "working" })).toBe("refused");
       expect(await store.renew({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS })).toBe("cancelled");
       expect(await record(taskId, token, aStep("hold", 1))).toBe("cancelled");
       expect(await settle(taskId, token)).toBe("refused");

@@ -296,6 +296,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
 
       expect(all.map(({ taskId }) => taskId)).toEqual(taskIds.toReversed());
       expect(two).toHaveLength(2);
+      expect(await store.overdue({ partition: 0, nowMs: longAgo + GRACE_MS, limit: 8 })).toEqual(all);
       for (const taskId of taskIds) await life.cancel(taskId);
     });
 

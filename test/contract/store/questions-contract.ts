@@ -32,6 +32,8 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
         colour: { revision: 4, position: 2 },
       });
       expect((await life.load(taskId)).asks.map(({ key }) => key)).toEqual(["size", "name", "colour"]);
+      await store.refuse({ ...request, key: "name", digest: "digest-of-name" });
+      expect(await moments()).toMatchObject({ name: { revision: 6, position: 1 } });
     });
 
     test("every kind of ask and every policy is returned as it was asked", async () => {
@@ -117,6 +119,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
 
       expect(parked).toEqual({ type: "due", run: 3 });
       expect(await store.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "name" }] });
+      expect(await overdueAt(nowMs + GRACE_MS - 1, taskId)).toBeUndefined();
       expect(await overdueAt(nowMs + GRACE_MS, taskId)).toBe(3);
     });
 

@@ -442,6 +442,9 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       });
       expect(await life.answer(taskId, "size@2", "4")).toEqual({ receipt: "unknown" });
       expect(await life.answer(taskId, "size@3#7", "4")).toEqual({ receipt: "unknown" });
+      for (let run = 5; run < 13; run += 1) await restart(taskId, await life.begin({ taskId, run }));
+      expect(await life.answer(taskId, "size@9", "4")).toEqual({ receipt: "late" });
+      expect(await life.answer(taskId, "size@10", "4")).toEqual({ receipt: "unknown" });
     });
 
     test("drops an answer that arrived during the run, with its ask", async () => {
