@@ -221,8 +221,7 @@ async function probeOne(redis: Redis): Promise<Probe> {
 
 function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<FitRedis, "startTimeoutMs">): void {
   const version = field(info, "redis_version") ?? "0";
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
+  if (!isRecent(version)) {
     throw unfit(url, `it has version ${version}; Parley needs Redis ${OLDEST_VERSION.join(".")} or newer, or Valkey`);
   }
   // From INFO, because CONFIG GET is disabled on hosted servers.
@@ -242,7 +241,14 @@ function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<
   log.info({ redis: withoutPassword(url), version: field(info, "valkey_version") ?? version }, "redis is fit");
 }
 
-function field(info: string, name: string): string | undefined {
+/** Whether a server of that version has the commands that Parley uses. */
+export function isRecent(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor >= OLDEST_VERSION[1]);
+}
+
+/** One field of what INFO returns. */
+export function field(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
 }
 

@@ -4,7 +4,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { isRecent } from "./inspect.ts";
+import { isRecent } from "./connect.ts";
 import { valkeyFromWheel } from "./embedded-wheel.ts";
 
 const run = promisify(execFile);

@@ -1,5 +1,5 @@
 /** What an operator should know about a Redis before trusting it with tasks. `parley doctor` turns it into advice. */
-import { openForOnce } from "./connect.ts";
+import { field, isRecent, openForOnce } from "./connect.ts";
 
 export interface RedisFacts {
   /** Of Redis, or of Valkey: `Valkey 9.1.2`. */
@@ -15,8 +15,6 @@ export interface RedisFacts {
   readonly maxmemoryBytes: number;
 }
 
-const VERSION_MIN = [6, 2] as const;
-
 /** Throws an Error that says why Redis could not be asked. */
 export async function inspectRedis(url: string): Promise<RedisFacts> {
   // The nodes of a cluster are configured alike, so the first speaks for all.
@@ -28,28 +26,21 @@ export async function inspectRedis(url: string): Promise<RedisFacts> {
   try {
     await redis.connect();
     const info = await redis.info();
-    const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1];
     const [, appendFsync] = ((await redis.call("CONFIG", "GET", "appendfsync").catch(() => [])) as string[]) ?? [];
-    const compatible = field("redis_version") ?? "0";
-    const valkey = field("valkey_version");
+    const compatible = field(info, "redis_version") ?? "0";
+    const valkey = field(info, "valkey_version");
     return {
       version: valkey === undefined ? `Redis ${compatible}` : `Valkey ${valkey}`,
       recent: isRecent(compatible),
-      maxmemoryPolicy: field("maxmemory_policy") ?? "noeviction",
-      appendOnly: field("aof_enabled") === "1",
+      maxmemoryPolicy: field(info, "maxmemory_policy") ?? "noeviction",
+      appendOnly: field(info, "aof_enabled") === "1",
       appendFsync,
-      usedMemoryBytes: Number(field("used_memory") ?? 0),
-      maxmemoryBytes: Number(field("maxmemory") ?? 0),
+      usedMemoryBytes: Number(field(info, "used_memory") ?? 0),
+      maxmemoryBytes: Number(field(info, "maxmemory") ?? 0),
     };
   } catch (error) {
     throw cause ?? error;
   } finally {
     redis.disconnect();
   }
-}
-
-/** Whether a server of that version has the commands that Parley uses. */
-export function isRecent(version: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major > VERSION_MIN[0] || (major === VERSION_MIN[0] && minor >= VERSION_MIN[1]);
 }
