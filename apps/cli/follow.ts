@@ -62,8 +62,8 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** Asks a question, and closes the prompt if the question is answered elsewhere, withdrawn or timed out. */
-export async function askUntilOver(client: McpClient, { taskId, key, request, watching, signal }: Asked): Promise<void> {
+/** Asks a question, and closes the prompt if the question is answered elsewhere, withdrawn or timed out: then the answer is `late`. Throws Left. */
+export async function askUntilOver(client: McpClient, { taskId, key, request, watching, signal }: Asked): Promise<"accepted" | "late"> {
   const over = new AbortController();
   const stop = watching.onState((task) => {
     if (!Object.hasOwn(asksOf(task), key)) over.abort();
@@ -75,6 +75,7 @@ export async function askUntilOver(client: McpClient, { taskId, key, request, wa
     else if (outcome !== "accepted") throw new Left();
     // The last state that was read still contains the question.
     watching.forget();
+    return outcome;
   } finally {
     stop();
   }

@@ -4,9 +4,12 @@
  * Calls and answers use 2026-07-28. Listing tasks and receiving their reports exist only in 2025-11-25: the client opens a session when one of them is
  * first needed.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "@parley/core";
 import { type BridgeLimits, createBridge } from "./stdio/bridge.ts";
 import { ask, type Remote, Unreachable } from "./stdio/remote.ts";
+import { messageIn } from "./stdio/responses.ts";
+import { accessToken } from "./token.ts";
 
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
 
@@ -20,6 +23,11 @@ const ENVELOPE = {
   },
 };
 
+/** A quota that only an operator or the end of tasks can free says ten seconds. */
+const RETRY_AFTER_MAX_MS = 5_000;
+/** For one request. */
+const RATE_PATIENCE_MS = 60_000;
+
 /** An error from the server, or from the bridge if the server's response was lost. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
@@ -29,6 +37,18 @@ export class RpcError extends Error {
     super(message);
     this.code = code;
     this.data = data;
+  }
+  /** The server's code, such as `TASK_NOT_FOUND` (docs/errors.md). */
+  get reason(): string | undefined {
+    const { code } = (this.data ?? {}) as { readonly code?: unknown };
+    return typeof code === "string" ? code : undefined;
+  }
+  /** How soon a request that a rate refused can be repeated. Nothing was done. Undefined for other errors, and if it would take long. */
+  get retryAfterMs(): number | undefined {
+    const { retryAfterMs } = (this.data ?? {}) as { readonly retryAfterMs?: unknown };
+    return this.reason === "QUOTA_EXCEEDED" && typeof retryAfterMs === "number" && retryAfterMs < RETRY_AFTER_MAX_MS
+      ? retryAfterMs
+      : undefined;
   }
   /** Whether the outcome of the request is unknown. */
   get isLost(): boolean {
@@ -117,6 +137,20 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
     return answer;
   }
 
+  /** As `send`, and waits while the caller's rate is used up. */
+  async function sendInTurn(method: string, params: object): Promise<JsonObject> {
+    const startedAtMs = performance.now();
+    for (;;) {
+      try {
+        return await send(method, params);
+      } catch (error) {
+        const waitMs = error instanceof RpcError ? error.retryAfterMs : undefined;
+        if (waitMs === undefined || performance.now() - startedAtMs > RATE_PATIENCE_MS) throw error;
+        await sleep(waitMs);
+      }
+    }
+  }
+
   function opened(): Promise<unknown> {
     session ??= send("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: CLIENT_INFO }).then(
       () => bridge.take(JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })),
@@ -131,11 +165,11 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
   return {
     request: async <Result>(method: string, params: object = {}) => {
       const { _meta: meta } = params as { _meta?: object };
-      return (await send(method, { ...params, _meta: { ...meta, ...ENVELOPE } })) as Result;
+      return (await sendInTurn(method, { ...params, _meta: { ...meta, ...ENVELOPE } })) as Result;
     },
     sessionRequest: async <Result>(method: string, params: object = {}) => {
       await opened();
-      return (await send(method, params)) as Result;
+      return (await sendInTurn(method, params)) as Result;
     },
     listen(taskId, reports, signal) {
       listeners.set(taskId, reports);
@@ -148,6 +182,15 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
     },
     close: () => bridge.close(),
   };
+}
+
+/** Of tokens in the environment, `parley login` is not the cure: they are used instead of its tokens. */
+async function loginNeeded(url: string, response: Response): Promise<string> {
+  const isGiven = (await accessToken()) !== undefined;
+  const refusal = (await messageIn(response)) as Message | undefined;
+  if (!isGiven) return `${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN`;
+  const why = typeof refusal?.error?.message === "string" ? `: ${refusal.error.message}` : "";
+  return `${url} refuses the token in PARLEY_TOKEN or PARLEY_TOKEN_FILE${why}. Replace it, or remove it and run \`parley login --url ${url}\``;
 }
 
 /** Throws an Error that says what to do if no server responds at the URL, or if it requires a login. */
@@ -166,10 +209,13 @@ export async function checkThere(remote: Remote): Promise<void> {
     const signal = AbortSignal.timeout(30_000);
     response = await ask(remote, { method: "POST", headers: { ...headers, "mcp-method": "server/discover" }, body, signal });
   } catch (error) {
-    const why = error instanceof Unreachable ? error.message : `${url} does not respond`;
+    const isTimeout = error instanceof Error && error.name === "TimeoutError";
+    // For example, the token cannot be read.
+    if (!isTimeout && !(error instanceof Unreachable)) throw error;
+    const why = isTimeout ? `${url} does not respond` : error.message;
     throw new Error(`no Parley server responds: ${why}. Start one with \`npm start\`, or name another with --url.`, { cause: error });
   }
+  if (response.status === 401) throw new Error(await loginNeeded(url, response));
   await response.body?.cancel();
-  if (response.status === 401) throw new Error(`${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN`);
   if (response.status === 404) throw new Error(`there is no MCP endpoint at ${url}: it usually ends in /mcp`);
 }

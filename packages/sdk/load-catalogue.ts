@@ -27,9 +27,20 @@ async function load(name: string): Promise<readonly Definition[]> {
   try {
     loaded = await import(specifier);
   } catch (cause) {
-    throw new DefinitionError(`${what} cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new DefinitionError(`${what} cannot be loaded: ${cause instanceof Error ? `${cause.message}${placeOf(cause)}` : String(cause)}`, {
+      cause,
+    });
   }
   const definitions = gathered(loaded);
   if (definitions.length === 0) throw nothingIn(what);
   return definitions;
+}
+
+/** Where an error was thrown, as ` (/srv/tools/pay.ts:12)`. Its message does not say that, and a module may import many others. */
+function placeOf({ stack = "" }: Error): string {
+  // Node puts the place of a syntax error in TypeScript before the message.
+  const syntax = /^(?:file:\/\/)?(\/.+):(\d+)\n/.exec(stack);
+  const frame = stack.split("\n").find((line) => line.includes("file:///") && !line.includes("/node_modules/"));
+  const [, file, line] = syntax ?? /file:\/\/(\/.+):(\d+):\d+/.exec(frame ?? "") ?? [];
+  return file === undefined ? "" : ` (${decodeURI(file)}:${line})`;
 }

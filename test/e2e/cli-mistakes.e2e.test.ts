@@ -1,6 +1,7 @@
 /** Mistakes on the command line: one clear sentence, exit code 1, and nothing is called. */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClient } from "../../bench/client.ts";
 import { freePorts } from "../support/balancer.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { startIssuer } from "../support/issuer.ts";
@@ -38,6 +39,33 @@ test("arguments that a tool refuses are its result, and exit code 1", async () =
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/^invalid arguments for tool greet: \/marker /) as unknown });
 });
 
+test("an inbox that reads more than its caller's rate allows waits, and leaves no question out", async () => {
+  const issuer = await startIssuer();
+  const front = await startFrontEnd({
+    REDIS_URL: deployment.redis.url,
+    PARLEY_PREFIX: deployment.redis.prefix,
+    PARLEY_TOOLS: TOOLS,
+    PARLEY_AUTH: "required",
+    PARLEY_AUTH_ISSUERS: issuer.url,
+    PARLEY_PUBLIC_URL: "http://localhost:3000",
+    PARLEY_QUOTA_READS: "2",
+  });
+  try {
+    const url = `${front.url}/mcp`;
+    const token = await issuer.token({ sub: "ann", scope: "tools:call tasks:read" });
+    const client = createClient(url, 1, token);
+    const tasks: string[] = [];
+    for (let each = 0; each < 14; each += 1) tasks.push((await client.call("greet", { marker: "m" })).taskId);
+    client.close();
+    const { stdout } = await parley(["inbox", "--json", "--url", url], { env: { PARLEY_TOKEN: token } });
+    const { questions } = JSON.parse(stdout) as { questions: { taskId: string }[] };
+    expect(questions.map(({ taskId }) => taskId).toSorted()).toEqual(tasks.toSorted());
+  } finally {
+    await front.kill();
+    await issuer.close();
+  }
+});
+
 test("an unreachable server, and one that requires a login, are reported with what to do", async () => {
   const [port = 0] = await freePorts(1);
   const away = `http://127.0.0.1:${port}/mcp`;
@@ -58,13 +86,20 @@ test("an unreachable server, and one that requires a login, are reported with wh
   });
   try {
     const expired = await issuer.token({ sub: "ann", scope: "tasks:read", exp: Math.floor(Date.now() / 1000) - 3_600 });
-    for (const token of ["", expired]) {
-      const { code, stderr } = await parley(["tools", "--url", `${front.url}/mcp`], { env: { PARLEY_TOKEN: token } });
-      expect([code, stderr]).toEqual([
-        1,
-        `parley: ${front.url}/mcp requires a login: run \`parley login --url ${front.url}/mcp\`, or set PARLEY_TOKEN\n`,
-      ]);
-    }
+    const url = `${front.url}/mcp`;
+    const refused = async (variables: Record<string, string>) => {
+      const { code, stderr } = await parley(["tools", "--url", url], { env: variables });
+      expect(code).toBe(1);
+      return stderr;
+    };
+    expect(await refused({})).toBe(`parley: ${url} requires a login: run \`parley login --url ${url}\`, or set PARLEY_TOKEN\n`);
+    expect(await refused({ PARLEY_TOKEN: expired })).toMatch(
+      /refuses the token in PARLEY_TOKEN or PARLEY_TOKEN_FILE: the token expired \d+ min ago\. Replace it, or remove it and run `parley login/,
+    );
+    expect(await refused({ PARLEY_TOKEN_FILE: "/no/such/token" })).toContain("PARLEY_TOKEN_FILE: /no/such/token cannot be read (ENOENT)");
+    const unsendable = await refused({ PARLEY_TOKEN: "first-secret\nsecond-secret" });
+    expect(unsendable).toContain("PARLEY_TOKEN is no access token: it contains");
+    expect(unsendable).not.toContain("secret");
   } finally {
     await front.kill();
     await issuer.close();

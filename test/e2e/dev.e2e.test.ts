@@ -101,10 +101,16 @@ describe("parley dev", () => {
     const taskId = await waitingTask();
     let at = printed.length;
     await save("tools.ts", greeting("Good evening").replace("export const", "export konst"));
-    await says("The tools do not load; the previous version keeps serving: ", at);
+    const said = await says("The tools do not load; the previous version keeps serving: ", at);
+    // With the place: the tools may import many files.
+    expect(said).toContain(` (${join(folder, "tools.ts")}:5)`);
     expect(await answer(taskId)).toBe("Good morning, Ann?\n");
     at = printed.length;
+    await save("mark.ts", `\nexport const mark = JSON.parse("{");`);
     await save("tools.ts", greeting("Good evening"));
+    await says(` (${join(folder, "mark.ts")}:2)`, at);
+    at = printed.length;
+    await save("mark.ts", `export const mark = "?";`);
     await says(`Restarted, ${url}`, at);
     expect(await answer(await waitingTask())).toBe("Good evening, Ann?\n");
   });

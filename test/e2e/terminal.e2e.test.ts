@@ -136,6 +136,21 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect(await on.ended()).toBe(0);
   });
 
+  test("an answer that comes too late is not reported as given, by answer and by inbox", async () => {
+    const on = await terminal("call", "greet");
+    const taskId = await idShown(on);
+    await on.press("C-c");
+    const [answering, reading] = await Promise.all([terminal("answer", taskId), terminal("inbox")]);
+    for (const each of [answering, reading]) {
+      await begin(each);
+      await each.shows("Name");
+    }
+    await other.session.task(toTaskId(taskId)).updateJson({ who: { action: "accept", content: { name: "Bob" } } });
+    expect(await answering.ended()).toBe(1);
+    expect(await answering.screen()).toMatch(/who was answered elsewhere, or is no longer open\.\n\[exit/);
+    await reading.shows("0 of 1 answered");
+  });
+
   test("a server that is restarted meanwhile loses nothing", async () => {
     const on = await terminal("call", "greet");
     await idShown(on);

@@ -32,7 +32,8 @@ export async function answer(
   if (reply === undefined) {
     mustBeInteractive();
     try {
-      await askUntilOver(client, { taskId, key: chosen, request, watching: watchTask(client, taskId, signal), signal });
+      const outcome = await askUntilOver(client, { taskId, key: chosen, request, watching: watchTask(client, taskId, signal), signal });
+      if (outcome === "late") return void (process.exitCode = 1);
     } catch (error) {
       if (!(error instanceof Left)) throw error;
       return left();

@@ -51,8 +51,8 @@ export async function inbox(
         printToStderr(showAsk(taskId, key, request));
         continue;
       }
-      await askUntilOver(client, { taskId, key, request: now, watching: watchTask(client, taskId, signal), signal });
-      answered += 1;
+      const outcome = await askUntilOver(client, { taskId, key, request: now, watching: watchTask(client, taskId, signal), signal });
+      if (outcome === "accepted") answered += 1;
     }
   } catch (error) {
     if (!(error instanceof Left)) throw error;
@@ -79,12 +79,15 @@ async function stillOpen(client: McpClient, taskId: string, key: string): Promis
   return task && asksOf(task)[key];
 }
 
-/** A task may end and be deleted between two reads. */
+/** A task may end and be deleted between two reads. Content that cannot be read hides no other task's questions. */
 async function found(client: McpClient, taskId: string): Promise<TaskState | undefined> {
   try {
     return await getTask(client, taskId);
   } catch (error) {
-    if (error instanceof RpcError && !error.isLost) return undefined;
-    throw error;
+    if (!(error instanceof RpcError)) throw error;
+    if (error.reason === "TASK_NOT_FOUND") return undefined;
+    if (!error.reason?.startsWith("CONTENT_")) throw error;
+    printToStderr(`task ${cleanLine(taskId)} cannot be read: ${cleanLine(error.message)}`);
+    return undefined;
   }
 }
