@@ -1,4 +1,5 @@
 /** A front end reads a task whose client holds its call open once for each change that it has not seen. */
+import { ParleyError } from "@parley/core";
 import { expect, test, vi } from "vitest";
 import { rpc } from "./client.fixture.ts";
 import { deploy, type Front, holdNext } from "./deployment.fixture.ts";
@@ -72,4 +73,31 @@ test("a call whose subscription fails is answered when it has been repeated", as
   const { messages } = await client.request(front, "tools/call", { name: "echo", arguments: { text: "hello" } });
   expect(messages).toMatchObject([{ result: { content: [{ text: "hello" }] } }]);
   expect(watch).toHaveBeenCalledTimes(2);
+});
+
+test("a call whose task cannot be read while Redis is away stays open, and gets its result when Redis is back", async () => {
+  const { front, client, services } = await counting();
+  const stream = await client.stream(front, "tools/call", { name: "greet", arguments: {} });
+  const asked = await stream.next();
+  const away = new ParleyError("UNAVAILABLE", "Redis did not answer in time");
+  const feed = vi.mocked(services.store.feed).mockRejectedValueOnce(away);
+  const before = feed.mock.calls.length;
+  await client.reply(front, asked.id, { action: "accept", content: { name: "Ann" } });
+  expect(await stream.next()).toMatchObject({ result: { content: [{ text: "Hello, Ann!" }] } });
+  expect(feed.mock.settledResults[before]).toEqual({ type: "rejected", value: away });
+});
+
+test("so does a call of 2026-07-28, and no report is missing", async () => {
+  const { front, services } = await counting();
+  const away = new ParleyError("UNAVAILABLE", "Redis did not answer in time");
+  const feed = vi.mocked(services.store.feed).mockRejectedValueOnce(away);
+  const { result, notifications } = await rpc(
+    front,
+    "tools/call",
+    { name: "report", arguments: {} },
+    { tasks: false, meta: { progressToken: "p" } },
+  );
+  expect(result).toMatchObject({ content: [{ text: "reported" }] });
+  expect(notifications.map(({ params }) => params?.["progress"])).toEqual([1, 3]);
+  expect(feed.mock.settledResults[0]).toEqual({ type: "rejected", value: away });
 });

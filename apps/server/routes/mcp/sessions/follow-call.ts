@@ -26,6 +26,7 @@ import { elicitationId } from "@parley/protocol/sessions";
 import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
+import { unlessAway } from "../shared/unless-away.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
@@ -104,7 +105,6 @@ class CallStream {
 
   async follow(): Promise<Followed> {
     const { services } = this.#route;
-    const { channel, caller } = this.#exchange;
     // Before anything is sent, because the client can resume the stream from its first event on.
     if (this.#cursor.stream === "result") await this.#takeHold();
     const isResumed = this.#cursor.event > 0;
@@ -122,21 +122,35 @@ class CallStream {
       if (isFinished(this.#task.status)) return await this.#answer();
       await (this.#hold ? this.#askOnHeldStream(this.#hold) : this.#ask());
       if (released && this.#canComeBack) return this.#leave();
-      await this.#watch.next(this.#task.revision);
-      if (channel.closed.aborted) return "left";
-      if (this.#hold?.lost || this.#mustHandOver) return this.#leave();
-      const heard = heardTask(this.#watch, { task: this.#task, caller });
-      // One round trip, in this order: everything that was reported before the task ended is sent before its result.
-      const [task, next] = heard
-        ? [heard, { ...EMPTY_FEED, cursor: feed.cursor }]
-        : await Promise.all([
-            findTask(services, { taskId: this.#task.id, caller }),
-            readFeedPage(services.store, this.#task.id, this.#cursor.feed),
-          ]);
+      const changed = await this.#changed(feed);
+      if (changed === "closed") return "left";
+      if (changed === "must leave") return this.#leave();
+      const { task, next } = changed;
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       this.#reopened = reopenedAsks(this.#task, task);
       this.#task = readable(task);
       feed = next;
+    }
+  }
+
+  /** The task and its reports after the next change, or why there is nothing more to wait for. */
+  async #changed(feed: FeedPage): Promise<{ task: Task | undefined; next: FeedPage } | "closed" | "must leave"> {
+    const { services } = this.#route;
+    const { channel, caller } = this.#exchange;
+    for (;;) {
+      await this.#watch.next(this.#task.revision);
+      if (channel.closed.aborted) return "closed";
+      if (this.#hold?.lost || this.#mustHandOver) return "must leave";
+      const heard = heardTask(this.#watch, { task: this.#task, caller });
+      if (heard) return { task: heard, next: { ...EMPTY_FEED, cursor: feed.cursor } };
+      // One round trip, in this order: everything that was reported before the task ended is sent before its result.
+      const read = await unlessAway(() =>
+        Promise.all([
+          findTask(services, { taskId: this.#task.id, caller }),
+          readFeedPage(services.store, this.#task.id, this.#cursor.feed),
+        ]),
+      );
+      if (read) return { task: read[0], next: read[1] };
     }
   }
 

@@ -9,6 +9,7 @@ import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
+import { unlessAway } from "../shared/unless-away.ts";
 import { abandon } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -57,9 +58,15 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
         return abandon(exchange);
       }
       const heard = heardTask(watch, { task: seen, caller });
-      const now = heard ?? (await findTask(services, { taskId: task.id, caller }));
       // The feed is read after the task, so it contains everything that was reported before the task ended. Nothing may follow the answer.
-      if (!heard) await feed.report();
+      const read = heard
+        ? { now: heard }
+        : await unlessAway(async () => {
+            const now = await findTask(services, { taskId: task.id, caller });
+            await feed.report();
+            return { now };
+          });
+      const { now } = read ?? { now: seen };
       if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       seen = readable(now);
       if (needsCaller(seen)) break;
