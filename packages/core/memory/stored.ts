@@ -68,12 +68,13 @@ function factsOf({ arguments: _arguments, seed: _seed, replies: _replies, ...fac
 /** As many as a task shows of its children. */
 function shown(asks: readonly Open[]): readonly Open[] {
   const ofChildren = asks.filter((ask): ask is Ask => isQuestion(ask) && ask.route !== undefined);
-  const later = new Set<Open>(ofChildren.toSorted(byMoment).slice(SHOWN_OF_CHILDREN_MAX));
+  const later = new Set<Open>(ofChildren.toSorted(byRevision).slice(SHOWN_OF_CHILDREN_MAX));
   return asks.filter((ask) => !later.has(ask));
 }
 
-function byMoment({ since: a }: Ask, { since: b }: Ask): number {
-  return (a?.revision ?? 0) - (b?.revision ?? 0) || (a?.position ?? 0) - (b?.position ?? 0);
+/** Asks of one revision are in order already. */
+function byRevision({ since: a }: Ask, { since: b }: Ask): number {
+  return (a?.revision ?? 0) - (b?.revision ?? 0);
 }
 
 function visible({

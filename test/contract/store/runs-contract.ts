@@ -169,6 +169,17 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect([...(await journalOf(lost, 2))]).toEqual([["step:open", opening[0]?.entry]]);
     });
 
+    test("a later run writes no opening, and its release removes no entry", async () => {
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await record(taskId, token, aStep("hold", 1));
+      await life.park(taskId, token, []);
+      const second = { taskId, run: 2, token: newToken(), nowMs: Date.now(), leaseMs: LEASE_MS };
+      await store.begin({ ...second, opening: [aStep("open", 1)] });
+      await store.release(second);
+      expect([...(await journalOf(taskId, 3)).keys()]).toEqual(["step:hold"]);
+    });
+
     test("a released run is not taken over: the next one begins, and the count of takeovers does not change", async () => {
       const taskId = await life.create();
       await life.begin({ taskId, run: 1 });
