@@ -147,13 +147,20 @@ describe("the page of a question", () => {
     });
   });
 
+  test("shows a message in the direction of its script", async () => {
+    const { here, at } = await asked({ message: "מה המפתח שלך? (API)" });
+    expect((await open(at(here))).text).toContain('<p class="said" dir="auto">מה המפתח שלך? (API)</p>');
+  });
+
   test("shows that it is done if it is opened or sent again", async () => {
     const { here, there, at, get } = await asked();
     const { fields } = await open(at(here));
     const form = { ...fields, action: "accept", secret: "hunter2" };
     const sent = await Promise.all([send(at(here), form), send(at(there), form), send(at(here), { ...form, secret: "other" })]);
     expect(sent.map(({ text }) => /<h1>([^<]*)/.exec(text)?.[1]).toSorted()).toEqual(["Already done", "Already done", "Thank you"]);
-    expect(sentence((await open(at(there))).text)).toContain("was already answered, and nothing was changed");
+    expect(sentence((await open(at(there))).text)).toContain(
+      "was already answered, perhaps by your own first click, and what came later changed nothing",
+    );
     await until(async () => (await get())["status"] === "completed");
     expect(sentence((await open(at(here))).text)).toContain("was already answered");
     expect(sentence((await send(at(here), form)).text)).toContain("was already answered");

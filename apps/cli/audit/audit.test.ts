@@ -295,8 +295,11 @@ describe("a checkpoint", () => {
     await writeFile(signed, JSON.stringify(checkpoint));
     const other = await pem();
     await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/was not signed by the key/);
-    await writeFile(signed, "{}");
-    await expect(readCheckpoint(signed, other.pub)).rejects.toThrow(/is not an audit checkpoint/);
+    // Another file, or one that was cut off.
+    for (const text of ["{}", "null", "-----BEGIN PUBLIC KEY-----", JSON.stringify(checkpoint).slice(0, -9)]) {
+      await writeFile(signed, text);
+      await expect(readCheckpoint(signed, pub)).rejects.toThrow(`${signed} is not an audit checkpoint`);
+    }
   });
 
   test("requires an Ed25519 key", async () => {

@@ -24,14 +24,23 @@ export async function signCheckpoint(heads: Heads, keyFile: string, at: Date): P
 
 /** Throws an Error if the file is not a checkpoint or was not signed with that key. */
 export async function readCheckpoint(file: string, publicKeyFile: string): Promise<Checkpoint> {
-  const checkpoint = JSON.parse(await readFile(file, "utf8")) as Checkpoint;
-  if (checkpoint.parley !== "audit checkpoint 1") throw new Error(`${file} is not an audit checkpoint`);
+  const checkpoint = parsed(await readFile(file, "utf8"));
+  if (checkpoint?.parley !== "audit checkpoint 1" || typeof checkpoint.signature !== "string")
+    throw new Error(`${file} is not an audit checkpoint`);
   const { signature, ...statement } = checkpoint;
   const key = createPublicKey(await readFile(publicKeyFile));
   if (key.asymmetricKeyType !== "ed25519") throw new Error(`${publicKeyFile} must hold an Ed25519 key`);
   if (!verify(null, toSign(statement), key, Buffer.from(signature, "base64url")))
     throw new Error(`${file} was not signed by the key in ${publicKeyFile}, or was changed`);
   return checkpoint;
+}
+
+function parsed(text: string): Checkpoint | undefined {
+  try {
+    return JSON.parse(text) as Checkpoint;
+  } catch {
+    return undefined;
+  }
 }
 
 function toSign(statement: object): Buffer {

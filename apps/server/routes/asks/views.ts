@@ -122,7 +122,7 @@ export function awayPage(title: string, url: string): string {
 
 function toolAsks(message: string, tool: string): Html {
   return markup`<p>The tool <strong>${tool}</strong> asks you:</p>
-<p class="said">${message}</p>`;
+<p class="said" dir="auto">${message}</p>`;
 }
 
 function hiddenFields(digest: string, token: string): Html {
@@ -176,7 +176,9 @@ export const NOTICES = {
   completed: {
     status: 200,
     title: "Already done",
-    sentence: "This question was already answered, and nothing was changed. You can close this page.",
+    // After a double click the browser shows the reply to the second click.
+    sentence:
+      "This question was already answered, perhaps by your own first click, and what came later changed nothing. You can close this page.",
   },
   closed: {
     status: 410,

@@ -15,8 +15,8 @@ export interface Session {
 }
 
 let ids = 0;
-/** Makes ids unique within a session, also across reloads of the page. */
-const PAGE = crypto.randomUUID().slice(0, 8);
+/** Makes ids unique within a session, also across reloads of the page. Browsers offer `randomUUID` only to pages of https. */
+const PAGE = (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0).toString(36);
 
 export function nextId(): string {
   return `${PAGE}-${(ids += 1)}`;

@@ -28,15 +28,19 @@ export function Said({ text, label, mono = false }: { readonly text: string; rea
 }
 
 export function Copy({ text, what }: { readonly text: () => string; readonly what: string }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () =>
-    navigator.clipboard.writeText(text()).then(
-      () => setCopied(true),
-      () => setCopied(false),
+  const [copied, setCopied] = useState("Copy");
+  async function copy(): Promise<void> {
+    // Absent on pages that are served by plain http from another machine.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    const isDone = await clipboard?.writeText(text()).then(
+      () => true,
+      () => false,
     );
+    setCopied(isDone ? "Copied" : "Not allowed by the browser");
+  }
   return (
     <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy ${what}`}>
-      <span aria-live="polite">{copied ? "Copied" : "Copy"}</span>
+      <span aria-live="polite">{copied}</span>
     </button>
   );
 }
