@@ -1,4 +1,4 @@
-import type { Task } from "@parley/core";
+import { ParleyError, type Task } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { createHandClock } from "../../../../../packages/core/hand-clock.fixture.ts";
 import { until } from "../../../../../test/support/until.ts";
@@ -9,7 +9,7 @@ import { Changes } from "./changes.ts";
 function subject() {
   const reported: string[] = [];
   const failures: unknown[] = [];
-  const reads = { underWay: 0, most: 0, wait: Promise.resolve(), of: [] as string[] };
+  const reads = { underWay: 0, most: 0, wait: Promise.resolve(), of: [] as string[], away: false };
   const reader = { taken: Promise.resolve() };
   const hand = createHandClock();
   const store = {
@@ -18,7 +18,8 @@ function subject() {
       reads.most = Math.max(reads.most, (reads.underWay += 1));
       await reads.wait;
       reads.underWay -= 1;
-      if (taskId === "t-lost") throw new Error("Redis is away");
+      if (reads.away) throw new ParleyError("UNAVAILABLE", "Redis did not answer in time");
+      if (taskId === "t-lost") throw new Error("its text is not JSON");
       return taskId === "t-gone" ? undefined : ({ id: taskId, call: { principal: "ann" }, asks: [] } as unknown as Task);
     },
   };
@@ -99,6 +100,20 @@ describe("changes", () => {
     await new Promise(setImmediate);
     expect(reported).toEqual(["task t1"]);
     expect(changes.stopped).toBe(true);
+  });
+
+  test("are reported when Redis is back, if it was away when their tasks were read", async () => {
+    const { changes, reported, failures, reads, hand } = subject();
+    reads.away = true;
+    changes.add("t1");
+    await until(() => hand.sleeping().length === 1);
+    changes.add("t2");
+    await hand.pass(1_000);
+    expect([reads.of, reported]).toEqual([["t1", "t1", "t2"], []]);
+    reads.away = false;
+    await hand.pass(1_000);
+    await until(() => reported.length === 2);
+    expect([reported, failures]).toEqual([["task t1", "task t2"], []]);
   });
 
   test("are no longer reported once stopped, even if their task was already read", async () => {

@@ -8,6 +8,7 @@
  * and the set never holds more than the stream follows.
  */
 import { type Caller, findTask, OVER, type Services, type Task } from "@parley/core";
+import { unlessAway } from "./unless-away.ts";
 
 /** How many tasks are read at once. */
 const TASKS_AT_ONCE = 8;
@@ -18,6 +19,9 @@ const TASKS_AT_ONCE = 8;
  */
 const HOLD_MS = 100;
 
+/** How long a stream waits before it reads again if Redis did not answer. */
+const AGAIN_MS = 1_000;
+
 export interface ChangeReporter<Change> {
   /** The id of the task to read before the change is reported. Undefined if the change is not about a task. */
   taskOf(change: Change): string | undefined;
@@ -25,7 +29,7 @@ export interface ChangeReporter<Change> {
   report(change: Change, task: Task | undefined): void | Promise<void>;
   /** Resolves once the client has read what was sent. */
   drained(): Promise<void>;
-  /** Called if reading or reporting throws. Nothing is reported afterwards. */
+  /** Called if reading or reporting throws, except for a read that Redis does not answer. Nothing is reported afterwards. */
   failed(error: unknown): void;
 }
 
@@ -80,14 +84,12 @@ export class Changes<Change> {
       this.#waiting.delete(change);
       if (taken.length === TASKS_AT_ONCE) break;
     }
-    const tasks = await Promise.all(
-      taken.map(async (change) => {
-        const taskId = this.#reporter.taskOf(change);
-        const task = taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
-        // A task whose content cannot be read is not reported. A client that asks for it gets the reason.
-        return task?.unreadable ? undefined : task;
-      }),
-    );
+    const tasks = await unlessAway(() => Promise.all(taken.map((change) => this.#read(change))));
+    if (!tasks) {
+      this.#putBack(taken);
+      await this.#services.clock.sleep(AGAIN_MS);
+      return;
+    }
     for (const [index, change] of taken.entries()) {
       if (this.#stopped) return;
       await this.#reporter.report(change, tasks[index]);
@@ -101,6 +103,13 @@ export class Changes<Change> {
       }
       await drained;
     }
+  }
+
+  async #read(change: Change): Promise<Task | undefined> {
+    const taskId = this.#reporter.taskOf(change);
+    const task = taskId === undefined ? undefined : await findTask(this.#services, { taskId, caller: this.#caller });
+    // A task whose content cannot be read is not reported. A client that asks for it gets the reason.
+    return task?.unreadable ? undefined : task;
   }
 
   /** Whether the client reads the message within `HOLD_MS`. */

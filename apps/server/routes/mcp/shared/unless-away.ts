@@ -1,8 +1,8 @@
 import { ParleyError } from "@parley/core";
 
 /**
- * Undefined if Redis does not answer now. For the reads of a call that is held open: its task does not depend on them, so the call stays open
- * and reads again later. An error would end the call for its client, while the task continues and asks nobody.
+ * Undefined if Redis does not answer now. For the reads of a held call or a stream, which stays open and reads again later: the call's task
+ * does not depend on them, and an error would end the call for its client while its task continues and asks nobody.
  */
 export async function unlessAway<T extends object>(read: () => Promise<T>): Promise<T | undefined> {
   try {
