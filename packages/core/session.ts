@@ -93,6 +93,8 @@ export interface SessionStore {
    * streams.
    */
   dropStream(request: Pick<StreamHold, "sessionId" | "stream" | "token">): Promise<void>;
+  /** Takes the stream from its holder, if it has one, and wakes the watchers. */
+  endStream(sessionId: string, stream: string): Promise<void>;
 
   /**
    * Decides on which of a session's streams a question is sent; each is sent on one only.

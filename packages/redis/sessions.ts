@@ -139,6 +139,11 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
       if (key !== undefined) await reached(scripts.drop(key, { stream, token }));
     },
 
+    async endStream(sessionId, stream) {
+      const key = keys.session(sessionId);
+      if (key !== undefined) await removeAndTell(key, `stream:${stream}`);
+    },
+
     async claimAsk({ sessionId, taskId, key: ask, ...claim }) {
       const key = keys.session(sessionId);
       return key === undefined ? "elsewhere" : await reached(scripts.claim(key, { ...claim, ask: `${taskId}:${ask}` }));

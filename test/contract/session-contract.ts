@@ -105,6 +105,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
           expect(await sessions.close(id)).toBe(false);
           expect(await sessions.cancelCall(id, "1", 10)).toBeUndefined();
           expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+          await sessions.endStream(id, "standalone");
           expect(await sessions.calls(id)).toEqual(new Map());
           expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
         }
@@ -390,6 +391,19 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await keep(id, "standalone")).toBe("lost");
       });
 
+      test("a stream that was ended has no holder, whoever it was; another holder may take it", async () => {
+        const [id, other] = [await opened(), await opened()];
+        await hold(id, "result 1");
+        await hold(id, "result 2");
+        await hold(other, "result 1");
+        await sessions.endStream(id, "result 1");
+        await sessions.endStream(id, "result 1");
+        expect(await keep(id, "result 1")).toBe("lost");
+        expect([await keep(id, "result 2"), await keep(other, "result 1")]).toEqual(["kept", "kept"]);
+        expect(await hold(id, "result 1", { token: "next" })).toEqual(held());
+        expect(await keep(id, "result 1", { token: "next" })).toBe("kept");
+      });
+
       test("streams are separate, within one session and between two, with any names", async () => {
         const [mine, theirs] = [await opened(), await opened()];
         await hold(mine, 'result "a b"');
@@ -572,7 +586,11 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await hold(id, "result 1");
         await hold(id, "result 2");
 
+        await hold(id, "result 4");
+        await watcher.wakes(() => sessions.endStream(id, "result 4"));
+
         await watcher.sleepsThrough(async () => {
+          await sessions.endStream(id, "result 4");
           await sessions.touch(id, TTL_MS);
           await sessions.setLogLevel(id, "debug");
           await sessions.noteCall(id, "1", "task", 10);

@@ -169,6 +169,10 @@ export function createMemorySessions({
       tell(sessionId);
     },
 
+    async endStream(sessionId, stream) {
+      if (find(sessionId)?.streams.delete(stream)) tell(sessionId);
+    },
+
     async claimAsk({ sessionId, taskId, key, stream, token, refusals, event, nowMs, most }) {
       const stored = find(sessionId);
       if (stored?.streams.get(stream)?.token !== token) return "elsewhere";

@@ -16,12 +16,13 @@ import {
   OVER,
   ParleyError,
   readable,
+  RpcFailure,
   type Ask,
   type FeedItem,
   type Task,
   type TaskWatch,
 } from "@parley/core";
-import { type Reply, resultMessage, resultOf } from "@parley/protocol";
+import { INTERNAL_ERROR, type Reply, resultMessage, resultOf } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
@@ -30,7 +31,7 @@ import { unlessAway } from "../shared/unless-away.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
-import { callName } from "./note-call.ts";
+import { callName, forgetCall, resultStream } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 /** A stream renews its session this many times per session TTL. */
@@ -124,7 +125,7 @@ class CallStream {
       if (released && this.#canComeBack) return this.#leave();
       const changed = await this.#changed(feed);
       if (changed === "closed") return "left";
-      if (changed === "must leave") return this.#leave();
+      if (changed === "must leave") return (await this.#isCancelled()) ? this.#end(this.#failure(resultCancelled())) : this.#leave();
       const { task, next } = changed;
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       this.#reopened = reopenedAsks(this.#task, task);
@@ -162,7 +163,7 @@ class CallStream {
   /** Only a task that the client has a handle on can ask on several streams. */
   async #takeHold(): Promise<void> {
     const { session, id } = this.#exchange;
-    const stream = `result ${callName(this.#route, id)}`;
+    const stream = resultStream(this.#route, id);
     const hold = await holdStream(this.#route, { sessionId: session.id, stream, after: this.#cursor.event, onChange: this.#watch.wake });
     this.#hold = hold;
     this.#sent = new Set(hold.sentBefore(this.#task.id));
@@ -206,24 +207,41 @@ class CallStream {
   }
 
   async #answer(): Promise<Followed> {
-    const { session, channel } = this.#exchange;
+    const { session } = this.#exchange;
+    const followed = this.#end(this.#reply());
+    if (this.#hold) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
+    return followed;
+  }
+
+  #end(reply: Reply): Followed {
     // Stops priming: opening a stream after a JSON response would crash the process.
     this.#done.abort(OVER);
-    const reply = this.#reply();
     // The official client (@modelcontextprotocol/sdk) does not take an error for the answer, and comes back until it is refused.
-    channel.answer(reply, () =>
-      "error" in reply.message ? this.#written({ stream: "failed", event: this.#cursor.event + 1 }) : this.#eventId(),
+    const isFailed = "error" in reply.message;
+    this.#exchange.channel.answer(reply, () =>
+      isFailed ? this.#written({ stream: "failed", event: this.#cursor.event + 1 }) : this.#eventId(),
     );
-    if (this.#hold) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
     return "answered";
+  }
+
+  /** Whether the client has cancelled its tasks/result. Any front end receives that, and takes the stream from its holder. */
+  async #isCancelled(): Promise<boolean> {
+    const { session, id } = this.#exchange;
+    if (!this.#hold?.lost || !(await this.#route.sessions.isCallCancelled(session.id, callName(this.#route, id)))) return false;
+    forgetCall(this.#route, this.#exchange, { requestId: id });
+    return true;
   }
 
   #reply(): Reply {
     try {
       return { httpStatus: 200, message: resultMessage(this.#exchange.id, this.#result()) };
     } catch (error) {
-      return failureReply(this.#route, this.#exchange, { error, taskId: this.#task.id });
+      return this.#failure(error);
     }
+  }
+
+  #failure(error: unknown): Reply {
+    return failureReply(this.#route, this.#exchange, { error, taskId: this.#task.id });
   }
 
   #result(): object {
@@ -350,6 +368,8 @@ class CallStream {
     if (notification) this.#send(notification, { progress });
   }
 }
+
+const resultCancelled = () => new RpcFailure(INTERNAL_ERROR, "The client cancelled the request. The task continues.");
 
 /** The part of a call's cursor that an event changes. */
 type Seen = Pick<CallCursor, "seen" | "progress">;

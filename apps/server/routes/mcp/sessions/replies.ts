@@ -5,7 +5,7 @@ import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt, 
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
-import { CANCELLED, cancelledTaskOf, forgetCall } from "./note-call.ts";
+import { CANCELLED, cancelledTaskOf, forgetCall, resultStream } from "./note-call.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
@@ -71,11 +71,11 @@ function throwIfRefused(receipt: Receipt | undefined): void {
 
 /**
  * notifications/cancelled: cancels the task of the call, whichever front end follows it. A call that has no task yet gets none, or one that is
- * cancelled at once. Any other request is not affected.
+ * cancelled at once. The stream of a tasks/result ends, and its task continues. Any other request is not affected.
  */
 export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
   const taskId = await cancelledTaskOf(route, context, requestId);
-  if (taskId === undefined) return;
+  if (taskId === undefined) return await route.sessions.endStream(context.session.id, resultStream(route, requestId));
   await cancelTask(route.services, {
     taskId,
     caller: context.caller,

@@ -607,6 +607,25 @@ describe("tasks of 2025-11-25", () => {
     expect(await result.next()).toMatchObject({ method: "elicitation/create" });
   });
 
+  test("a tasks/result that its client cancels ends, at any front end; the task continues, and asks on the stream of the next one", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = messages[0]?.result?.["task"]?.["taskId"];
+    const first = await client.stream(a, "tasks/result", { taskId }, "first");
+    const asked = await first.next();
+
+    await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "first" } });
+
+    expect(await first.next()).toMatchObject({ id: "first", error: { message: expect.stringMatching(/cancelled the request/) } });
+    await first.ended();
+    expect((await client.listen(b, first.lastEventId)).status).toBe(405);
+    const second = await client.stream(b, "tasks/result", { taskId }, "second");
+    expect((await second.next()).id).toBe(asked.id);
+    await client.reply(a, asked.id, { action: "accept", content: { name: "Ann" } });
+    expect(await second.next()).toMatchObject({ id: "second", result: { content: content("Hello, Ann!") } });
+  });
+
   test("proposal #1869: three round trips", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
