@@ -1,6 +1,6 @@
 /**
- * Chooses the server that a command uses: the one that --url or PARLEY_URL names; or else one that runs on this machine; or else one in this process, on the
- * data that `parley start` keeps here.
+ * Chooses the server that a command uses: the one that --url names, or that --data-dir belongs to, or that PARLEY_URL names; or else one that runs on this
+ * machine; or else one in this process, on the data that `parley start` keeps here.
  */
 import { existsSync } from "node:fs";
 import { credentialsFor } from "./credentials.ts";
@@ -34,11 +34,17 @@ export async function withServer<T>(options: ReachOptions, work: (server: Reache
   }
 }
 
-async function reach({ url: given, tools, dataDir = DEFAULT_DATA_DIR, mayStart = false }: ReachOptions): Promise<Reached> {
-  const named = given ?? (process.env["PARLEY_URL"] || undefined);
-  if (named !== undefined || (tools === undefined && (await answers(DEFAULT_URL)))) return await remoteAt(named ?? DEFAULT_URL);
+async function reach({ url: given, tools, dataDir: givenDir, mayStart = false }: ReachOptions): Promise<Reached> {
+  const named = given ?? (givenDir === undefined ? process.env["PARLEY_URL"] || undefined : undefined);
+  const isAnyLocal = tools === undefined && givenDir === undefined;
+  if (named !== undefined || (isAnyLocal && (await answers(DEFAULT_URL)))) return await remoteAt(named ?? DEFAULT_URL);
+  const dataDir = givenDir ?? DEFAULT_DATA_DIR;
   // A directory without this file has never been served.
-  if (!mayStart && !existsSync(`${dataDir}/server.json`)) return await remoteAt(DEFAULT_URL);
+  if (!mayStart && !existsSync(`${dataDir}/server.json`)) {
+    if (givenDir !== undefined)
+      throw new Error(`no server has kept its data in ${givenDir}: check --data-dir, or name a server with --url`);
+    return await remoteAt(DEFAULT_URL);
+  }
   const running = await findServing(dataDir);
   const local = localServer({ dataDir, tools });
   try {

@@ -79,8 +79,11 @@ test("killed and started again, round after round, it loses no waiting task", { 
   }
 });
 
+/** Another server, which a command that names a directory does not use. */
+const OTHER_URL = "http://127.0.0.1:1/mcp";
+
 /** docs/cli.md has the figure; this bound holds on a machine that does much else. */
-const FIRST_QUESTION_MS = 10_000;
+const FIRST_QUESTION_MS = 30_000;
 
 test("a call that starts its own server asks its first question soon, and another command answers it", async () => {
   const tools = join(import.meta.dirname, "../dialects/tools.ts");
@@ -96,7 +99,13 @@ test("a call that starts its own server asks its first question soon, and anothe
     const how = await until(() => /parley answer (0-[\w-]{22}) (\S+)/.exec(said), { timeoutMs: FIRST_QUESTION_MS });
     process.stderr.write(`the first question of an embedded call after ${Math.round(performance.now() - startedAtMs)} ms\n`);
     const [, taskId = "", key = ""] = how;
-    expect((await parley(["answer", taskId, key, "--set", "name=Ann", "--data-dir", dataDir], { cwd: dataDir })).code).toBe(0);
+    const answer = (directory: string) =>
+      parley(["answer", taskId, key, "--set", "name=Ann", "--data-dir", directory], { cwd: dataDir, env: { PARLEY_URL: OTHER_URL } });
+    expect(await answer(join(dataDir, "other"))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("no server has kept its data in"),
+    });
+    expect((await answer(dataDir)).code).toBe(0);
     await once(calling, "exit");
     expect(calling.exitCode).toBe(0);
   } finally {
