@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { contentOf, type Form } from "./form.ts";
+import { contentOf, formatHint, type Form } from "./form.ts";
 
 const FORM: Form = {
   message: "?",
@@ -38,4 +38,10 @@ describe("an answer from --set", () => {
     expect(() => contentOf(["size"], FORM)).toThrow("size does not have the form name=value");
     expect(() => contentOf(["seats=4"], FORM)).toThrow("it has size, share, window, dishes, note");
   });
+});
+
+test("dates and times are asked for with how to write them", () => {
+  const hints = ["date", "date-time", "time", "email", "toString"].map((format) => formatHint({ schema: { type: "string", format } }));
+  expect(hints).toEqual(["YYYY-MM-DD", "such as 2026-12-24T19:30:00Z", "such as 19:30:00", undefined, undefined]);
+  expect(formatHint({ schema: { type: "string" } })).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 /**
  * Builds answers from `--set field=value`, by the schema of the ask: "4" becomes a number if the field is a number. Only the server validates the answer.
  */
-import { fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
+import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
 
 export interface Form {
   readonly mode?: "form";
@@ -39,6 +39,18 @@ export function contentOf(assignments: readonly string[], { requestedSchema }: F
     content[name] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
   }
   return content;
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  date: "YYYY-MM-DD",
+  "date-time": "such as 2026-12-24T19:30:00Z",
+  time: "such as 19:30:00",
+};
+
+/** How to write a value of the field's format. A refusal names only the format. */
+export function formatHint({ schema }: Pick<Field, "schema">): string | undefined {
+  const { format } = schema;
+  return typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
 }
 
 /** Splits `name=value`. */

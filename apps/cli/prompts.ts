@@ -4,7 +4,7 @@
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
 import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
-import { type Content, type Elicitation, isVisit, type Reply } from "./form.ts";
+import { type Content, type Elicitation, formatHint, isVisit, type Reply } from "./form.ts";
 import { LEFT } from "./left.ts";
 import { showUrl } from "./show.ts";
 import { clean, cleanLine, printToStderr } from "./terminal.ts";
@@ -129,7 +129,8 @@ async function validatorOf(form: JsonObject): Promise<Check> {
 
 async function promptForField(field: Field, { validate, ...options }: Options & { readonly validate: Check }): Promise<unknown> {
   const { label, description, kind, isRequired, default: preset } = field;
-  const message = [cleanLine(label), description && `(${cleanLine(description)})`, !isRequired && "(optional)"].filter(Boolean).join(" ");
+  const notes = [description, formatHint(field), !isRequired && "optional"].flatMap((text) => (text ? `(${cleanLine(text)})` : []));
+  const message = [cleanLine(label), ...notes].join(" ");
   const choices = field.choices.map(({ value, title = value }) => ({ value, label: cleanLine(title) || "(blank)" }));
   switch (kind) {
     case "boolean": {

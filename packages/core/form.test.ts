@@ -88,6 +88,16 @@ test.each([
   ["a,b", "choice", "a,b"],
   ["Infinity", "number", "Infinity"],
   ["1e999", "integer", "1e999"],
+  [" -4 ", "integer", -4],
+  ["+4", "integer", 4],
+  ["1.000", "integer", "1.000"],
+  ["1e3", "integer", "1e3"],
+  ["0x10", "integer", "0x10"],
+  ["1e3", "number", 1_000],
+  ["9007199254740991", "integer", Number.MAX_SAFE_INTEGER],
+  ["9007199254740993", "integer", "9007199254740993"],
+  ["123456789012345678", "number", "123456789012345678"],
+  ["100000000000000000000", "number", 1e20],
 ] as const)("%j typed for a field of kind %s is %j", (text, kind, value) => {
   expect(readTyped(text, { kind })).toEqual(value);
 });

@@ -86,12 +86,17 @@ export function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
 /**
  * Converts what a person typed to the field's type: "4" becomes 4 for a number, "soup,fish" a list for a choice of
  * several, unless it is itself a choice ("Rome, Italy"). Input that cannot be converted is returned unchanged, so that the schema can report what is wrong with it.
+ * That includes integers that are not plain digits ("1.000" is a thousand to some), and digits that a number would round.
  */
 export function readTyped(text: string, { kind, choices = [] }: Pick<Field, "kind"> & Partial<Pick<Field, "choices">>): Json {
   switch (kind) {
     case "number":
-    case "integer":
-      return text.trim() === "" || !Number.isFinite(Number(text)) ? text : Number(text);
+    case "integer": {
+      const value = Number(text);
+      const isPlain = /^\s*[+-]?\d+\s*$/.test(text);
+      if (text.trim() === "" || !Number.isFinite(value) || (kind === "integer" && !isPlain)) return text;
+      return isPlain && BigInt(text.replace("+", "")) !== BigInt(value) ? text : value;
+    }
     case "boolean":
       return /^(true|yes|y|1|on)$/i.test(text) ? true : /^(false|no|n|0|off)$/i.test(text) ? false : text;
     case "choices":

@@ -96,7 +96,10 @@ describe("content", () => {
   });
 
   test("reports values that cannot be read as their type", () => {
-    expect(of({ type: "integer" }, "four")).toBe("must be a number");
+    expect(of({ type: "integer" }, "four")).toBe("must be a whole number, in digits only");
+    expect(of({ type: "integer" }, "1.000")).toBe("must be a whole number, in digits only");
+    expect(of({ type: "number" }, "1,5")).toBe("must be a number, such as 1234.5");
+    expect(of({ type: "integer" }, "123456789012345678")).toBe("has more digits than a number can have");
     expect(of({ type: "object" }, "{")).toMatch(/^is not JSON: /);
     expect(of({ type: "string", format: "date-time" }, "soon")).toBe("must be a date and a time");
   });

@@ -155,7 +155,9 @@ function readControl(input: Input, typed: Typed): Read {
   switch (control) {
     case "number": {
       const value = readTyped(typed, input);
-      return typeof value === "number" ? { value } : { problem: "must be a number" };
+      if (typeof value === "number") return { value };
+      if (/^\s*[+-]?\d+\s*$/.test(typed)) return { problem: "has more digits than a number can have" };
+      return { problem: input.kind === "integer" ? "must be a whole number, in digits only" : "must be a number, such as 1234.5" };
     }
     case "tristate":
       return { value: typed === "true" };
