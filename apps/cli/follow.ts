@@ -70,7 +70,8 @@ export async function askUntilOver(client: McpClient, { taskId, key, request, wa
   });
   try {
     const outcome = await answerAtTerminal(client, { taskId, key, request, signal: AbortSignal.any([signal, over.signal]) });
-    if (signal.aborted) throw new Left();
+    // An answer that was on its way when the person left may have been accepted.
+    if (outcome !== "accepted" && signal.aborted) throw new Left();
     if (outcome === "late") printToStderr(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is no longer open.`));
     else if (outcome !== "accepted") throw new Left();
     // The last state that was read still contains the question.

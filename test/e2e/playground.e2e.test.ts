@@ -426,6 +426,13 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await result(page).getByText("option 4999; option 4998, option 17").waitFor();
   });
 
+  test("on the narrowest screen no part of a question is cut off", async () => {
+    const page = await open(at("2026-07-28+tasks", "every_field"), { viewport: { width: 320, height: 640 } });
+    await call(page, "every_field");
+    await dialog(page).waitFor();
+    expect(await page.evaluate('(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector("dialog"))')).toBe(0);
+  });
+
   test("a question and a result of a quarter of a megabyte are shown in part, and the rest on demand", async () => {
     const page = await open(at("2026-07-28+tasks", "long_message"));
     await call(page, "long_message");

@@ -151,6 +151,24 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await reading.shows("0 of 1 answered");
   });
 
+  test("Ctrl-C while an answer is on its way does not report the question as open", async () => {
+    const on = await terminal("call", "greet");
+    const taskId = await idShown(on);
+    await on.press("C-c");
+    const answering = await terminal("answer", taskId);
+    await begin(answering);
+    await answering.shows("Name");
+    await frontEnd.kill();
+    await answering.type("Dee");
+    await answering.press("Enter");
+    await answering.shows(/◇ +Name\n│ +Dee/);
+    await answering.press("C-c");
+    frontEnd = await startFrontEnd(env);
+    await answering.shows(/\nanswered\n/);
+    expect(await answering.screen()).not.toContain("stays open");
+    expect(await answering.ended()).toBe(0);
+  });
+
   test("a server that is restarted meanwhile loses nothing", async () => {
     const on = await terminal("call", "greet");
     await idShown(on);
