@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -240,6 +240,38 @@ describe("a connection", () => {
     expect(await admin.ping()).toBe("PONG");
     redis.disconnect();
     await close();
+  });
+
+  test("drops commands that timed out while its server was away, and does not send them when it is back", async () => {
+    let gets = 0;
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.on("data", (chunk) => {
+        for (const command of chunk.toString().split(/(?=\*\d+\r\n)/)) {
+          if (/\r\nget\r\n/.test(command)) gets += 1;
+          socket.write(/\r\ninfo\r\n/.test(command) ? "$19\r\nredis_version:7.2.0\r\n" : "+OK\r\n");
+        }
+      });
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const options = { maxRetriesPerRequest: null, commandTimeout: 200 };
+    const redis = openConnection(`redis://127.0.0.1:${port}`, { log, name: "commands", options });
+    for (let round = 0; round < 5; round += 1) {
+      const sent = await Promise.allSettled(Array.from({ length: 600 }, () => redis.get("k")));
+      expect(sent.every(({ status }) => status === "rejected")).toBe(true);
+    }
+
+    server.listen(port, "127.0.0.1");
+    await once(redis, "ready");
+    expect(await redis.get("k")).toBe("OK");
+    expect(gets).toBeLessThanOrEqual(1_001);
+    redis.disconnect();
+    for (const socket of sockets) socket.destroy();
+    server.close();
   });
 
   test("to any node of a cluster, or to one of them, logs in as the address says, and is to the next node while one is away", async () => {

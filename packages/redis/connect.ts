@@ -155,6 +155,7 @@ function addressOf(url: string): RedisAddress {
  */
 class GatheringRedis extends Redis {
   #gathering: Redis["stream"] | undefined;
+  #queuedMax = QUEUED_MAX;
 
   override sendCommand(...command: Parameters<Redis["sendCommand"]>): unknown {
     const { stream } = this;
@@ -166,8 +167,40 @@ class GatheringRedis extends Redis {
         stream.uncork();
       });
     }
-    return super.sendCommand(...command);
+    const sent = super.sendCommand(...command);
+    if (this.status !== "ready") this.#dropTimedOut();
+    return sent;
   }
+
+  /**
+   * ioredis keeps a command that times out while there is no connection, and sends it when there is one. A front end with thousands of streams would
+   * fill its memory in a long outage. Commands of a pipeline stay, because they belong together.
+   */
+  #dropTimedOut(): void {
+    const { offlineQueue: queue } = this as unknown as { readonly offlineQueue: CommandQueue };
+    if (queue.length <= this.#queuedMax) return;
+    for (let left = queue.length; left > 0; left -= 1) {
+      const queued = queue.shift();
+      if (queued && (queued.stream || !queued.command.isSettled)) queue.push(queued);
+    }
+    this.#queuedMax = Math.max(QUEUED_MAX, 2 * queue.length);
+  }
+}
+
+/** Commands that wait for a connection before those that have timed out are dropped. */
+const QUEUED_MAX = 1_000;
+
+/** The part of ioredis' own queue that is used here; its types do not have it. */
+interface CommandQueue {
+  readonly length: number;
+  shift(): QueuedCommand | undefined;
+  push(queued: QueuedCommand): unknown;
+}
+
+interface QueuedCommand {
+  readonly command: { readonly isSettled: boolean };
+  /** Of a pipeline. */
+  readonly stream?: unknown;
 }
 
 type Probe = { readonly ok: true; readonly info: string } | { readonly ok: false; readonly message: string; readonly refusesUs: boolean };
