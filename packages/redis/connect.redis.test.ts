@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Redis } from "ioredis";
+import { type Cluster, Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { openTestRedis } from "../../test/support/redis.ts";
 import { openConnection, openForOnce, openNodeConnection, waitForRedis } from "./connect.ts";
@@ -278,15 +278,30 @@ describe("a connection", () => {
     const dataDir = await mkdtemp(join(tmpdir(), "parley-connection-"));
     const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
     const { password, host, port } = new URL(server.url);
-    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const warned: unknown[][] = [];
+    const log = { debug() {}, info() {}, warn: (...line: unknown[]) => void warned.push(line), error() {} };
     const url = `redis-cluster://:${password}@127.0.0.1:1,${host}`;
     const any = openConnection(url, { log, name: "subscriptions", options: { maxRetriesPerRequest: null, anyNode: true } });
     const node = openNodeConnection(url, { node: { host: "127.0.0.1", port: Number(port) }, log, name: "node" });
     expect(await Promise.all([any.client("GETNAME"), node.client("GETNAME")])).toEqual(["parley-subscriptions", "parley-node"]);
     expect(node.options.autoResubscribe).toBe(false);
-    for (const each of [any, node]) each.disconnect();
+    any.disconnect();
     await server.close();
+    const trouble = [{ connection: "node", error: expect.stringMatching(/ECONNREFUSED/) }, "redis connection in trouble"];
+    await expect.poll(() => warned).toContainEqual(trouble);
+    expect([1, 3, 100].map((times) => node.options.retryStrategy?.(times))).toEqual([50, 150, 1_000]);
+    node.disconnect();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  });
+
+  test("to all nodes of a cluster logs in as the address says, on each", () => {
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const url = "redis-cluster://app:secret@127.0.0.1:1,127.0.0.1:2";
+    const cluster = openConnection(url, { log, name: "commands", options: { maxRetriesPerRequest: null } }) as unknown as Cluster;
+    expect(cluster.isCluster).toBe(true);
+    expect(cluster.options.redisOptions).toMatchObject({ username: "app", password: "secret", connectionName: "parley-commands" });
+    expect(cluster.options.clusterRetryStrategy?.(3)).toBe(150);
+    cluster.disconnect();
   });
 
   test("through sentinels is to their master by its name, with both logins, over TLS for both", () => {
