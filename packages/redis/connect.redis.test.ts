@@ -60,14 +60,19 @@ describe("waiting for a suitable Redis", () => {
     return `redis://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
   }
 
-  test("a sound server is accepted", async () => {
+  test("a sound server is accepted, and no connection to it stays", async () => {
+    const clients = async () => String(await admin.client("LIST")).trim().split("\n").length;
+    const before = await clients();
     await wait(embedded.url);
     expect(messages).toEqual(["redis is fit"]);
+    await expect.poll(clients).toBe(before);
   });
 
   test.each([
     ["redis_version:6.2.0\r\n", "6.2.0"],
     ["redis_version:7.0.15", "7.0.15"],
+    // A replica that serves while it loads what its master has.
+    ["redis_version:7.0.15\r\nasync_loading:1", "7.0.15"],
     ["redis_version:10.1.0\r\nvalkey_version:11.0.1\r\nmaxmemory_policy:noeviction\r\n", "11.0.1"],
   ])("a server is logged with its version and without its password: %j", async (info, version) => {
     const url = new URL(await serve(info));

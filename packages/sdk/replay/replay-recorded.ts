@@ -181,7 +181,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
         options,
       );
       // Work never begins within the call itself.
-      const id = found.at(-1) ?? entryKey("step", name);
+      const id = found.at(-1);
       return running;
     };
     const ask: Effects["ask"] = async (name, request, how) => fitting(await effects.ask(name, request, how), request);
