@@ -65,6 +65,11 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(await give(two, "3")).toEqual(["4.2", "5.2"]);
     });
 
+    test("go to tasks of one millisecond in the order of their ids", async () => {
+      for (const task of ["1", "2", "3", "5", "4"]) await take(two, task, { createdAtMs: START_MS });
+      expect([await give(two, "1"), await give(two, "2")]).toEqual([["3.2"], ["3.2", "4.2"]]);
+    });
+
     test("go to tasks that have begun before tasks that have not, however old those are", async () => {
       for (const task of ["1", "2", "3"]) await take(two, task);
       await take(two, "9", { isNew: false, nextRun: 5 });
@@ -155,6 +160,16 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       expect(retries.at(-1)).toBe(SLOT_RETRY_MAX_MS);
     });
 
+    test("are asked for after as many leases as it takes until all tasks ahead have had one", async () => {
+      for (const task of ["1", "2"]) await take(two, task);
+      const waits: unknown[] = [];
+      for (const task of ["3", "4", "5", "6", "7"]) waits.push(await take(two, task));
+      expect(waits).toMatchObject([1, 1, 2, 2, 3].map((leases) => ({ retryMs: leases * LEASE_MS })));
+      // One slot is free, and the third is expected to take it.
+      await give(two, "1");
+      expect(await take(two, "4")).toMatchObject({ retryMs: LEASE_MS });
+    });
+
     describe("of a rate", () => {
       const rated: KeptLimit = { id: "rated", rate: { count: 3, windowMs: 60_000 } };
 
@@ -170,6 +185,13 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       });
 
       test("neither count tasks that have begun nor make them wait", async () => {
+        const other: KeptLimit = { ...rated, id: "other" };
+        await take(other, "1");
+        for (let run = 0; run < 5; run += 1) {
+          await give(other, "1");
+          expect(await took(other, "1", { isNew: false })).toBe(true);
+        }
+        for (const task of ["2", "3"]) expect(await took(other, task)).toBe(true);
         for (const task of ["1", "2", "3", "4"]) await take(rated, task);
         for (let run = 0; run < 5; run += 1) {
           expect(await took(rated, "1", { isNew: false })).toBe(true);

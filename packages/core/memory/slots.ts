@@ -62,15 +62,15 @@ export function createMemorySlots(): Slots {
       if (ahead === undefined) return { type: "wait", by: concurrency === undefined ? "rate" : "concurrency", retryMs: SLOT_RETRY_MAX_MS };
       const free = freeOf(state, limit);
       const tokens = tokensOf(state, limit, nowMs);
-      const isCharged = rate !== undefined && isNew;
-      const lacks = isCharged ? state.line.slice(0, ahead + 1).filter((each) => each.isNew).length - tokens : 0;
+      const lacks = isNew ? state.line.slice(0, ahead + 1).filter((each) => each.isNew).length - tokens : 0;
       if (free > ahead && lacks <= 0) {
         state.line.splice(ahead, 1);
         state.held.set(taskId, nowMs + leaseMs);
-        if (isCharged) state.bucket = { tokens: tokens - 1, atMs: nowMs };
+        if (isNew) state.bucket = { tokens: tokens - 1, atMs: nowMs };
         return { type: "taken" };
       }
-      const slotMs = free > ahead ? 0 : leaseMs * (1 + Math.floor((ahead - free) / (concurrency ?? 1)));
+      // None, if a slot is free.
+      const slotMs = leaseMs * (1 + Math.floor((ahead - free) / (concurrency ?? 1)));
       const rateMs = rate ? Math.ceil((lacks * rate.windowMs) / rate.count) : 0;
       const retryMs = Math.min(SLOT_RETRY_MAX_MS, Math.max(slotMs, rateMs));
       mine.untilMs = nowMs + retryMs + SLOT_PATIENCE_MS;
