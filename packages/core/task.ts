@@ -254,10 +254,6 @@ export function eventKey(key: string): string {
   return `${EVENT}${key}`;
 }
 
-export function isEventKey(key: string): boolean {
-  return key.startsWith(EVENT);
-}
-
 /** Prefix of call keys. */
 const CALL = "call:";
 
@@ -281,7 +277,6 @@ export function shownKey({ path }: Pick<ParentLink, "path">, key: string): strin
 /** Separates asks, events and calls. */
 export function split(open: readonly Open[]): Pick<Task, "asks" | "events" | "calls"> {
   const asks = open.filter(isQuestion);
-  if (asks.length === open.length) return { asks };
   const events = open.filter((each) => each.request.type === "event") as readonly AwaitedEvent[];
   const calls = open.filter((each) => each.request.type === "call") as readonly AwaitedCall[];
   return { asks, ...(events.length > 0 && { events }), ...(calls.length > 0 && { calls }) };
@@ -294,8 +289,7 @@ export function isQuestion(open: Open): open is Ask {
 
 /** Everything that the task itself has open, without the asks that it shows for its children. */
 export function openOf({ asks, events = [], calls = [] }: Pick<Task, "asks" | "events" | "calls">): readonly Open[] {
-  const own = asks.some(({ route }) => route) ? asks.filter(({ route }) => !route) : asks;
-  return events.length === 0 && calls.length === 0 ? own : [...own, ...events, ...calls];
+  return [...asks.filter(({ route }) => !route), ...events, ...calls];
 }
 
 /** Those who may answer in place of the caller. All of them belong to the caller's tenant. */

@@ -4,7 +4,7 @@
  * A turn (turn.ts) is what Node does between two immediates: something from outside comes in, then all microtasks and ticks run. After the
  * case's measure of trouble nothing breaks any more, all questions are answered, and the task must come to its end.
  */
-import { isEventKey, type JsonObject } from "@parley/core";
+import { eventKey, type JsonObject } from "@parley/core";
 import type { Process } from "./process.ts";
 import { answer, cancel, create, deliver, kill, sweepOnce, startRun, TASK_ID, tell, type World } from "./world.ts";
 import { nextTurn } from "./turn.ts";
@@ -145,7 +145,7 @@ function answerKey(world: World, key: string, how: "well" | "wrongly"): void {
   const path = world.witness.shown.get(key)?.split(" ")[0] ?? "";
   world.drawn += 1;
   const content: JsonObject = how === "well" ? { for: path, drawn: world.drawn } : { for: path, wrong: true };
-  if (isEventKey(key)) return tell(world, key, content);
+  if (key.startsWith(eventKey(""))) return tell(world, key, content);
   const reply = world.choices.chance(0.15) && how === "well" ? { action: "decline" } : { action: "accept", content };
   answer(world, key, reply, world.witness.ofTwo.has(key));
 }
