@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { openTestRedis } from "../../test/support/redis.ts";
 import { openConnection, openForOnce, openNodeConnection, waitForRedis } from "./connect.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
+import { inspectRedis } from "./inspect.ts";
 
 describe("waiting for a suitable Redis", () => {
   const messages: string[] = [];
@@ -61,7 +62,10 @@ describe("waiting for a suitable Redis", () => {
   }
 
   test("a sound server is accepted, and no connection to it stays", async () => {
-    const clients = async () => String(await admin.client("LIST")).trim().split("\n").length;
+    const clients = async () =>
+      String(await admin.client("LIST"))
+        .trim()
+        .split("\n").length;
     const before = await clients();
     await wait(embedded.url);
     expect(messages).toEqual(["redis is fit"]);
@@ -79,6 +83,12 @@ describe("waiting for a suitable Redis", () => {
     url.password = "secret";
     await wait(url.href);
     expect(lines).toStrictEqual([["info", { redis: `redis://${url.host}`, version }, "redis is fit"]]);
+  });
+
+  test("a server is inspected by what it says: a Valkey is one, and what it leaves out has its default", async () => {
+    const defaults = { recent: false, maxmemoryPolicy: "noeviction", appendOnly: false, usedMemoryBytes: 0, maxmemoryBytes: 0 };
+    expect(await inspectRedis(await serve("valkey_version:8.1.0\r\n"))).toMatchObject({ version: "Valkey 8.1.0", ...defaults });
+    expect(await inspectRedis(await serve("used_memory:7\r\n"))).toMatchObject({ version: "Redis 0", usedMemoryBytes: 7 });
   });
 
   test.each(["6.1.99", "5.9.0", "0"])("a server of version %s is too old", async (version) => {

@@ -1,4 +1,5 @@
 /** What an operator should know about a Redis before trusting it with tasks. `parley doctor` turns it into advice. */
+import type { Redis } from "ioredis";
 import { field, isRecent, openForOnce } from "./connect.ts";
 
 export interface RedisFacts {
@@ -18,15 +19,14 @@ export interface RedisFacts {
 /** Throws an Error that says why Redis could not be asked. */
 export async function inspectRedis(url: string): Promise<RedisFacts> {
   // The nodes of a cluster are configured alike, so the first speaks for all.
-  const [redis] = openForOnce(url, 3_000);
-  if (!redis) throw new Error("REDIS_URL names no node");
+  const redis = openForOnce(url, 3_000)[0] as Redis;
   // The cause of a failed connection arrives as an event; the promise only says that the connection is closed.
   let cause: Error | undefined;
   redis.on("error", (error: Error) => (cause = error));
   try {
     await redis.connect();
     const info = await redis.info();
-    const [, appendFsync] = ((await redis.call("CONFIG", "GET", "appendfsync").catch(() => [])) as string[]) ?? [];
+    const [, appendFsync] = (await redis.call("CONFIG", "GET", "appendfsync").catch(() => [])) as string[];
     const compatible = field(info, "redis_version") ?? "0";
     const valkey = field(info, "valkey_version");
     return {

@@ -136,6 +136,8 @@ describe("the run queue", () => {
     await grant("-info");
     for (const run of [1, 2]) await expect(reopened.add({ taskId: TASK, run })).rejects.toThrow(/^NOPERM/);
     expect(listeners()).toEqual(before);
+    const added = reopened.add({ taskId: TASK, run: 2 });
+    await Promise.all([expect(added).rejects.toThrow(/^NOPERM/), reopened.close()]);
     await grant("+info");
     await reopened.add({ taskId: TASK, run: 3 });
     expect(await reopened.counts(7)).toStrictEqual({ waiting: 1, active: 0 });

@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createKeys } from "./keys.ts";
-import { createRedisQueue, jobIdOf, runOfJob } from "./queue.ts";
+import { calledWord, createRedisQueue, jobIdOf, readCalledWord, runOfJob } from "./queue.ts";
 import { createTurns } from "./turns.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -17,6 +17,14 @@ describe("a job's id", () => {
     expect(jobIdOf({ taskId: "0-a", run: 2 }, cause)).toBe(id);
     expect(runOfJob(id)).toStrictEqual({ taskId: "0-a", run: 2 });
   });
+});
+
+test("what a task calls is read back as it was written, and not from what another version may have written", () => {
+  const calls = { kind: "prompt", name: "a name: with % and\nlines" } as const;
+  expect(calledWord(calls).map(readCalledWord)).toStrictEqual([calls]);
+  for (const word of ["", "undefined", "tool", "tool:", "mytool:a", "resource:a", "tool:%zz", "tool:a\nb"]) {
+    expect(readCalledWord(word)).toBeUndefined();
+  }
 });
 
 describe("the lane of a run", () => {
