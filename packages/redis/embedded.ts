@@ -139,7 +139,7 @@ const SOURCE_NAMES: Readonly<Record<EmbeddedSource, string>> = {
 };
 
 function withoutWriter(dataDir: string, { product, version, source }: Writer, failures: readonly string[]): string {
-  const why = failures.length === 0 ? `${source} is not among the sources to try` : failures.join("; ");
+  const [why = `${source} is not among the sources to try`] = failures;
   return (
     `The data in ${dataDir} was written by ${product} ${version} ${SOURCE_NAMES[source]}, and no other server is started on it, ` +
     `since it might not be able to read it. That one cannot be started (${why}). Make it available again, or choose another data ` +
