@@ -187,6 +187,26 @@ describe("content", () => {
     await opened.close();
   });
 
+  test("that is damaged hides no task from a list, which shows it without its message", async () => {
+    const opened = await openRedis({ contentKeys: aContentKey() });
+    const { store, redis, prefix, newTaskId } = opened;
+    const life = aLife(store, newTaskId);
+    const [one, other] = [await life.create({ principal: "ann" }), await life.create({ principal: "ann" })];
+    for (const taskId of [one, other]) {
+      const token = await life.begin({ taskId, run: 1 });
+      await store.report({ taskId, token, nowMs: Date.now(), items: [], message: "nearly there" });
+    }
+    const keyOf = (taskId: string) => createKeys(prefix).task(taskId)?.[0] ?? "";
+    await redis.hset(keyOf(other), "message", (await redis.hgetBuffer(keyOf(one), "message")) ?? "");
+
+    const { tasks } = await store.list({ principal: "ann", limit: 10 });
+    expect(tasks.map(({ id, status, message }) => [id, status, message])).toEqual([
+      [other, "working", undefined],
+      [one, "working", "nearly there"],
+    ]);
+    await opened.close();
+  });
+
   test.each(["first", "last"])("with its %s byte damaged does not open, and its task can only be ended", async (which) => {
     const opened = await openRedis({ contentKeys: aContentKey() });
     const { store, redis, prefix, newTaskId } = opened;
