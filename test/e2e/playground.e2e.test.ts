@@ -266,6 +266,23 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(await page.getByLabel("Party size").inputValue()).toBe("40");
   });
 
+  test.each(DIALECTS)("an answer that is larger than the server accepts is refused, and stays in the form, in %s", async (dialect) => {
+    const page = await open(at(dialect, "two_texts"));
+    await call(page, "two_texts");
+    const text = "x".repeat(1_200_000);
+    await dialog(page).getByLabel("Text").fill(text);
+    await dialog(page).getByRole("button", { name: "Answer" }).click();
+    await dialog(page)
+      .getByText(/the body is larger than \d+ bytes/)
+      .waitFor();
+    expect(await dialog(page).getByLabel("Text").inputValue()).toBe(text);
+    await dialog(page).getByLabel("Text").fill("short");
+    await dialog(page).getByRole("button", { name: "Answer" }).click();
+    await dialog(page).getByText("And another?").waitFor();
+    await dialog(page).getByRole("button", { name: "Decline" }).click();
+    await result(page).getByText("short decline").waitFor();
+  });
+
   test.each(["2026-07-28", "2025-11-25+tasks", "2025-03-26"])(
     "several at once, put aside, declined and cancelled, in %s",
     async (dialect) => {

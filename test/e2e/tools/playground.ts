@@ -50,6 +50,16 @@ export const twoAtOnce = defineTool({
   },
 });
 
+export const twoTexts = defineTool({
+  name: "two_texts",
+  description: "Asks for a text, and for another.",
+  async run(_args, ctx) {
+    const schema = z.object({ text: z.string().meta({ title: "Text" }) });
+    const { text } = await ctx.elicit("one", { message: "A text?", schema });
+    return `${text} ${(await ctx.ask("other", { message: "And another?", schema })).action}`;
+  },
+});
+
 export const goThere = defineTool({
   name: "go_there",
   description: "Sends the person to a page.",
@@ -156,4 +166,4 @@ export const emits = defineTool({
   },
 });
 
-export default [emits, everyField, twoAtOnce, goThere, hostile, manyFields, manyOptions, longMessage, chatty];
+export default [emits, everyField, twoAtOnce, twoTexts, goThere, hostile, manyFields, manyOptions, longMessage, chatty];

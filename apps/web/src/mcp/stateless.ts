@@ -203,6 +203,11 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
           return apply(result);
         } catch (error) {
           if (left.signal.aborted) return;
+          // The server has read no answer that is larger than it accepts: the question is still open.
+          if (inputResponses && error instanceof RpcError && error.httpStatus === 413) {
+            show();
+            throw error;
+          }
           // Without a state, the call ended with its connection and cannot be resumed.
           if (requestState === undefined || !isPassing(error)) return end(() => listener.ended(endOf(error)));
           listener.connected(false);
@@ -245,7 +250,7 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
     return {
       async answer(key, reply): Promise<ReplyOutcome> {
         const sent = last.then(() => send({ [key]: reply }));
-        last = sent;
+        last = sent.catch(() => undefined);
         listener.state("working");
         await Promise.race([sent, pause(REFUSED_WITHIN_MS)]);
         const again = questionsIn(state.inputRequests).find(({ id }) => id === key);
