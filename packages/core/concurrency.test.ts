@@ -250,6 +250,52 @@ describe("awaits of something outside ctx", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
   });
 
+  test("items that waited for one another in another order than before get their own records", async () => {
+    let [euMs, usMs] = [1, 5];
+    const task = subject(async ({ step, ask }) => {
+      const queue: (() => void)[] = [];
+      const [eu, us] = await Promise.all([
+        ...["eu", "us"].map(async (region) => {
+          await wait(region === "eu" ? euMs : usMs);
+          await new Promise<void>((proceed) => queue.push(proceed));
+          return await step("save", () => region);
+        }),
+        (async () => {
+          while (queue.length < 2) await wait(1);
+          await step("open", () => true);
+          for (const proceed of queue) proceed();
+        })(),
+      ]);
+      await ask("go", form("?"));
+      return { done: json([eu, us]) };
+    });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    [euMs, usMs] = [15, 1];
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
+  });
+
+  test("an item keeps its record if the handler comes to a Promise.all further out later than before", async () => {
+    const task = subject(async ({ step, ask }) => {
+      const saving = Promise.all(
+        ["eu", "us"].map(async (region) => {
+          await step("load", () => wait(20));
+          return await step("save", () => region);
+        }),
+      );
+      await wait(1);
+      await step("mark", () => true);
+      await wait(1);
+      const [done] = await Promise.all([saving, wait(1)]);
+      await ask("go", form("?"));
+      return { done: json(done) };
+    });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    expect(task.journal.get("step:save")?.calledAt).toBe("2:0.0");
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
+  });
+
   test("two indistinguishable flows that use the same name after an outside await fail loudly before the second effect", async () => {
     const saved: string[] = [];
     const task = subject(async ({ step }) => {

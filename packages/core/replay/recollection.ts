@@ -8,7 +8,8 @@
  *   C1  A recorded effect settles only after every call that preceded it has been made again.
  *   C2  Two calls of one name have a certain order if the later one follows from a settlement that came after the earlier one, if both follow
  *       from the same settlement, or if one flow made both. Calls that are awaited by different items of a Promise.all need no order, because
- *       the item is recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and the run does nothing new.
+ *       the item is recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and the run does nothing new. Branches that
+ *       queue up for a lock after such an await and call in a drain escape this rule, unless different items await them.
  *   C3  An idempotency key never contains a number that several branches count together. In an earlier run, another branch may have tried that
  *       number without recording it. The key of a call that an item awaits consists of the item and of how often that item called the name.
  *   C4  A record that matches in everything but the digest is a divergence (I4).
@@ -173,8 +174,11 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     const calledAtOf = (id: string) => calledAts.get(id) ?? "";
     const isOwn = (id: string) => {
       const at = calledAtOf(id);
-      if (!isFromOutside(at) && (course.isInDrain || settledBefore(at) > course.settled)) return settledBefore(at) <= course.settled;
-      return awaitedBy(at) === "" || item() === "" || awaitedBy(at) === item();
+      const by = awaitedBy(at);
+      if (!isFromOutside(at) && settledBefore(at) > course.settled) return false;
+      if (isFromOutside(at) || !course.isInDrain) return by === "" || item() === "" || by === item();
+      // Items that continue in a drain may have come to wait for it in another order, but only after an await of something outside ctx.
+      return by === "" || !isOutsideSeen || mayBeSame(by, item());
     };
     const nextId = recorded.get(next);
     const isNamed = !course.isInDrain && item() !== "";
@@ -279,6 +283,14 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       return flow.inBranch(`${flow.branch}${key}/`);
     },
   };
+}
+
+/**
+ * Whether the items may be the same. In one of the two runs, the handler may not yet have come to a Promise.all further out. Items are innermost
+ * first.
+ */
+function mayBeSame(item: string, other: string): boolean {
+  return other === "" || `${item}.`.startsWith(`${other}.`) || `${other}.`.startsWith(`${item}.`);
 }
 
 /** `step:alice/charge@1#2` is occurrence 2 of `step:alice/charge`, in generation 1. */
