@@ -295,6 +295,21 @@ describe("step", () => {
     expect((await runTool(dated)).text).toBe('{"at":"1970-01-01T00:00:00.000Z","lines":[{"n":1}]}');
   });
 
+  test("may return the query of a database library, which is a thenable and no promise", async () => {
+    interface Query<T> extends PromiseLike<T> {
+      limit(count: number): Query<T>;
+    }
+    const rows = Promise.resolve([{ id: 7 }]);
+    // oxlint-disable-next-line unicorn/no-thenable -- query builders are such objects
+    const query: Query<{ id: number }[]> = { limit: () => query, then: rows.then.bind(rows) as typeof rows.then };
+    const querying = tool(async (ctx) => {
+      const found = await ctx.step("find", () => query.limit(1));
+      expectTypeOf(found).toEqualTypeOf<{ id: number }[]>();
+      return JSON.stringify(found);
+    });
+    expect((await runTool(querying)).text).toBe('[{"id":7}]');
+  });
+
   test("is attempted as often as configured, then throws StepFailed", async () => {
     const tries: number[] = [];
     const failing = tool(async (ctx) => {

@@ -218,7 +218,7 @@ export interface Context extends Shorthands {
    * If the worker dies before the result is recorded, the step runs again with the same `idempotencyKey`: pass it to the service that you call.
    * Throws StepFailed when every attempt failed, and the ToolError that `work` threw.
    */
-  step<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options?: StepOptions): Promise<Recorded<T>>;
+  step<T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>, options?: StepOptions): Promise<Recorded<T>>;
 
   /**
    * Waits for an event that another system reports (a payment, a build, a callback) at an address that the tool passes on in a step:

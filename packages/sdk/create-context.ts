@@ -156,7 +156,7 @@ export function createContext(effects: Effects): Context {
     },
     // The engine's own promise, because it knows whether anyone handles its rejection; a derived promise would hide
     // that.
-    step: <T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>, options: StepOptions = {}) =>
+    step: <T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>, options: StepOptions = {}) =>
       effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
     answeredBy(name: string): AnsweredBy | undefined {
       const { principal, accepted } = effects.answeredBy(name) ?? {};
@@ -310,7 +310,7 @@ function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptio
   });
 }
 
-function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | Promise<T>): (attempt: StepAttempt) => Promise<T> {
+function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>): (attempt: StepAttempt) => Promise<T> {
   return async (attempt) => {
     const value = await work(attempt);
     assertPlain(`the result of step "${name}"`, value);

@@ -56,7 +56,7 @@ export const ask: Ask = {
 /** `yield* step("hold", () => bookings.hold(date))` is `yield { step: "hold", run: … }` with a typed result. */
 export function step<T>(
   name: string,
-  run: (attempt: Parameters<StepYield["run"]>[0]) => T | Promise<T>,
+  run: (attempt: Parameters<StepYield["run"]>[0]) => T | PromiseLike<T>,
   options: Omit<StepYield, "step" | "run"> = {},
 ): Asked<Recorded<T>> {
   return one({ step: name, run, ...options }) as Asked<Recorded<T>>;
