@@ -66,7 +66,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "a child's end answers another call of its parent",
     file: "packages/core/memory/store.ts",
-    find: "({ key, digest }) => key === callKey(link.key) && digest === id);\n    if (!parent || !open) return undefined;",
+    find: "({ digest }) => digest === id);\n    if (!parent || !open) return undefined;",
     replace: '({ request }) => request.type === "call");\n    if (!parent || !open) return undefined;',
     breaks: ["mix-up", "answer"],
   },
