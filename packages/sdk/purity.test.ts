@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { type Context, defineTool } from "./index.ts";
@@ -28,11 +29,12 @@ function asksAfter(read: (ctx: Context) => unknown) {
   });
 }
 
-const originals = { Date, random: Math.random, fetch, setTimeout, uuid: crypto.randomUUID, nodeUuid: randomUUID };
+const globals = () => ({ Date, random: Math.random, fetch, setTimeout, wait, uuid: crypto.randomUUID, nodeUuid: randomUUID });
+const originals = globals();
 
 afterEach(() => {
   vi.unstubAllGlobals();
-  expect({ Date, random: Math.random, fetch, setTimeout, uuid: crypto.randomUUID, nodeUuid: randomUUID }).toEqual(originals);
+  expect(globals()).toEqual(originals);
 });
 
 describe("a handler that waits after it read something outside of ctx", () => {
@@ -44,6 +46,7 @@ describe("a handler that waits after it read something outside of ctx", () => {
     ["crypto.randomUUID", () => randomUUID()],
     ["fetch", () => fetch("data:,hello")],
     ["setTimeout", () => new Promise((resolve) => setTimeout(resolve, 1))],
+    ["setTimeout", () => wait(1)],
   ])("fails its test and names the line: %s", async (name, read) => {
     const error: unknown = await runTool(asksAfter(read), {}, { answers }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ImpureHandler);

@@ -14,6 +14,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import nodeCrypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
+import timersPromises from "node:timers/promises";
 
 const INSTEAD = {
   "Date.now": "ctx.now()",
@@ -109,6 +110,7 @@ function replaceGlobals(): void {
     replace(nodeCrypto, "randomUUID", (uuid) => noticing("crypto.randomUUID", uuid)),
     replace(globalThis, "fetch", (fetch) => noticing("fetch", fetch)),
     replace(globalThis, "setTimeout", (setTimeout) => noticing("setTimeout", setTimeout)),
+    replace(timersPromises, "setTimeout", (setTimeout) => noticing("setTimeout", setTimeout)),
   ];
   // `import { randomUUID } from "node:crypto"` is bound to a copy.
   syncBuiltinESMExports();

@@ -23,6 +23,8 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-i
     generator("yield { ask: 'text', message: '?' }; yield { emit: 'status', message: String(Date.now()) };"),
     generator("Date.now(); yield 'a chunk'; yield { emit: 'toast', message: '?' };"),
     `const fetch = (id) => id; ${tool("fetch(1); await ctx.elicit('a', q);")}`,
+    `const ask = (id) => id; ${tool("Date.now(); await ask(1);")}`,
+    tool("Date.now(); const { sleep } = ctx; log.call(this); await other(sleep);"),
   ].map((code) => ({ code })),
   invalid: [
     { code: tool("const at = Date.now(); await ctx.elicit('a', q);"), errors: [error("Date.now", "ctx.now()")] },
@@ -43,6 +45,15 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-i
       errors: [error("fetch", "a ctx.step around it")],
     },
     { code: tool("Date.now(); await ctx.number('a', q);"), errors: [error("Date.now", "ctx.now()")] },
+    ...["ctx.secret('a', q)", "ctx.file('a', q)", "ctx.oauth('a', q)", "ctx.call(other, {})", "paid.received()"].map((wait) => ({
+      code: tool(`Date.now(); await ${wait};`),
+      errors: [error("Date.now", "ctx.now()")],
+    })),
+    { code: tool("const { elicit } = ctx; Date.now(); await elicit('a', q);"), errors: [error("Date.now", "ctx.now()")] },
+    {
+      code: "defineTool({ name: 't', run: async (args, { confirm }) => { Date.now(); await confirm('a', q); } });",
+      errors: [error("Date.now", "ctx.now()")],
+    },
     ...["yield { ask: 'text', message: '?' };", "yield { all: [] };", "yield [a, b];", "yield* other();"].map((wait) => ({
       code: generator(`Math.random(); ${wait}`),
       errors: [error("Math.random", "ctx.random()")],

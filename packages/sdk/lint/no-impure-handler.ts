@@ -16,7 +16,7 @@ interface Node {
 }
 
 interface Variable {
-  readonly defs: readonly { readonly type: string; readonly parent?: unknown }[];
+  readonly defs: readonly { readonly type: string; readonly name: Node }[];
 }
 
 interface LintScope {
@@ -41,8 +41,11 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 const DEFINITIONS = new Set(["defineTool", "definePrompt"]);
 const WAITS = new Set(["elicit", "ask", "sleep", "sleepUntil", "sample", "roots"]);
-/** Counted as waits only where they are awaited or delegated to, because schemas have methods of these names. */
-const SHORTHANDS = new Set(["text", "number", "confirm", "select", "date", "form", "url"]);
+/** Counted as waits only where they are awaited or delegated to, because schemas and functions have methods of these names. */
+const SHORTHANDS = new Set([
+  ...["text", "number", "confirm", "select", "date", "form", "url"],
+  ...["secret", "file", "oauth", "call", "received"],
+]);
 /** Keys of the yielded objects that a generator tool waits for. */
 const YIELDED_WAITS = new Set(["ask", "all"]);
 
@@ -76,9 +79,11 @@ export const noImpureHandler = {
 
     function note(node: Node): void {
       const callee = node["callee"] as Node;
-      if (callee.type === "MemberExpression" && isWait(nameOf(callee["property"]) ?? "", node)) noted(node)?.waits.push(node);
+      const scope = context.sourceCode.getScope(node);
+      const method = callee.type === "MemberExpression" ? nameOf(callee["property"]) : destructuredName(callee, scope);
+      if (isWait(method ?? "", node)) noted(node)?.waits.push(node);
       const name = impureName(node, callee);
-      if (name === undefined || isShadowed(context.sourceCode.getScope(node), name)) return;
+      if (name === undefined || isShadowed(scope, name)) return;
       noted(node)?.impure.push({ node, name });
     }
 
@@ -156,17 +161,33 @@ function impureName(node: Node, callee: Node): string | undefined {
   return name !== undefined && name !== "new Date" && Object.hasOwn(INSTEAD, name) ? name : undefined;
 }
 
+/** `elicit`, where it comes from `const { elicit } = ctx` or `run(args, { elicit })`. */
+function destructuredName(callee: Node, scope: LintScope): string | undefined {
+  const name = nameOf(callee);
+  if (name === undefined) return undefined;
+  const isDestructured = definitionsOf(scope, name).some((def) => {
+    const property = def.name.parent;
+    return property?.type === "Property" && property.parent?.type === "ObjectPattern" && nameOf(property["key"]) === name;
+  });
+  return isDestructured ? name : undefined;
+}
+
 /**
  * Whether the name refers to something of the author's own. Imports, such as `randomUUID` of node:crypto, do not
  * count.
  */
 function isShadowed(scope: LintScope, name: string): boolean {
   const root = name.replace(/^new /, "").split(".")[0] ?? "";
+  const defs = definitionsOf(scope, root);
+  return defs.length > 0 && defs.every(({ type }) => type !== "ImportBinding");
+}
+
+function definitionsOf(scope: LintScope, name: string): Variable["defs"] {
   for (let at: LintScope | null = scope; at; at = at.upper) {
-    const variable = at.set.get(root);
-    if (variable && variable.defs.length > 0) return variable.defs.every(({ type }) => type !== "ImportBinding");
+    const { defs = [] } = at.set.get(name) ?? {};
+    if (defs.length > 0) return defs;
   }
-  return false;
+  return [];
 }
 
 function outermostLoop(node: Node, handler: Node): Node | undefined {
