@@ -27,6 +27,31 @@ describe("what the log says of an error", () => {
     expect(errors?.[0]?.stack).toEqual(expect.arrayContaining([here]));
   });
 
+  test("is the same for both errors of a SuppressedError, which `using` throws if the disposal fails as well", () => {
+    const work = () => {
+      using _connection = {
+        [Symbol.dispose]() {
+          throw new Error("cannot close");
+        },
+      };
+      throw new RangeError("no table");
+    };
+    let thrown: unknown;
+    try {
+      work();
+    } catch (error) {
+      thrown = error;
+    }
+    expect(describeError(thrown)).toMatchObject({
+      error: "SuppressedError",
+      errors: [
+        { error: "Error", detail: "cannot close" },
+        { error: "RangeError", detail: "no table" },
+      ],
+    });
+    expect(describeError(Object.assign(new Error("x"), { error: "SECRET", suppressed: "SECRET" }))).not.toHaveProperty("errors");
+  });
+
   test("is nothing else that is attached to it", () => {
     const error = Object.assign(new Error("refused"), {
       command: { name: "evalsha", args: ["SECRET"] },

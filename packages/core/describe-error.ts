@@ -1,6 +1,6 @@
 /**
- * What the log shows of an error: its name, code, message and stack frames, and the same of its causes and of an
- * AggregateError's errors.
+ * What the log shows of an error: its name, code, message and stack frames, and the same of its causes and of the
+ * errors in an AggregateError or a SuppressedError.
  *
  * Only these members are read. Libraries attach whole requests to their errors (`config`, `response`, `command`,
  * `input`), with arguments and answers that must never be logged. The message of an author's error is logged, because
@@ -22,7 +22,7 @@ export interface DescribedError {
   readonly detail?: string;
   readonly stack?: readonly string[];
   readonly cause?: DescribedError;
-  /** Of an AggregateError. */
+  /** Of an AggregateError, or of a SuppressedError: the error of the disposal, then the one that it suppressed. */
   readonly errors?: readonly DescribedError[];
 }
 
@@ -47,7 +47,8 @@ export function describeOrigin(error: unknown): Pick<DescribedError, "error" | "
 
 function described(error: unknown, within: readonly object[]): DescribedError {
   if (typeof error !== "object" || error === null) return { error: typeof error, detail: errorText(error) };
-  const { code, step, defectId, cause, errors } = membersOf(error, ["code", "step", "defectId", "cause", "errors"]);
+  const { code, step, defectId, cause } = membersOf(error, ["code", "step", "defectId", "cause"]);
+  const errors = errorsIn(error);
   const { error: name, stack } = describeOrigin(error);
   const inside = [...within, error];
   const isShown = (inner: unknown) => inside.length < DEPTH_MAX && !inside.includes(inner as object);
@@ -59,13 +60,20 @@ function described(error: unknown, within: readonly object[]): DescribedError {
     ...(!wasTold(error) && { detail: errorText(error) }),
     ...(stack && { stack }),
     ...(cause !== undefined && isShown(cause) && { cause: described(cause, inside) }),
-    ...(Array.isArray(errors) && {
+    ...(errors && {
       errors: errors
         .slice(0, GATHERED_MAX)
         .filter(isShown)
         .map((each) => described(each, inside)),
     }),
   };
+}
+
+function errorsIn(error: object): readonly unknown[] | undefined {
+  const { name, errors, error: disposal, suppressed } = membersOf(error, ["name", "errors", "error", "suppressed"]);
+  if (Array.isArray(errors)) return errors;
+  // Its own message says only that there was an error. `using` throws it.
+  return name === "SuppressedError" ? [disposal, suppressed] : undefined;
 }
 
 /** Codes whose messages describe what a person or a caller sent. */
