@@ -173,6 +173,11 @@ describe("ctx.call", () => {
     );
   });
 
+  test("of one tool among all the tools of a module, which a test may pass as they are", async () => {
+    const trip = calling((ctx) => ctx.call(shout, { word: "a" }));
+    expect((await runTool(trip, {}, { tools: [shout, trip] })).text).toBe("a!");
+  });
+
   test("of tools that call each other in a circle ends", async () => {
     const ping = defineTool({ name: "ping", run: (_args, ctx) => ctx.call("pong", {}).then(String) });
     const pong = defineTool({ name: "pong", run: (_args, ctx) => ctx.call("ping", {}).then(String) });

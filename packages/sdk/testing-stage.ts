@@ -146,7 +146,8 @@ export function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     watch: createWatch(),
     dueAtMs: new Map(),
     tool,
-    others: options.tools ?? [],
+    // A test may pass all tools of a module.
+    others: (options.tools ?? []).filter((each) => each !== tool),
     taskId: "",
   };
   return stage;

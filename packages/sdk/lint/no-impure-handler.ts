@@ -42,10 +42,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 const DEFINITIONS = new Set(["defineTool", "definePrompt"]);
 const WAITS = new Set(["elicit", "ask", "sleep", "sleepUntil", "sample", "roots"]);
 /** Counted as waits only where they are awaited or delegated to, because schemas and functions have methods of these names. */
-const SHORTHANDS = new Set([
-  ...["text", "number", "confirm", "select", "date", "form", "url"],
-  ...["secret", "file", "oauth", "call", "received"],
-]);
+const SHORTHANDS = new Set("text number confirm select date form url secret file oauth call received".split(" "));
 /** Keys of the yielded objects that a generator tool waits for. */
 const YIELDED_WAITS = new Set(["ask", "all"]);
 
