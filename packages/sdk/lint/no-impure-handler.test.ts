@@ -7,6 +7,7 @@ RuleTester.it = test as unknown as typeof RuleTester.it;
 
 const tool = (body: string) => `defineTool({ name: "t", async run(args, ctx) { ${body} } });`;
 const generator = (body: string) => `defineTool({ name: "t", *run(args, ctx) { ${body} } });`;
+const changed = (name: string) => ({ messageId: "changed", data: { name } }) as const;
 const error = (name: string, instead: string) => ({ messageId: "impure", data: { name, instead } }) as const;
 
 new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-impure-handler", noImpureHandler as never, {
@@ -23,6 +24,11 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-i
     generator("yield { ask: 'text', message: '?' }; yield { emit: 'status', message: String(Date.now()) };"),
     generator("Date.now(); yield 'a chunk'; yield { emit: 'toast', message: '?' };"),
     `const fetch = (id) => id; ${tool("fetch(1); await ctx.elicit('a', q);")}`,
+    tool("const a = await ctx.step('a', () => { let n = 0; n += 1; return n; }); return a;"),
+    tool("let pool; await ctx.step('a', () => (pool ??= open())); await ctx.step('b', () => pool.end());"),
+    tool("let n = 0; n += await ctx.step('a', () => 1); return n;"),
+    `let calls = 0; ${tool("await ctx.step('a', () => { calls += 1; }); return calls;")}`,
+    "const count = async (step) => { let n = 0; await step('a', () => { n += 1; }); return n; };",
     `const ask = (id) => id; ${tool("Date.now(); await ask(1);")}`,
     tool("Date.now(); const { sleep } = ctx; log.call(this); await other(sleep);"),
   ].map((code) => ({ code })),
@@ -62,5 +68,14 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-i
       code: "definePrompt({ name: 'p', run: async (args, ctx) => { await Promise.all(args.map(() => fetch(1))); await ctx.ask('a', q); } });",
       errors: [error("fetch", "a ctx.step around it")],
     },
+    { code: tool("let id; await ctx.step('a', async () => { id = await pay(); }); return id;"), errors: [changed("id")] },
+    { code: tool("let n = 0; await ctx.step('a', () => { n++; }); return n;"), errors: [changed("n")] },
+    { code: tool("const all = {}; await ctx.step('a', () => { all.id[0] = pay(); }); return all;"), errors: [changed("all")] },
+    {
+      code: tool("let a, b; await ctx.step('a', () => { ({ a, ...b } = pay()); [, a] = pay(); }); return [a, b];"),
+      errors: [changed("a"), changed("b"), changed("a")],
+    },
+    { code: tool("let id; await ctx.step('a', () => items.map((one) => { id = one; })); return id;"), errors: [changed("id")] },
+    { code: generator("let id; yield { step: 'a', run: () => { id = pay(); } }; return id;"), errors: [changed("id")] },
   ],
 });

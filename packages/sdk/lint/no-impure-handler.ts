@@ -1,9 +1,10 @@
 /**
  * A lint rule against handlers that read the clock, draw random values or reach outside without `ctx` and outside a
- * step, and wait afterwards.
+ * step, and wait afterwards; and against steps that change a variable of the handler.
  *
  * The next run of the handler starts from the top and reads something else. Reads after the last wait are harmless
- * and not reported. The rule sees only the handler's own code; the test kit also covers its helpers, see purity.ts.
+ * and not reported. Nor does the next run do the step again, so the variable keeps its first value. The rule sees only
+ * the handler's own code; the test kit also covers what its helpers read, see purity.ts.
  *
  * Written for ESLint's plugin interface, which oxlint also supports, and typed by the part of it that is used.
  */
@@ -17,6 +18,7 @@ interface Node {
 
 interface Variable {
   readonly defs: readonly { readonly type: string; readonly name: Node }[];
+  readonly references: readonly { readonly identifier: Node; isRead(): boolean }[];
 }
 
 interface LintScope {
@@ -60,7 +62,10 @@ export const noImpureHandler = {
   meta: {
     type: "problem",
     docs: { description: "Handlers must read the time, random values and the outside world through ctx or in steps." },
-    messages: { impure: "{{name}} outside of a step, in a handler that then waits: the next run reads something else. Use {{instead}}." },
+    messages: {
+      impure: "{{name}} outside of a step, in a handler that then waits: the next run reads something else. Use {{instead}}.",
+      changed: "A step changes {{name}}. The next run does not do the step again and sees {{name}} unchanged: return it from the step.",
+    },
     schema: [],
   },
   create(context: RuleContext) {
@@ -84,7 +89,21 @@ export const noImpureHandler = {
       noted(node)?.impure.push({ node, name });
     }
 
+    function noteChange(node: Node, target: unknown): void {
+      const step = stepOf(node);
+      const handler = step?.parent && handlerOf(step.parent);
+      if (!handler) return;
+      for (const name of changedNames(target)) {
+        const variable = variableOf(context.sourceCode.getScope(node), name);
+        const isOfHandler = variable?.defs.some(({ name: at }) => isIn(at, handler) && !isIn(at, step)) === true;
+        const isReadOutside = variable?.references.some((each) => each.isRead() && !stepOf(each.identifier)) === true;
+        if (isOfHandler && isReadOutside) context.report({ node, messageId: "changed", data: { name } });
+      }
+    }
+
     return {
+      AssignmentExpression: (node: Node) => noteChange(node, node["left"]),
+      UpdateExpression: (node: Node) => noteChange(node, node["argument"]),
       CallExpression: note,
       NewExpression: note,
       YieldExpression(node: Node) {
@@ -136,6 +155,33 @@ function handlerOf(node: Node): Node | undefined {
   return undefined;
 }
 
+/** The work of the step that the node belongs to. */
+function stepOf(node: Node): Node | undefined {
+  for (let at: Node | undefined = node; at; at = at.parent) if (isFunction(at) && at.parent && isStep(at.parent, at)) return at;
+  return undefined;
+}
+
+/** Variables that an assignment to this target changes: `a`, `a.b`, `[a, b]`, `{ a }`. */
+function changedNames(target: unknown): readonly string[] {
+  const node = (target ?? {}) as Node;
+  switch (node.type) {
+    case "Identifier":
+      return [nameOf(node) ?? ""];
+    case "MemberExpression":
+      return changedNames(node["object"]);
+    case "ArrayPattern":
+      return (node["elements"] as readonly unknown[]).flatMap(changedNames);
+    case "ObjectPattern":
+      return (node["properties"] as readonly Node[]).flatMap((each) => changedNames(each["value"] ?? each["argument"]));
+    default:
+      return [];
+  }
+}
+
+function isIn(node: Node, outer: Node): boolean {
+  return node.range[0] >= outer.range[0] && node.range[1] <= outer.range[1];
+}
+
 /** `ctx.step(…, work)`, `yield* step(…, work)`, `yield { step: …, run: work }`. */
 function isStep(around: Node, work: Node): boolean {
   if (around.type === "CallExpression" && around["callee"] !== work) {
@@ -180,11 +226,15 @@ function isShadowed(scope: LintScope, name: string): boolean {
 }
 
 function definitionsOf(scope: LintScope, name: string): Variable["defs"] {
+  return variableOf(scope, name)?.defs ?? [];
+}
+
+function variableOf(scope: LintScope, name: string): Variable | undefined {
   for (let at: LintScope | null = scope; at; at = at.upper) {
-    const { defs = [] } = at.set.get(name) ?? {};
-    if (defs.length > 0) return defs;
+    const variable = at.set.get(name);
+    if (variable && variable.defs.length > 0) return variable;
   }
-  return [];
+  return undefined;
 }
 
 function outermostLoop(node: Node, handler: Node): Node | undefined {
