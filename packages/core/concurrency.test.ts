@@ -751,6 +751,27 @@ describe("bounds of a task", () => {
     expect(await subject(steps(6), { journalEntriesMax: 5 }).run()).toMatchObject({ type: "threw", error: { code: "JOURNAL_FULL" } });
   });
 
+  test("an entry that is written twice counts once", async () => {
+    const reads = async ({ step }: Effects) => {
+      for (let i = 0; i < 5; i += 1) {
+        await wait(1);
+        await step("s", () => i);
+      }
+      return {};
+    };
+    const races = async ({ step, sleep }: Effects) => {
+      for (let i = 0; i < 2; i += 1) {
+        const won = new AbortController();
+        await Promise.race([step("s", () => i), sleep("patience", HOUR, { signal: won.signal }).catch(() => undefined)]);
+        won.abort();
+      }
+      return {};
+    };
+    expect(await subject(reads, { journalEntriesMax: 5 }).run()).toMatchObject({ type: "returned" });
+    expect(await subject(reads, { journalEntriesMax: 4 }).run()).toMatchObject({ type: "threw", error: { code: "JOURNAL_FULL" } });
+    expect(await subject(races, { journalEntriesMax: 4 }).run()).toMatchObject({ type: "returned" });
+  });
+
   test("the size of the recorded values", async () => {
     const text = "x".repeat(1_000);
     const steps = (count: number) => async (effects: Effects) => {

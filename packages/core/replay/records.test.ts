@@ -133,6 +133,22 @@ describe("the bounds of a journal", () => {
     expect(stops).toStrictEqual([]);
   });
 
+  test("count an entry that is written again once, with its later size", async () => {
+    const begun = (key: string): KeyedEntry => ({ key, entry: { digest: "", calledAt: "0o", outcome: { type: "begun" } } });
+    const after = [noted("step:0", 66), noted("step:a", 12_345)];
+    const sizeMax = after.reduce((sum, entry) => sum + sizeOf(entry), 0);
+    for (const [most, expected] of [
+      [sizeMax, []],
+      [sizeMax - 1, [`JOURNAL_FULL the journal is full: ${sizeMax - 1} characters (PARLEY_JOURNAL_SIZE_MAX)`]],
+    ] as const) {
+      const { records, stops } = ledger({ held: 1, journalSize: sizeOf(noted("step:0")), entriesMax: 2, sizeMax: most });
+      records.note(begun("step:a"));
+      await records.write([]);
+      await records.write(after);
+      expect(stops).toStrictEqual(expected);
+    }
+  });
+
   test("count characters of earlier runs: at the limit it works, one beyond ends the run", () => {
     const entries = [noted("now:a", 12_345), noted("now:long-name", 6)];
     const size = entries.reduce((sum, entry) => sum + sizeOf(entry), 500);

@@ -9,7 +9,7 @@
  * of entries and their size are bounded: beyond a bound the run stops.
  */
 import { ParleyError } from "../errors.ts";
-import type { Journal, KeyedEntry } from "../journal.ts";
+import type { Entry, Journal, KeyedEntry } from "../journal.ts";
 import type { Settings } from "../settings.ts";
 
 /** Characters counted for the rest of an entry: its place, its origin, its digest. */
@@ -49,6 +49,8 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
   let saving: Promise<void> | undefined;
   let count = journal.size;
   let size = journalSize;
+  /** Sizes of the entries that this run has written or noted, by key. */
+  const sizes = new Map<string, number>();
 
   function take(): KeyedEntry[] {
     const entries = unsaved;
@@ -57,10 +59,15 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
     return entries;
   }
 
-  function counted(entry: KeyedEntry): void {
-    if (entry.known) return;
-    count += 1;
-    size += entry.key.length + ENTRY_OVERHEAD + JSON.stringify(entry.entry.outcome).length;
+  /** Counts an entry once: a step that was written as begun, or a sleep, is written again when it ends. */
+  function counted({ key, entry, known }: KeyedEntry): void {
+    if (known) return;
+    const before = journal.get(key);
+    const sizeBefore = sizes.get(key) ?? (before && sizeOf(key, before));
+    if (sizeBefore === undefined) count += 1;
+    const sizeNow = sizeOf(key, entry);
+    size += sizeNow - (sizeBefore ?? 0);
+    sizes.set(key, sizeNow);
     checkBounds(0);
   }
 
@@ -74,8 +81,8 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
     note(entry) {
       // A sleep that began and ended since the last write is a single entry.
       const begun = unsaved.findIndex(({ key }) => key === entry.key);
-      if (begun === -1) counted(entry);
-      else unsaved.splice(begun, 1);
+      if (begun !== -1) unsaved.splice(begun, 1);
+      counted(entry);
       unsaved.push(entry);
     },
     mustBeSaved: () => void (mustSave = true),
@@ -97,6 +104,10 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
     take,
     checkBounds,
   };
+}
+
+function sizeOf(key: string, { outcome }: Entry): number {
+  return key.length + ENTRY_OVERHEAD + JSON.stringify(outcome).length;
 }
 
 function full(limit: string): ParleyError {
