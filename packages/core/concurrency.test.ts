@@ -296,6 +296,34 @@ describe("awaits of something outside ctx", () => {
     expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
   });
 
+  test("a call that took the record of another item, because V8 does not show its own, fails the task before that item repeats its work", async () => {
+    const waits = new Map([
+      ["eu", 1],
+      ["us", 200],
+    ]);
+    const saved: string[] = [];
+    const task = subject(async ({ step, ask }) => {
+      const save = async (region: string) => {
+        const ms = waits.get(region);
+        await (ms === undefined ? undefined : wait(ms));
+        return await step("save", () => saved.push(region));
+      };
+      await Promise.all([
+        // Until the returned promise is listened to, nothing connects `save` with its item.
+        ...["eu", "us"].map(async (region) => save(region)),
+        step("keep", () => wait(20)),
+        ask("go", form("?")),
+      ]);
+      return {};
+    });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    expect(saved).toEqual(["eu"]);
+    waits.delete("us");
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+    expect(saved).toEqual(["eu"]);
+  });
+
   test("two indistinguishable flows that use the same name after an outside await fail loudly before the second effect", async () => {
     const saved: string[] = [];
     const task = subject(async ({ step }) => {

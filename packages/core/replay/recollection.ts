@@ -81,7 +81,7 @@ interface CallsOfName {
   readonly taken: Set<number>;
   next: number;
   last: CallMoment | undefined;
-  /** The last call between drains that each item awaited. */
+  /** The last call between drains that each item awaited, or that took the record of one. */
   readonly lastByItem: Map<string, CallMoment>;
   /** How many calls each item awaited. */
   readonly countByItem: Map<string, number>;
@@ -266,7 +266,10 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       calls.taken.add(occurrence);
       while (calls.taken.has(calls.next)) calls.next += 1;
       calls.last = { serial, settled: course.settled };
-      if (isNamed) calls.lastByItem.set(item(), calls.last);
+      // V8 does not show the item of every call in a drain. If the item whose record it took makes a call of its own, it was another one.
+      const recordedAt = calledAts.get(id) ?? "";
+      const isUnseen = course.isInDrain && isFromOutside(recordedAt) && awaitedBy(recordedAt) !== "" && item() === "";
+      if (isNamed || isUnseen) calls.lastByItem.set(isNamed ? item() : awaitedBy(recordedAt), calls.last);
       scope.enter(flow.after(serial));
       if (ahead.delete(id)) {
         const at = settledBefore(calledAts.get(id) ?? "");
