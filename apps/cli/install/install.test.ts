@@ -123,9 +123,17 @@ describe("the command", () => {
   });
 
   test("names a module as the server would load it: by its whole path, or as a package", async () => {
+    await mkdir(join(home, "more"));
+    for (const name of ["tools.ts", "more/tools.js"]) await writeFile(join(home, name), "");
     const { stdout } = await parley("cursor", "--print", "--tools", "tools.ts, ./more/tools.js ,@acme/tools");
     const { mcpServers } = JSON.parse(stdout) as { mcpServers: { parley: Entry } };
     expect(mcpServers.parley.args.at(-1)).toBe(`${join(home, "tools.ts")},${join(home, "more/tools.js")},@acme/tools`);
+  });
+
+  test("refuses a module that does not exist, and writes nothing", async () => {
+    const { code, stderr } = await parley("cursor", "--yes", "--tools", "@acme/tools,./tols.ts");
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `parley: --tools ./tols.ts: there is no ${join(home, "tols.ts")}\n` });
+    expect(await readdir(home)).toEqual([]);
   });
 
   test("with --json and without a terminal, reports that nothing was written as any other error", async () => {

@@ -1,5 +1,6 @@
 /** `parley install`: shows what changes in a client's file, asks, keeps a copy of it as it was, and writes. */
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { constants, copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { confirm, isCancel } from "@clack/prompts";
@@ -95,7 +96,13 @@ async function followed(file: string): Promise<string> {
 /** Desktop programs are not started in a shell: paths are whole, and nothing is looked up on the PATH. No token is ever written. */
 function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: InstallOptions): Entry {
   const main = resolve(process.argv[1] ?? "");
-  const whole = (module: string) => (isModulePath(module) ? resolve(module) : module);
+  const whole = (module: string) => {
+    if (!isModulePath(module)) return module;
+    const path = resolve(module);
+    // The client would only show that its server does not start.
+    if (!existsSync(path)) throw new Error(`--tools ${module}: there is no ${path}`);
+    return path;
+  };
   return {
     ...(typed && { type: "stdio" as const }),
     command: process.execPath,
