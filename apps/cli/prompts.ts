@@ -6,6 +6,7 @@ import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, 
 import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
 import { type Content, type Elicitation, formatHint, isVisit, type Reply } from "./form.ts";
 import { LEFT } from "./left.ts";
+import { pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
 import { clean, cleanLine, printToStderr } from "./terminal.ts";
 
@@ -196,7 +197,7 @@ async function promptForText(
     }
     return readTyped(typed, field);
   };
-  const given = await text({
+  const prompt: Parameters<typeof text>[0] = {
     message,
     ...(preset !== undefined && { initialValue: clean(typeof preset === "string" ? preset : JSON.stringify(preset)) }),
     validate(typed = "") {
@@ -205,6 +206,7 @@ async function promptForText(
       return validate(field, value);
     },
     ...options,
-  });
+  };
+  const given = await pastedAsOneLine(() => text(prompt));
   return isCancel(given) ? given : read(given ?? "");
 }

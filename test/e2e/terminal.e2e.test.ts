@@ -105,6 +105,18 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect([await declining.ended(), await visiting.ended()]).toEqual([0, 0]);
   });
 
+  test("pasted lines become one line, which is not sent before Enter", async () => {
+    const on = await terminal("call", "greet");
+    await begin(on);
+    await on.shows("Name");
+    await on.paste("Ann\nof the hill\n");
+    await on.shows("Ann of the hill");
+    await on.type("!");
+    await on.press("Enter");
+    await on.shows("Hello, Ann of the hill !!");
+    expect(await on.ended()).toBe(0);
+  });
+
   test("Ctrl-C leaves the task waiting and says how to come back; coming back answers it", async () => {
     const on = await terminal("call", "greet");
     const taskId = await idShown(on);
