@@ -93,8 +93,11 @@ export interface SessionStore {
    * streams.
    */
   dropStream(request: Pick<StreamHold, "sessionId" | "stream" | "token">): Promise<void>;
-  /** Takes the stream from its holder, if it has one, and wakes the watchers. */
-  endStream(sessionId: string, stream: string): Promise<void>;
+  /**
+   * Takes the stream from its holder, if it has one, and wakes the watchers. The client has its questions: if the stream
+   * `heir` is held, they count as sent there.
+   */
+  endStream(request: { readonly sessionId: string; readonly stream: string; readonly heir: string; readonly nowMs: number }): Promise<void>;
 
   /**
    * Decides on which of a session's streams a question is sent; each is sent on one only.

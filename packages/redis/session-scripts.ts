@@ -12,6 +12,7 @@ export interface SessionScripts {
   hold(key: string, args: HoldArguments): Promise<[type: "full" | "gone"] | [type: "held", ...asksAndRefusals: string[]]>;
   keep(key: string, args: { stream: string; token: string; leaseUntilMs: number }): Promise<"kept" | "lost">;
   drop(key: string, args: { stream: string; token: string }): Promise<"dropped" | "lost">;
+  end(key: string, args: { stream: string; heir: string; nowMs: number }): Promise<"ended" | "none">;
   claim(key: string, args: ClaimArguments): Promise<"claimed" | "put" | "elsewhere" | "full">;
 }
 
@@ -42,7 +43,7 @@ export interface ClaimArguments {
 
 export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScripts {
   const run = loadScripts(redis, {
-    names: ["open", "touch", "note", "add", "call", "cancel", "hold", "keep", "drop", "claim"],
+    names: ["open", "touch", "note", "add", "call", "cancel", "hold", "keep", "drop", "end", "claim"],
     folder: "session/",
     shared: "session",
     keyCount: () => 1,
@@ -58,6 +59,7 @@ export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScr
     hold: (key, args) => run.hold([key, args.stream, args.token, args.nowMs, args.leaseUntilMs, args.after, args.most]) as never,
     keep: (key, args) => run.keep([key, args.stream, args.token, args.leaseUntilMs]) as never,
     drop: (key, args) => run.drop([key, args.stream, args.token]) as never,
+    end: (key, args) => run.end([key, args.stream, args.heir, args.nowMs]) as never,
     claim: (key, args) => run.claim([key, args.ask, args.stream, args.token, args.refusals, args.event, args.nowMs, args.most]) as never,
   };
 }

@@ -139,9 +139,9 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
       if (key !== undefined) await reached(scripts.drop(key, { stream, token }));
     },
 
-    async endStream(sessionId, stream) {
+    async endStream({ sessionId, ...end }) {
       const key = keys.session(sessionId);
-      if (key !== undefined) await removeAndTell(key, `stream:${stream}`);
+      if (key !== undefined) await reached(scripts.end(key, end));
     },
 
     async claimAsk({ sessionId, taskId, key: ask, ...claim }) {

@@ -76,6 +76,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
     const keep = (sessionId: string, stream: string, { token = stream, nowMs = Date.now(), leaseMs = LEASE_MS } = {}) =>
       sessions.keepStream({ sessionId, stream, token, nowMs, leaseMs });
     const drop = (sessionId: string, stream: string, token = stream) => sessions.dropStream({ sessionId, stream, token });
+    const end = (sessionId: string, stream: string) => sessions.endStream({ sessionId, stream, heir: "standalone", nowMs: Date.now() });
     let events = 0;
     /** Claims a question as a new event of the stream. */
     const claim = (
@@ -105,7 +106,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
           expect(await sessions.close(id)).toBe(false);
           expect(await sessions.cancelCall(id, "1", 10)).toBeUndefined();
           expect(await sessions.isCallCancelled(id, "1")).toBe(false);
-          await sessions.endStream(id, "standalone");
+          await end(id, "standalone");
           expect(await sessions.calls(id)).toEqual(new Map());
           expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
         }
@@ -396,12 +397,33 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await hold(id, "result 1");
         await hold(id, "result 2");
         await hold(other, "result 1");
-        await sessions.endStream(id, "result 1");
-        await sessions.endStream(id, "result 1");
+        await end(id, "result 1");
+        await end(id, "result 1");
         expect(await keep(id, "result 1")).toBe("lost");
         expect([await keep(id, "result 2"), await keep(other, "result 1")]).toEqual(["kept", "kept"]);
         expect(await hold(id, "result 1", { token: "next" })).toEqual(held());
         expect(await keep(id, "result 1", { token: "next" })).toBe("kept");
+      });
+
+      test("the questions of a stream that was ended count as sent on its heir if that is held; if not, another stream may send them", async () => {
+        const id = await opened();
+        await hold(id, "result 1");
+        expect(await claim(id, "first", "result 1")).toBe("claimed");
+        await end(id, "result 1");
+        await hold(id, "result 2");
+        expect(await claim(id, "first", "result 2")).toBe("claimed");
+
+        await hold(id, "standalone");
+        expect(await claim(id, "own", "standalone")).toBe("claimed");
+        await hold(id, "result 3");
+        expect(await claim(id, "other", "result 3")).toBe("claimed");
+        await end(id, "result 2");
+        expect(await claim(id, "first", "standalone")).toBe("put");
+        expect(await claim(id, "first", "result 3")).toBe("elsewhere");
+        expect(await claim(id, "own", "standalone")).toBe("put");
+        expect(await claim(id, "other", "standalone")).toBe("elsewhere");
+        // A client that has lost it comes back without an event id, and is asked again.
+        expect(await hold(id, "standalone", { token: "new" })).toEqual(held());
       });
 
       test("streams are separate, within one session and between two, with any names", async () => {
@@ -587,10 +609,10 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await hold(id, "result 2");
 
         await hold(id, "result 4");
-        await watcher.wakes(() => sessions.endStream(id, "result 4"));
+        await watcher.wakes(() => end(id, "result 4"));
 
         await watcher.sleepsThrough(async () => {
-          await sessions.endStream(id, "result 4");
+          await end(id, "result 4");
           await sessions.touch(id, TTL_MS);
           await sessions.setLogLevel(id, "debug");
           await sessions.noteCall(id, "1", "task", 10);

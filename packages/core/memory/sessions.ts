@@ -169,8 +169,13 @@ export function createMemorySessions({
       tell(sessionId);
     },
 
-    async endStream(sessionId, stream) {
-      if (find(sessionId)?.streams.delete(stream)) tell(sessionId);
+    async endStream({ sessionId, stream, heir, nowMs }) {
+      const stored = find(sessionId);
+      if (!stored?.streams.delete(stream)) return;
+      if ((stored.streams.get(heir)?.untilMs ?? 0) > nowMs) {
+        for (const [asked, claim] of stored.asked) if (claim.stream === stream) stored.asked.set(asked, { ...claim, stream: heir });
+      }
+      tell(sessionId);
     },
 
     async claimAsk({ sessionId, taskId, key, stream, token, refusals, event, nowMs, most }) {

@@ -20,6 +20,9 @@ export interface StreamHold {
   drop(): Promise<void>;
 }
 
+/** The name of the session's own stream. */
+export const STANDALONE = "standalone";
+
 /** Asks that one session has open on its streams at once. */
 const CLAIMS_MAX = 2_000;
 

@@ -6,6 +6,7 @@ import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
 import { CANCELLED, cancelledTaskOf, forgetCall, resultStream } from "./note-call.ts";
+import { STANDALONE } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 /**
@@ -75,7 +76,11 @@ function throwIfRefused(receipt: Receipt | undefined): void {
  */
 export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
   const taskId = await cancelledTaskOf(route, context, requestId);
-  if (taskId === undefined) return await route.sessions.endStream(context.session.id, resultStream(route, requestId));
+  if (taskId === undefined) {
+    const { sessions, services } = route;
+    const stream = resultStream(route, requestId);
+    return await sessions.endStream({ sessionId: context.session.id, stream, heir: STANDALONE, nowMs: services.clock.now() });
+  }
   await cancelTask(route.services, {
     taskId,
     caller: context.caller,

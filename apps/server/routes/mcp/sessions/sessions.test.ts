@@ -622,8 +622,19 @@ describe("tasks of 2025-11-25", () => {
     expect((await client.listen(b, first.lastEventId)).status).toBe(405);
     const second = await client.stream(b, "tasks/result", { taskId }, "second");
     expect((await second.next()).id).toBe(asked.id);
+    const own = await client.listen(a);
+    await client.post(a, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "second" } });
+    expect(await second.next()).toMatchObject({ id: "second", error: {} });
+    // The client has the question, and its own stream is open: nobody asks again.
+    const third = await client.stream(b, "tasks/result", { taskId }, "third");
     await client.reply(a, asked.id, { action: "accept", content: { name: "Ann" } });
-    expect(await second.next()).toMatchObject({ id: "second", result: { content: content("Hello, Ann!") } });
+    expect(await third.next()).toMatchObject({ id: "third", result: { content: content("Hello, Ann!") } });
+    for (let status; status !== "completed";) {
+      const { method, params } = await own.next();
+      expect(method).toBe("notifications/tasks/status");
+      status = params?.["status"];
+    }
+    own.close();
   });
 
   test("proposal #1869: three round trips", async () => {

@@ -16,10 +16,9 @@ import { type ChangeReporter, Changes } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
 import { type AskKeys, asksToSend, type LastRead, reopenedAsks } from "./asks.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
-import { holdStream, type StreamHold } from "./hold-stream.ts";
+import { holdStream, STANDALONE, type StreamHold } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
-const STREAM = "standalone";
 /** How long the response that names a task may arrive after the first event about that task would. */
 const OVERTAKING_MS = 50;
 
@@ -80,7 +79,7 @@ class StandaloneStream implements ChangeReporter<Change> {
     const { services, heartbeat, announcements, times } = this.#route;
     const { session, dialect } = this.#context;
     const refresh = () => this.#changes.add("session");
-    const hold = await holdStream(this.#route, { sessionId: session.id, stream: STREAM, after: this.#after, onChange: refresh });
+    const hold = await holdStream(this.#route, { sessionId: session.id, stream: STANDALONE, after: this.#after, onChange: refresh });
     this.#hold = hold;
     // Event numbers must grow from one holder of the stream to the next. One holder may not know the other's last number, so they follow
     // the clock.
@@ -216,7 +215,7 @@ class StandaloneStream implements ChangeReporter<Change> {
 
   #eventId(): string | undefined {
     this.#event += 1;
-    return this.#route.eventIds.write(this.#context.session.id, { stream: STREAM, event: this.#event });
+    return this.#route.eventIds.write(this.#context.session.id, { stream: STANDALONE, event: this.#event });
   }
 }
 
