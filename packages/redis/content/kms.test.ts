@@ -1,7 +1,7 @@
 /** What is sent to a key management service and how each of its replies is handled; kms.e2e.test.ts uses a real one. */
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { ParleyError } from "@parley/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { KeyRing } from "./key-ring.ts";
@@ -226,5 +226,44 @@ describe("a key ring of a key management service", () => {
     );
     expect(connections).toBe(3);
     refusing.close();
+  });
+
+  /** What an error says about the service. */
+  async function problem(ring: KeyRing): Promise<string | undefined> {
+    const message = await ring.wrap(bytes, "word tenant").then(
+      () => "",
+      (error: Error) => error.message,
+    );
+    return /data key: (.*) \(PARLEY_CONTENT_KMS\)$/.exec(message)?.[1];
+  }
+
+  test("that refuses connections, does not speak HTTP, or is another server is named as that", async () => {
+    expect(await problem(aRing({ endpoint: "http://127.0.0.1:1" }))).toBe("it refuses connections (ECONNREFUSED)");
+    const others = [
+      createTcpServer((socket) => void socket.on("error", () => undefined).end("nonsense\r\n\r\n")),
+      createServer((_request, response) => void response.writeHead(502, { "content-type": "text/html" }).end("<p>what was sent</p>")),
+    ];
+    const problems: unknown[] = [];
+    for (const other of others) {
+      await once(other.listen(0, "127.0.0.1"), "listening");
+      problems.push(await problem(aRing({ endpoint: `http://127.0.0.1:${(other.address() as AddressInfo).port}` })));
+      other.close();
+    }
+    expect(problems).toEqual([
+      expect.stringMatching(/^its answer is not HTTP \(HPE_[A-Z_]+\)$/),
+      "its answer is not one of AWS KMS (HTTP 502)",
+    ]);
+  });
+
+  test("without credentials is not asked, and the error says so", async () => {
+    vi.stubEnv("AWS_ACCESS_KEY_ID", undefined);
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", undefined);
+    vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
+    vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", "/none");
+    vi.stubEnv("AWS_CONFIG_FILE", "/none");
+    expect(await problem(aRing())).toBe("no credentials for it were found (CredentialsProviderError)");
+    expect(asked).toEqual([]);
+    vi.stubEnv("AWS_ACCESS_KEY_ID", "id");
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "secret");
   });
 });
