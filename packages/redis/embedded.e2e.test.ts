@@ -1,6 +1,6 @@
 import { execFileSync, fork, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,13 +63,43 @@ describe("an embedded Redis", () => {
   test("is durable, never evicts, and admits no one without the password", async () => {
     const server = await start();
     await using(server.url, async (redis) => {
-      expect(await redis.config("GET", "appendonly")).toEqual(["appendonly", "yes"]);
-      expect(await redis.config("GET", "maxmemory-policy")).toEqual(["maxmemory-policy", "noeviction"]);
+      for (const [setting, value] of Object.entries({
+        appendonly: "yes",
+        appendfsync: "everysec",
+        save: "",
+        "maxmemory-policy": "noeviction",
+        bind: "127.0.0.1",
+        port: String(server.port),
+        dir: await realpath(dataDir),
+        logfile: "redis.log",
+      })) {
+        expect(await redis.config("GET", setting)).toEqual([setting, value]);
+      }
     });
+    expect((await inspectRedis(server.url)).version.split(" ")[1]).toBe(server.version);
     await using(`redis://127.0.0.1:${server.port}`, async (redis) => {
       await expect(redis.get("kept")).rejects.toThrow("NOAUTH");
     });
     expect((await stat(join(dataDir, "server.json"))).mode & 0o077).toBe(0);
+  });
+
+  test("says whether it was asked to stop, and when it has ended", async () => {
+    const server = await start();
+    expect(server.closing()).toBe(false);
+    const closed = server.close();
+    expect(server.closing()).toBe(true);
+    await Promise.all([closed, server.ended]);
+  });
+
+  test("that ends while it starts is reported with its last complaint", async () => {
+    const program = join(dataDir, "redis-server");
+    const script = '[ "$1" = --version ] && echo "Redis server v=7.0.0" && exit; echo first >&2; echo "cannot do that" >&2; exit 1';
+    await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    vi.stubEnv("PATH", dataDir);
+    await expect(startEmbeddedRedis({ dataDir, sources: ["path"] })).rejects.toThrow(
+      "(path: the server ended while it started: cannot do that)",
+    );
+    vi.unstubAllEnvs();
   });
 
   test("is refused on a directory whose owner is alive, with the owner's process id", async () => {
