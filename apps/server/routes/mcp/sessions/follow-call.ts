@@ -31,7 +31,7 @@ import { unlessAway } from "../shared/unless-away.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
-import { callName, forgetCall, resultStream } from "./note-call.ts";
+import { callName, checkNotCancelled, forgetCall, resultStream } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 /** A stream renews its session this many times per session TTL. */
@@ -167,6 +167,8 @@ class CallStream {
     const hold = await holdStream(this.#route, { sessionId: session.id, stream, after: this.#cursor.event, onChange: this.#watch.wake });
     this.#hold = hold;
     this.#sent = new Set(hold.sentBefore(this.#task.id));
+    // A cancellation takes the hold from its stream, unless it came before the hold.
+    if (this.#cursor.event === 0) await checkNotCancelled(this.#route, this.#exchange, id);
   }
 
   /** A call that ends within a moment is answered as JSON. A longer one becomes a stream, which can be resumed from here on. */

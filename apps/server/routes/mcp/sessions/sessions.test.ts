@@ -637,6 +637,19 @@ describe("tasks of 2025-11-25", () => {
     own.close();
   });
 
+  test("a tasks/result whose cancellation overtakes it is not held open", async () => {
+    const { a, b, services } = await twoFronts();
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = messages[0]?.result?.["task"]?.["taskId"];
+    await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "late" } });
+
+    const { messages: answers } = await client.request(a, "tasks/result", { taskId }, "late");
+
+    expect(answers).toMatchObject([{ id: "late", error: { message: expect.stringMatching(/cancelled/) } }]);
+    expect((await services.store.load(taskId ?? ""))?.status).toBe("input_required");
+  });
+
   test("proposal #1869: three round trips", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
