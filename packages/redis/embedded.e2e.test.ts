@@ -1,6 +1,7 @@
 import { execFileSync, fork, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, realpath, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -151,6 +152,17 @@ describe("an embedded Redis", () => {
     } finally {
       stranger.close();
     }
+  });
+
+  test("starts after a process that was killed while it started: its lock names it, or is old", async () => {
+    const lock = join(dataDir, "starting.lock");
+    await writeFile(lock, String(spawnSync("true").pid));
+    await (await start()).close();
+    await writeFile(lock, "");
+    const before = new Date(Date.now() - 200_000);
+    await utimes(lock, before, before);
+    await (await start()).close();
+    expect(existsSync(lock)).toBe(false);
   });
 
   test("starts once when several processes start at the same moment", async () => {
