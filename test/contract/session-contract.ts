@@ -392,7 +392,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         expect(await keep(id, "standalone")).toBe("lost");
       });
 
-      test("a stream that was ended has no holder, whoever it was; another holder may take it", async () => {
+      test("a stream that was ended has no holder any more, and another may take it", async () => {
         const [id, other] = [await opened(), await opened()];
         await hold(id, "result 1");
         await hold(id, "result 2");
