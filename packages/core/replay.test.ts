@@ -407,7 +407,7 @@ test("a branch with an invalid name, or whose work throws at once, is a rejected
 });
 
 describe("a compensation", () => {
-  test("goes on once its step has succeeded, at the first attempt or a later one", async () => {
+  test("continues once its step has succeeded, whether at the first attempt or a later one", async () => {
     const task = subject(async ({ step }) => {
       const busyAtFirst = ({ attempt }: { readonly attempt: number }) => {
         if (attempt === 1) throw new Error("busy");

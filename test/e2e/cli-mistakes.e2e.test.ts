@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
 import { freePorts } from "../support/balancer.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
-import { startIssuer } from "../support/issuer.ts";
+import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { parley } from "../support/parley.ts";
-import { startFrontEnd } from "../support/processes.ts";
+import { type FrontEnd, startFrontEnd } from "../support/processes.ts";
 
 const TOOLS = join(import.meta.dirname, "../dialects/tools.ts");
 const NO_TASK = "0-AAAAAAAAAAAAAAAAAAAAAA";
@@ -34,6 +34,19 @@ test.each([
   expect(stderr).not.toMatch(/\n\s+at /);
 });
 
+/** A front end whose callers need a token of that issuer. */
+function guardedFrontEnd(issuer: Issuer, settings: Readonly<Record<string, string>> = {}): Promise<FrontEnd> {
+  return startFrontEnd({
+    REDIS_URL: deployment.redis.url,
+    PARLEY_PREFIX: deployment.redis.prefix,
+    PARLEY_TOOLS: TOOLS,
+    PARLEY_AUTH: "required",
+    PARLEY_AUTH_ISSUERS: issuer.url,
+    PARLEY_PUBLIC_URL: "http://localhost:3000",
+    ...settings,
+  });
+}
+
 test("arguments that a tool refuses are its result, and exit code 1", async () => {
   const { code, stdout } = await parley(["call", "greet"], { env: { PARLEY_URL: `${deployment.frontEnds[0]?.url}/mcp` } });
   expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/^invalid arguments for tool greet: \/marker /) as unknown });
@@ -41,15 +54,7 @@ test("arguments that a tool refuses are its result, and exit code 1", async () =
 
 test("an inbox that reads more than its caller's rate allows waits, and leaves no question out", async () => {
   const issuer = await startIssuer();
-  const front = await startFrontEnd({
-    REDIS_URL: deployment.redis.url,
-    PARLEY_PREFIX: deployment.redis.prefix,
-    PARLEY_TOOLS: TOOLS,
-    PARLEY_AUTH: "required",
-    PARLEY_AUTH_ISSUERS: issuer.url,
-    PARLEY_PUBLIC_URL: "http://localhost:3000",
-    PARLEY_QUOTA_READS: "2",
-  });
+  const front = await guardedFrontEnd(issuer, { PARLEY_QUOTA_READS: "2" });
   try {
     const url = `${front.url}/mcp`;
     const token = await issuer.token({ sub: "ann", scope: "tools:call tasks:read" });
@@ -76,14 +81,7 @@ test("an unreachable server, and one that requires a login, are reported with wh
   });
 
   const issuer = await startIssuer();
-  const front = await startFrontEnd({
-    REDIS_URL: deployment.redis.url,
-    PARLEY_PREFIX: deployment.redis.prefix,
-    PARLEY_TOOLS: TOOLS,
-    PARLEY_AUTH: "required",
-    PARLEY_AUTH_ISSUERS: issuer.url,
-    PARLEY_PUBLIC_URL: "http://localhost:3000",
-  });
+  const front = await guardedFrontEnd(issuer);
   try {
     const expired = await issuer.token({ sub: "ann", scope: "tasks:read", exp: Math.floor(Date.now() / 1000) - 3_600 });
     const url = `${front.url}/mcp`;

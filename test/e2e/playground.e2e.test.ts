@@ -16,8 +16,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { IN_TIME } from "../support/in-time.ts";
-import { startIssuer } from "../support/issuer.ts";
-import { startFrontEnd } from "../support/processes.ts";
+import { type Issuer, startIssuer } from "../support/issuer.ts";
+import { type FrontEnd, startFrontEnd } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { freePorts } from "../topologies/free-ports.ts";
 
@@ -56,6 +56,19 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
   const contexts: BrowserContext[] = [];
   /** What went wrong in any page: violations of its policy, errors of its script. */
   const complaints: string[] = [];
+
+  /** A front end whose callers need a token of that issuer. */
+  function guardedFrontEnd(issuer: Issuer, settings: Readonly<Record<string, string>> = {}): Promise<FrontEnd> {
+    return startFrontEnd({
+      REDIS_URL: deployment.redis.url,
+      PARLEY_PREFIX: deployment.redis.prefix,
+      PARLEY_TOOLS: join(import.meta.dirname, "tools/playground.ts"),
+      PARLEY_AUTH: "required",
+      PARLEY_AUTH_ISSUERS: issuer.url,
+      PARLEY_PUBLIC_URL: "http://localhost:3000",
+      ...settings,
+    });
+  }
 
   beforeAll(async () => {
     const tools = ["@parley/gallery", join(import.meta.dirname, "tools/playground.ts")];
@@ -656,15 +669,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
 
   test("where callers need a token the page asks for one, keeps it in its tab, and sends it with every request", async () => {
     const issuer = await startIssuer();
-    const { url: redisUrl, prefix } = deployment.redis;
-    const front = await startFrontEnd({
-      REDIS_URL: redisUrl,
-      PARLEY_PREFIX: prefix,
-      PARLEY_TOOLS: join(import.meta.dirname, "tools/playground.ts"),
-      PARLEY_AUTH: "required",
-      PARLEY_AUTH_ISSUERS: issuer.url,
-      PARLEY_PUBLIC_URL: "http://localhost:3000",
-    });
+    const front = await guardedFrontEnd(issuer);
     try {
       const page = await open("", {}, undefined, `${front.url}/play/`);
       await page.getByRole("alert").getByText(/token/).waitFor();
@@ -692,14 +697,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
 
   test("served by plain http from another machine, it works without what browsers allow only to https", async () => {
     const issuer = await startIssuer();
-    const { url: redisUrl, prefix } = deployment.redis;
-    const front = await startFrontEnd({
-      REDIS_URL: redisUrl,
-      PARLEY_PREFIX: prefix,
-      PARLEY_TOOLS: join(import.meta.dirname, "tools/playground.ts"),
-      PARLEY_AUTH: "required",
-      PARLEY_AUTH_ISSUERS: issuer.url,
-      PARLEY_PUBLIC_URL: "http://localhost:3000",
+    const front = await guardedFrontEnd(issuer, {
       PARLEY_ALLOWED_HOSTS: "parley.test",
       PARLEY_ALLOWED_ORIGINS: "http://parley.test",
     });
@@ -732,16 +730,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     "a token that expires in the middle of a form ends no call, and what was typed is there for the next token, in %s",
     async (dialect) => {
       const issuer = await startIssuer();
-      const { url: redisUrl, prefix } = deployment.redis;
-      const front = await startFrontEnd({
-        REDIS_URL: redisUrl,
-        PARLEY_PREFIX: prefix,
-        PARLEY_TOOLS: join(import.meta.dirname, "tools/playground.ts"),
-        PARLEY_AUTH: "required",
-        PARLEY_AUTH_ISSUERS: issuer.url,
-        PARLEY_AUTH_CLOCK_SKEW: "1s",
-        PARLEY_PUBLIC_URL: "http://localhost:3000",
-      });
+      const front = await guardedFrontEnd(issuer, { PARLEY_AUTH_CLOCK_SKEW: "1s" });
       const setToken = async (page: Page, exp: number) => {
         await page.getByLabel("Bearer token").fill(await issuer.token({ sub: "ann", scope: "tools:call tasks:read asks:answer", exp }));
         await press(page, "Enter");
