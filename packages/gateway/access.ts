@@ -17,7 +17,7 @@ import type { Upstream, UpstreamOauth } from "./upstreams.ts";
 export interface Access {
   /** Asks the caller, unless there is a kept grant. Throws ToolError if they do not consent, and CAPABILITY_REQUIRED and GRANT_EXPIRED. */
   ask(): Promise<void>;
-  /** For a step: a token that is good now. Undefined: what was granted has ended. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
+  /** For a step: a token that is valid now. Undefined: the grant has ended. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
   token(): Promise<string | undefined>;
   /** The upstream refused the last token. Resolves when another one can be tried. Throws as `ask`. */
   refused(): Promise<void>;
@@ -32,7 +32,7 @@ export interface AccessOptions {
 }
 
 const PATCH = "kept-grants";
-/** How often one task gets access. Otherwise a provider whose tokens expire at once would make it ask forever. */
+/** How many times one task asks for access. Without a limit, a provider whose tokens expire at once would make it ask forever. */
 const ASKS_MAX = 3;
 
 /** Where the tokens are: in a deposit of the task, or in a kept grant. */
@@ -92,7 +92,7 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
     async token() {
       try {
         const refused = isRefused ? last : undefined;
-        // The next one is good until it is refused itself.
+        // The next token counts as valid until it is refused itself.
         isRefused = false;
         last = await fresh(refused);
         return last;
@@ -103,14 +103,14 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
     },
     async refused() {
       refusals += 1;
-      // Once it may be old. Twice it may be revoked, or of an account that may do nothing there.
+      // The first time, the token may be old. The second time, the grant may be revoked, or its account may lack permissions.
       if (refusals % 2 === 0) await ask("refused");
       else isRefused = true;
     },
   };
 }
 
-/** Another upstream, address, provider or set of scopes is another grant. */
+/** A different upstream, address, provider or set of scopes is a different grant. */
 export function grantId({ name, reached }: AccessOptions["upstream"], { provider, scopes }: UpstreamOauth): string {
   return hash("sha256", JSON.stringify([name, reached.by === "url" ? reached.url : "", provider, scopes]), "base64url").slice(0, 22);
 }

@@ -59,7 +59,7 @@ describe("a module", () => {
   test("is checked like any other file, and its variables are filled in by the process that connects", () => {
     const file = written('export default { upstreams: [{ name: "C R M", colour: "red" }] };');
     expect(problemsOf(file)).toEqual([
-      "upstreams[0].name: must be 1 to 32 of a-z 0-9 -, the first no hyphen",
+      "upstreams[0].name: must be 1 to 32 of a-z 0-9 - and must not begin with a hyphen",
       'upstreams[0]: Unrecognized key: "colour"',
     ]);
     const crm = { ...CRM.upstreams[0], headers: { authorization: "Bearer ${TOKEN}" } };

@@ -1,8 +1,8 @@
 /**
- * A file of upstreams that is a module: its default export, or what that returns if it is a function. A process of its
- * own imports the file, each time, for three reasons: a module that was imported once stays in the memory of its
- * process and is not read again, nor are the modules that it imports; code that never ends, even a loop without an
- * await, can be stopped; and whatever else the code does does not touch this process.
+ * A file of upstreams that is a module: its default export, or what that returns if it is a function. Each time, a
+ * separate process imports it, for three reasons: a process never reads a module again that it has imported, nor the
+ * modules that this one imports; code that never ends, even a loop without an await, can be stopped; and nothing else
+ * that the code does affects this process.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";

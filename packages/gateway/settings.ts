@@ -1,14 +1,14 @@
-/** What the environment says about the gateway; the servers behind it stand in a file of their own (upstreams.ts). */
+/** The gateway's settings. The servers behind it are listed in a file of their own (upstreams.ts). */
 import { type Duration, durationSetting } from "@parley/core";
 import { z } from "zod";
 
-/** Says to an upstream who calls: a gateway that is behind itself is told by it. */
+/** Names the calling deployment, so that a gateway notices when it is behind itself. */
 export const GATEWAY_HEADER = "parley-gateway";
 
 const duration = (fallback: Duration) => z.string().default(String(fallback)).transform(durationSetting);
 const whole = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
 
-/** Front ends and workers alike: both list what is behind the gateway. */
+/** For front ends and workers: both list what is behind the gateway. */
 export const upstreamsEnvironment = {
   PARLEY_UPSTREAMS: z
     .string()
@@ -18,7 +18,7 @@ export const upstreamsEnvironment = {
     ),
 };
 
-/** Of workers alone: they make the calls. */
+/** For workers only, which make the calls. */
 export const gatewayEnvironment = {
   PARLEY_ELICITATION: z
     .stringbool()

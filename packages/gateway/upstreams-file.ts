@@ -1,7 +1,7 @@
 /**
- * The file of upstreams over time. It is read again and again, because it may be a ConfigMap, whose links notify no
- * watcher, and so are the files with credentials that it refers to. A module is loaded again when its file has changed.
- * Invalid content changes nothing, and the log reports what is wrong with it.
+ * Follows changes of the file of upstreams. The file, and the files with credentials that it refers to, are read
+ * periodically: a file watcher would miss changes of a ConfigMap, which replaces links. A module is loaded again when
+ * its file has changed. Invalid content changes nothing, and the log reports what is wrong with it.
  */
 import { statSync } from "node:fs";
 import { describeError, type Log } from "@parley/core";
@@ -9,9 +9,9 @@ import { isConfigModule, loadConfig, loadConfigNow } from "./config-module.ts";
 import { loadedUpstreams, type ReadUpstreams, readUpstreams, type Upstream, UpstreamsError } from "./upstreams.ts";
 
 export interface UpstreamsFile {
-  /** As it was when the process began. */
+  /** The content when the process started. */
   readonly upstreams: readonly Upstream[];
-  /** Calls back with every later state of it. Returns what ends that. */
+  /** Calls `onChange` after every valid change. Returns a function that stops this. */
   watch(watching: {
     readonly log: Log;
     readonly onChange: (upstreams: readonly Upstream[]) => void;
@@ -25,7 +25,7 @@ export interface OpenUpstreamsFile extends ReadUpstreams {
 }
 
 const READ_EVERY_MS = 2_000;
-/** How long a module that failed to load is left alone if its file does not change. What it imports may have been mended. */
+/** How long a module that failed to load is left alone if its file does not change. What it imports may have been fixed. */
 const LOAD_AGAIN_MS = 30_000;
 
 interface Source {
@@ -61,7 +61,7 @@ export function openUpstreamsFile(file: string, options: OpenUpstreamsFile = {})
           const problems = error instanceof UpstreamsError ? error.problems : [];
           const problem = problems.join("\n");
           if (problem !== lastProblem)
-            log.error({ ...describeError(error), problems }, "file of upstreams does not fit, what was before stays");
+            log.error({ ...describeError(error), problems }, "file of upstreams is invalid, its last valid content stays in effect");
           lastProblem = problem;
         } finally {
           isReading = false;

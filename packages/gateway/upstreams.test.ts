@@ -71,13 +71,13 @@ describe("access in the caller's name", () => {
       "upstreams[0].oauth.scopes (crm): write is not among the scopes of calendar in PARLEY_OAUTH: read",
     ]);
     expect(problems([{ ...CRM, oauth, taskless: true }], {}, providers)).toEqual([
-      "upstreams[0].taskless (crm): does not go with `oauth`: only a task can ask its caller for access",
+      "upstreams[0].taskless (crm): cannot be combined with `oauth`: only a task can ask its caller for access",
     ]);
     expect(problems([{ ...CRM, oauth, reuseSessions: true }], {}, providers)).toEqual([
-      "upstreams[0].reuseSessions (crm): does not go with `oauth`: a session would outlive the token that it was opened with",
+      "upstreams[0].reuseSessions (crm): cannot be combined with `oauth`: a session would outlive the token that it was opened with",
     ]);
     expect(problems([{ name: "files", command: "x", oauth }], {}, providers)).toEqual([
-      "upstreams[0].oauth (files): goes with `url`: a command has no Authorization header",
+      "upstreams[0].oauth (files): can only be used with `url`: a command has no Authorization header",
     ]);
     expect(problems([{ ...CRM, oauth: { provider: "crm", scopes: [] } }], {}, providers)).toHaveLength(1);
   });
@@ -135,7 +135,7 @@ describe("values", () => {
       "upstreams[0].headers.a (crm): ${NONE} is not set in the environment",
       "upstreams[0].headers.b (crm): ${file:/no/such} cannot be read (ENOENT)",
       "upstreams[0].headers.c (crm): ${1} must be a variable, ${NAME}, or a file, ${file:/path}",
-      "upstreams[0].headers.d (crm): has a value with characters that no header may have, such as a line break",
+      "upstreams[0].headers.d (crm): has characters that a header may not contain, such as a line break",
     ]);
     expect(told.join()).not.toContain("secret ");
   });
@@ -148,13 +148,13 @@ describe("problems are reported, all at once", () => {
     ["two of one name", [CRM, { ...CRM, prefix: "other_" }], "two are named crm"],
     ["no address", [{ name: "crm" }], "give either `url` or `command`"],
     ["both", [{ ...CRM, command: "x" }], "give either `url` or `command`"],
-    ["no url", [{ ...CRM, url: "crm" }], "must be an address"],
+    ["no url", [{ ...CRM, url: "crm" }], "must be a URL"],
     ["http to elsewhere", [{ ...CRM, url: "http://crm" }], "must be https"],
-    ["credentials in the url", [{ ...CRM, url: "https://a:b@crm" }], "must not hold credentials"],
-    ["env of a url", [{ ...CRM, env: {} }], "goes with `command`"],
+    ["credentials in the url", [{ ...CRM, url: "https://a:b@crm" }], "must not contain credentials"],
+    ["env of a url", [{ ...CRM, env: {} }], "can only be used with `command`"],
     ["a bad duration", [{ ...CRM, callTimeout: "soon" }], "upstreams[0].callTimeout"],
     ["no time", [{ ...CRM, callTimeout: "0s" }], "must be longer than 0"],
-    ["prefixes that begin alike", [CRM, { ...CRM, name: "crm2", prefix: "crm_b_" }], "begin alike"],
+    ["prefixes that overlap", [CRM, { ...CRM, name: "crm2", prefix: "crm_b_" }], "overlap"],
     ["a bad pattern", [{ ...CRM, include: ["a*b"] }], "upstreams[0].include[0]"],
   ])("%s", (_what, upstreams, problem) => {
     expect(problems(upstreams).join("\n")).toContain(problem);

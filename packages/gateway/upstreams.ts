@@ -5,8 +5,8 @@
  *     { "name": "crm", "url": "https://crm.example.com/mcp", "headers": { "authorization": "Bearer ${CRM_TOKEN}" } },
  *     { "name": "files", "command": "npx", "args": ["-y", "some-server"], "repeatable": ["read_file"] } ] }
  *
- * `${NAME}` is a variable of the environment and `${file:/run/secrets/x}` the content of a file, in values of `headers` and `env` alone: front
- * ends read the same file and have no business with credentials. All problems are told at once. No value that was filled in is ever told.
+ * In values of `headers` and `env`, and only there, `${NAME}` is a variable of the environment and `${file:/run/secrets/x}` the content of a
+ * file. Front ends read the same file but do not need its credentials. All problems are reported at once, and never with a value that was filled in.
  */
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -17,31 +17,31 @@ import { isConfigModule, loadConfigNow, type LoadedConfig } from "./config-modul
 
 export interface Upstream {
   readonly name: string;
-  /** Another one when anything that the file says of it is another, credentials included. Never told. */
+  /** Differs whenever anything in the entry differs, credentials included. Never shown. */
   readonly fingerprint: string;
-  /** What every name of its tools begins with, separator included; may be empty for an only upstream. */
+  /** Prefix of its tools' names, separator included; may be empty if there is only one upstream. */
   readonly prefix: string;
   readonly reached: ByUrl | ByCommand;
-  /** Calls are made with an access token of the caller, who grants it on a page. Undefined: with the headers of the file. */
+  /** Calls carry an access token of the caller, who grants it on a page. Undefined: they carry the headers of the file. */
   readonly oauth: UpstreamOauth | undefined;
   /** Whether a tool of that name, as the upstream calls it, is offered. */
   readonly offers: (tool: string) => boolean;
-  /** What the file says of repeating a tool; undefined: what the tool's own annotations say. */
+  /** Whether a call of the tool may be repeated, if the file says so; undefined: the tool's own annotations decide. */
   readonly repeatable: (tool: string) => boolean | undefined;
-  /** Which revisions are spoken with it: those in which all of its tools can ask, those with sessions alone, or the newest that it has. */
+  /** Which revisions are used: those in which all of its tools can ask, only those with sessions, or the newest that it supports. */
   readonly revisions: "auto" | "sessions" | "newest";
-  /** Whether the next call of the same caller may have the session, or the process, of one that has come to its result. */
+  /** Whether the next call of the same caller may use the session, or the process, of a call that has returned its result. */
   readonly reusesSessions: boolean;
-  /** Whether calls that may be repeated are made without a task while they ask nothing (taskless.ts). */
+  /** Whether calls that may be repeated are made without a task as long as they ask nothing (taskless.ts). */
   readonly isTaskless: boolean;
   readonly connectTimeoutMs: number;
   /** How long the upstream may work without asking or ending. */
   readonly callTimeoutMs: number;
-  /** How long its questions wait; undefined: what the deployment says. */
+  /** How long its questions wait; undefined: as the deployment's settings say. */
   readonly questionTimeoutMs: number | undefined;
-  /** Calls at once in one worker. */
+  /** Maximum number of concurrent calls in one worker. */
   readonly concurrency: number;
-  /** How often its lists are read again, and so whether it is there. */
+  /** How often its lists are read again, which also detects that it is down. */
   readonly refreshMs: number;
 }
 
@@ -51,10 +51,10 @@ export interface ByUrl {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A provider of PARLEY_OAUTH, and what is asked for there. */
+/** A provider of PARLEY_OAUTH, and the access that is requested there. */
 export interface UpstreamOauth {
   readonly provider: string;
-  /** Sorted, each once: the digest of the question is taken from them. */
+  /** Sorted and without repetition, because the digest of the question covers them. */
   readonly scopes: readonly string[];
   /** How long after each use a grant is kept for later tasks of the same principal. Undefined: it ends with its task. */
   readonly keepMs?: number;
@@ -68,7 +68,7 @@ export interface ByCommand {
   readonly cwd: string | undefined;
 }
 
-/** Thrown with every problem of the file, a line each. */
+/** Lists every problem of the file, one per line. */
 export class UpstreamsError extends Error {
   override readonly name = "UpstreamsError";
   readonly problems: readonly string[];
@@ -78,7 +78,7 @@ export class UpstreamsError extends Error {
   }
 }
 
-/** What a listing, a message, a process may grow to is multiplied by their number. */
+/** Limits on one listing, message or process are multiplied by the number of upstreams. */
 export const UPSTREAMS_MAX = 100;
 /** Tools have up to 128 characters (specification 2025-11-25, server/tools); a prefix must leave room for a name. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
@@ -110,7 +110,7 @@ const patterns = z
   .max(1_000);
 
 const entry = z.strictObject({
-  name: z.string().regex(NAME, "must be 1 to 32 of a-z 0-9 -, the first no hyphen"),
+  name: z.string().regex(NAME, "must be 1 to 32 of a-z 0-9 - and must not begin with a hyphen"),
   url: z.string().optional(),
   headers: values.optional(),
   allowHttp: z.boolean().default(false),
@@ -149,9 +149,9 @@ const shape = z.strictObject({ upstreams: z.array(entry).max(UPSTREAMS_MAX) });
 export type UpstreamsConfig = z.input<typeof shape>;
 
 export interface ReadUpstreams {
-  /** What `${NAME}` stands for. Undefined: values stay as they are written, for processes that connect to nothing. */
+  /** The values of `${NAME}`. Undefined: values stay as they are written, for processes that connect to no upstream. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** OAuth providers of the deployment, with the scopes that may be asked for. Undefined: `oauth` is not checked against them. */
+  /** OAuth providers of the deployment, with the scopes that may be requested. Undefined: `oauth` is not checked against them. */
   readonly providers?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -252,17 +252,17 @@ function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading)
       ]),
     );
   if (url === undefined) {
-    if (given.headers) say("headers", "go with `url`; a command takes `env`");
+    if (given.headers) say("headers", "can only be used with `url`; a command takes `env`");
     return { by: "command", command: command ?? "", args, env: filled("env", env), cwd };
   }
-  for (const key of ["args", "env", "cwd"] as const) if (given[key] !== undefined) say(key, "goes with `command`");
+  for (const key of ["args", "env", "cwd"] as const) if (given[key] !== undefined) say(key, "can only be used with `command`");
   const problem = urlProblem(url, given.allowHttp);
   if (problem !== undefined) say("url", problem);
-  for (const key of Object.keys(headers)) if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(key)) say(`headers.${key}`, "is no name of a header");
+  for (const key of Object.keys(headers))
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(key)) say(`headers.${key}`, "is not a valid header name");
   const all = filled("headers", headers);
   for (const [key, value] of Object.entries(all)) {
-    if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
-      say(`headers.${key}`, "has a value with characters that no header may have, such as a line break");
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) say(`headers.${key}`, "has characters that a header may not contain, such as a line break");
   }
   return { by: "url", url, headers: all };
 }
@@ -272,9 +272,9 @@ function oauthOf(
   { say, providers }: Reading,
 ): UpstreamOauth | undefined {
   if (!oauth) return undefined;
-  if (command !== undefined) say("oauth", "goes with `url`: a command has no Authorization header");
-  if (reuseSessions) say("reuseSessions", "does not go with `oauth`: a session would outlive the token that it was opened with");
-  if (taskless) say("taskless", "does not go with `oauth`: only a task can ask its caller for access");
+  if (command !== undefined) say("oauth", "can only be used with `url`: a command has no Authorization header");
+  if (reuseSessions) say("reuseSessions", "cannot be combined with `oauth`: a session would outlive the token that it was opened with");
+  if (taskless) say("taskless", "cannot be combined with `oauth`: only a task can ask its caller for access");
   const { provider, scopes, keep: keepMs } = oauth;
   const allowed = providers && Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   if (providers && !allowed) {
@@ -287,14 +287,14 @@ function oauthOf(
   return { provider, scopes: [...new Set(scopes)].toSorted(), ...(keepMs !== undefined && { keepMs }) };
 }
 
-/** It never repeats the address, which may hold a key. */
+/** Never quotes the address, which may contain a key. */
 function urlProblem(text: string, allowHttp: boolean): string | undefined {
   const url = URL.parse(text);
-  if (!url) return "must be an address: https://host/path";
-  if (url.username !== "" || url.password !== "") return "must not hold credentials: put them into `headers`";
+  if (!url) return "must be a URL such as https://host/path";
+  if (url.username !== "" || url.password !== "") return "must not contain credentials: put them into `headers`";
   if (url.protocol === "https:" || (url.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))) return undefined;
   return url.protocol === "http:"
-    ? "must be https, or http to this machine; `allowHttp: true` allows it on a network that nobody else is on"
+    ? "must be https, or http to this machine; `allowHttp: true` allows it on a private network"
     : "must be https";
 }
 
@@ -323,14 +323,14 @@ function fill(value: string, environment: Readonly<Record<string, string | undef
   });
 }
 
-/** Two names of tools can be the same only if one prefix begins another. */
+/** Tools of two upstreams can have the same name only if one prefix is the beginning of the other. */
 function namesProblems(upstreams: readonly Upstream[]): string[] {
   return upstreams.flatMap((one, index) =>
     upstreams.slice(index + 1).flatMap((other) => {
       if (one.name === other.name) return [`upstreams: two are named ${one.name}`];
       if (!one.prefix.startsWith(other.prefix) && !other.prefix.startsWith(one.prefix)) return [];
       const prefixes = `${JSON.stringify(one.prefix)} of ${one.name} and ${JSON.stringify(other.prefix)} of ${other.name}`;
-      return [`upstreams: the prefixes ${prefixes} begin alike, so that tools of both could have one name: set another \`prefix\``];
+      return [`upstreams: the prefixes ${prefixes} overlap, so tools of both could have the same name: set a different \`prefix\``];
     }),
   );
 }

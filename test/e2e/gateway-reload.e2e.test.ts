@@ -71,7 +71,9 @@ test("upstreams come, change and go; waiting questions are answered where they w
 
   await writeFile(join(directory, "parley.upstreams.json"), '{"upstreams": [{"name": "BAD"}]}');
   const all = [...deployment.frontEnds, ...deployment.workers];
-  await until(() => all.every(({ logs }) => logs.some(({ msg }) => msg === "file of upstreams does not fit, what was before stays")));
+  await until(() =>
+    all.every(({ logs }) => logs.some(({ msg }) => msg === "file of upstreams is invalid, its last valid content stays in effect")),
+  );
   await offered((now) => now.includes("stateless_echo"));
 
   await writeUpstreams(directory, []);
