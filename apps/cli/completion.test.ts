@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const MAIN = resolve(import.meta.dirname, "main.ts");
 const script = (shell: string) => execFileSync(process.execPath, [MAIN, "completion", shell], { encoding: "utf8" });
-const check = (shell: string, ...args: string[]) => execFileSync(shell, args);
+const run = (shell: string, ...args: string[]) => execFileSync(shell, args, { encoding: "utf8" });
 const has = (shell: string) => spawnSync(shell, ["--version"]).status === 0;
 
 let directory: string;
@@ -32,13 +32,21 @@ describe("completion", () => {
   test.runIf(has("zsh"))("of zsh is a valid zsh script", () => {
     const file = join(directory, "zsh");
     writeFileSync(file, script("zsh"));
-    check("zsh", "-n", file);
+    run("zsh", "-n", file);
   });
 
-  test.runIf(has("fish"))("of fish is a valid fish script", () => {
+  test.runIf(has("fish"))("of fish offers commands, subcommands and options", () => {
     const file = join(directory, "fish");
     writeFileSync(file, script("fish"));
-    check("fish", "--no-execute", file);
+    const offered = (line: string) =>
+      run("fish", "--no-config", "-c", `source ${file}; complete -C '${line}'`)
+        .trim()
+        .split("\n")
+        .map((each) => each.split("\t")[0]);
+    expect(offered("parley ta")).toEqual(["task", "tasks"]);
+    expect(offered("parley tasks c")).toEqual(["cancel"]);
+    expect(offered("parley call --no-")).toEqual(["--no-input", "--no-wait"]);
+    expect(offered("parley tasks get --js")).toEqual(["--json"]);
   });
 
   test("knows every command, for each shell", () => {
