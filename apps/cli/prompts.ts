@@ -13,6 +13,9 @@ import { clean, cleanLine, printToStderr } from "./terminal.ts";
 /** With more choices than this, the prompt offers a search. */
 const LISTED_MAX = 15;
 const ROWS = 10;
+/** A choice may be the empty string, so no string can stand for none of the choices. */
+const NONE = Symbol("none");
+type Chosen = string | symbol;
 
 /** A problem in an answer, with its location. */
 export interface Violation {
@@ -165,13 +168,13 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
     case "choice": {
       const all = {
         message,
-        options: isRequired ? choices : [...choices, { value: "", label: "(none)" }],
+        options: isRequired ? choices : [...choices, { value: NONE as symbol, label: "(none)" }],
         maxItems: ROWS,
         ...(typeof preset === "string" && { initialValue: preset }),
         ...options,
       };
-      const given = choices.length > LISTED_MAX ? await autocomplete(all) : await select(all);
-      return given === "" && !isRequired ? undefined : given;
+      const given = choices.length > LISTED_MAX ? await autocomplete<Chosen>(all) : await select<Chosen>(all);
+      return given === NONE ? undefined : given;
     }
     case "number":
     case "integer":

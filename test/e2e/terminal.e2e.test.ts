@@ -105,6 +105,16 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect([await declining.ended(), await visiting.ended()]).toEqual([0, 0]);
   });
 
+  test("a choice that is the empty string is another answer than none", async () => {
+    const on = await terminal("call", "blank");
+    await begin(on);
+    await on.shows(/Morning.*\n.*● \(blank\)/);
+    await on.press("Enter");
+    await on.shows(/Evening.*\n.*● \(blank\)/);
+    await on.press("Down", "Down", "Enter");
+    await on.shows('{"morning":""}');
+  });
+
   test("pasted lines become one line, which is not sent before Enter", async () => {
     const on = await terminal("call", "greet");
     await begin(on);

@@ -35,6 +35,16 @@ export const greet = defineTool({
   },
 });
 
+export const blank = defineTool({
+  name: "blank",
+  input: z.object({}),
+  async run(_args, ctx) {
+    const mood = (title: string) => z.enum(["", "fine"]).optional().meta({ title });
+    const schema = z.object({ morning: mood("Morning"), evening: mood("Evening") });
+    return JSON.stringify(await ctx.elicit("moods", { message: "How do you feel?", schema }));
+  },
+});
+
 export const visit = defineTool({
   name: "visit",
   input: z.object({}),
@@ -58,4 +68,4 @@ export const busy = defineTool({
   },
 });
 
-export default [kinds, greet, visit, busy];
+export default [kinds, greet, blank, visit, busy];

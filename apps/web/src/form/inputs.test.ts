@@ -95,6 +95,15 @@ describe("content", () => {
     expect(of({ type: "string", default: "" }, "")).toEqual({ it: "" });
   });
 
+  test("of a choice is the choice with that position, also if it is the empty string", () => {
+    for (const isRequired of [true, false]) {
+      expect(of({ type: "string", enum: ["", "a"] }, "0", isRequired)).toEqual({ it: "" });
+      expect(of({ type: "string", enum: ["", "a"] }, "1", isRequired)).toEqual({ it: "a" });
+    }
+    expect(untouched(field({ type: "string", enum: ["a", ""], default: "" }))).toBe("1");
+    expect(untouched(field({ type: "string", enum: ["a"], default: "not a choice" }))).toBe("");
+  });
+
   test("reports values that cannot be read as their type", () => {
     expect(of({ type: "integer" }, "four")).toBe("must be a whole number, in digits only");
     expect(of({ type: "integer" }, "1.000")).toBe("must be a whole number, in digits only");

@@ -17,6 +17,7 @@ export type Control =
   | "checkbox"
   /** Yes, no, or no value. */
   | "tristate"
+  /** By position: a choice may be the empty string, which is no choice. */
   | "select"
   | "checks"
   /** One string per line. */
@@ -102,12 +103,16 @@ function isBound(bound: Json | undefined): bound is number {
 }
 
 /** The initial value of a control. */
-export function untouched({ control, default: preset }: Input): Typed {
+export function untouched({ control, choices, default: preset }: Input): Typed {
   switch (control) {
     case "checkbox":
       return preset === true;
     case "tristate":
       return "";
+    case "select": {
+      const index = choices.findIndex(({ value }) => value === preset);
+      return index === -1 ? "" : `${index}`;
+    }
     case "checks":
       return Array.isArray(preset) ? preset.filter((item) => typeof item === "string") : [];
     case "lines":
@@ -161,6 +166,8 @@ function readControl(input: Input, typed: Typed): Read {
     }
     case "tristate":
       return { value: typed === "true" };
+    case "select":
+      return { value: input.choices[Number(typed)]?.value };
     case "datetime": {
       const at = new Date(typed);
       // Schemas that allow only whole seconds refuse even `.000`.

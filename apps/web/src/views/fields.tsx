@@ -1,4 +1,5 @@
 /** Renders the control of each field, chosen by its schema. */
+import type { Choice } from "@parley/core/form";
 import { useState } from "preact/hooks";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "../form/inputs.ts";
 
@@ -140,10 +141,10 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
     case "select":
       return (
         <select {...common} value={text} onChange={type}>
-          {(!isRequired || input.default === undefined) && <option value="">{isRequired ? "Choose…" : "–"}</option>}
-          {choices.map(({ value, title = value }) => (
-            <option key={value} value={value}>
-              {title}
+          {(!isRequired || untouched(input) === "") && <option value="">{isRequired ? "Choose…" : "–"}</option>}
+          {choices.map((choice, index) => (
+            <option key={choice.value} value={`${index}`}>
+              {titleOf(choice)}
             </option>
           ))}
         </select>
@@ -178,6 +179,11 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
   }
 }
 
+/** A choice may be the empty string, with no title. */
+function titleOf({ value, title = value }: Choice): string {
+  return title.trim() === "" ? "(blank)" : title;
+}
+
 const SEARCHED_FROM = 12;
 const SHOWN_AT_ONCE = 100;
 
@@ -188,7 +194,7 @@ function Checks({ id, input, typed, onType }: FieldProps) {
   const { choices } = input;
   const wanted = query.toLowerCase();
   const fitting = choices.filter(
-    ({ value, title = value }) => wanted === "" || title.toLowerCase().includes(wanted) || value.toLowerCase().includes(wanted),
+    (choice) => wanted === "" || titleOf(choice).toLowerCase().includes(wanted) || choice.value.toLowerCase().includes(wanted),
   );
   const shown = fitting.slice(0, SHOWN_AT_ONCE);
   const hidden = chosen.filter((value) => !shown.some((choice) => choice.value === value));
@@ -205,15 +211,15 @@ function Checks({ id, input, typed, onType }: FieldProps) {
         />
       )}
       <div class={choices.length > SEARCHED_FROM ? "checks scrolls" : "checks"}>
-        {shown.map(({ value, title = value }, index) => (
-          <label key={value} class="check" for={`${id}-${index}`}>
+        {shown.map((choice, index) => (
+          <label key={choice.value} class="check" for={`${id}-${index}`}>
             <input
               id={`${id}-${index}`}
               type="checkbox"
-              checked={chosen.includes(value)}
-              onChange={(event) => toggle(value, event.currentTarget.checked)}
+              checked={chosen.includes(choice.value)}
+              onChange={(event) => toggle(choice.value, event.currentTarget.checked)}
             />
-            <span dir="auto">{title}</span>
+            <span dir="auto">{titleOf(choice)}</span>
           </label>
         ))}
       </div>
@@ -221,7 +227,11 @@ function Checks({ id, input, typed, onType }: FieldProps) {
         <p class="notes">
           {[
             fitting.length > shown.length && `${(fitting.length - shown.length).toLocaleString("en")} more: search for them`,
-            hidden.length > 0 && `also chosen: ${hidden.slice(0, 5).join(", ")}${hidden.length > 5 ? " …" : ""}`,
+            hidden.length > 0 &&
+              `also chosen: ${hidden
+                .slice(0, 5)
+                .map((value) => titleOf({ value }))
+                .join(", ")}${hidden.length > 5 ? " …" : ""}`,
           ]
             .filter(Boolean)
             .join(" · ")}
