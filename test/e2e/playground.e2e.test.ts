@@ -326,9 +326,13 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await press(page, "Enter");
     expect(page.context().pages()).toHaveLength(1);
     const opened = page.context().waitForEvent("page");
-    await dialog(page).getByRole("link", { name: "Open the page" }).click();
+    const link = dialog(page).getByRole("link", { name: "Open the page" });
+    await expect.poll(() => link.getAttribute("aria-disabled")).toBe("false");
+    await link.dblclick();
     expect((await opened).url()).toMatch(/^https:\/\/xn--bcher-kva\.example\.com\/sign-in|^about:blank|^$/);
     await result(page).getByText("The person said accept.").waitFor();
+    // A double click opens it once.
+    expect(page.context().pages()).toHaveLength(2);
   });
 
   test.each(["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25"])(
@@ -737,6 +741,9 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       };
       try {
         const page = await open(at(dialect, "every_field"), {}, undefined, `${front.url}/play/`);
+        await page.clock.install();
+        let requests = 0;
+        page.on("request", () => (requests += 1));
         await page.getByRole("button", { name: "Token needed" }).click();
         const exp = Math.ceil(Date.now() / 1_000) + 8;
         await setToken(page, exp);
@@ -746,13 +753,18 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
         // Where nothing is held open, the page learns of it with the answer.
         if (dialect === "2026-07-28") {
           await dialog(page).getByRole("button", { name: "Decline" }).click();
-          await page.getByText("needs a new token", { exact: true }).waitFor();
+          await page.getByText("paused until you set a new token", { exact: true }).waitFor();
           await expect.poll(() => dialog(page).count()).toBe(0);
           await page.getByRole("button", { name: "Token needed" }).click();
         } else {
           if (dialect === "2026-07-28+tasks") await dialog(page).getByRole("button", { name: "Decline" }).click();
           await dialog(page).getByRole("button", { name: "Set a token" }).click();
         }
+        // A tab that is forgotten here asks the server nothing.
+        await page.getByText("paused until you set a new token", { exact: true }).waitFor();
+        const before = requests;
+        await page.clock.runFor("01:00");
+        expect(requests).toBe(before);
         await setToken(page, exp + 3_600);
         if (dialect !== "2026-07-28") {
           await dialog(page).getByRole("button", { name: "Decline" }).waitFor();

@@ -179,7 +179,7 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
     }
 
     async function hold(): Promise<void> {
-      const attempts = backoff();
+      const attempts = backoff(endpoint);
       let resuming = "kept" in start;
       while (!over && !signal.aborted) {
         try {
@@ -272,11 +272,12 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
           if (!isPassing(error)) return end(() => listener.ended(endOf(error)));
         }
         await pause(POLL_MS, signal);
+        await endpoint.permitted(signal);
       }
     }
 
     async function result(): Promise<void> {
-      const attempts = backoff();
+      const attempts = backoff(endpoint);
       const onMessage = (message: Message) => {
         if (message.method === "elicitation/create") questions.put(message);
         else if (message.method !== undefined) listener.notice({ method: message.method, params: message.params ?? {} });

@@ -1,5 +1,5 @@
 /** Functions that the drivers of all dialects share. */
-import { Lost, RpcError } from "../wire/endpoint.ts";
+import { type Endpoint, Lost, RpcError } from "../wire/endpoint.ts";
 import type { CallListener, End, Question, ReplyOutcome, Running, Violation } from "./types.ts";
 
 /** After this text, a server reports what was wrong with the last answer. */
@@ -78,8 +78,8 @@ export function nothingKept(): never {
   throw new Error("this dialect cannot resume such a call");
 }
 
-/** Waits between attempts to reach an unavailable server. */
-export function backoff() {
+/** Waits between attempts to reach a server that is unavailable, or that refused the token: then until the person sets another. */
+export function backoff({ permitted }: Pick<Endpoint, "permitted">) {
   let ms = 250;
   return {
     succeeded(): void {
@@ -87,6 +87,7 @@ export function backoff() {
     },
     async wait(signal: AbortSignal): Promise<void> {
       await pause(ms, signal);
+      await permitted(signal);
       ms = Math.min(ms * 2, 3_000);
     },
   };

@@ -104,7 +104,7 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
     }
 
     async function keepListening(): Promise<void> {
-      const attempts = backoff();
+      const attempts = backoff(endpoint);
       while (!over && !left.signal.aborted) {
         try {
           listener.connected(true);
@@ -182,7 +182,7 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
 
     async function send(inputResponses?: Readonly<Record<string, Reply>>): Promise<void> {
       const { name, arguments: args, headers, requestState } = state;
-      const attempts = backoff();
+      const attempts = backoff(endpoint);
       for (;;) {
         try {
           listener.connected(true);

@@ -5,6 +5,7 @@ import type { TaskTimeline } from "@parley/core/timeline";
 import { dialectsOf } from "../mcp/dialects.ts";
 import { wordsOf } from "../mcp/shared.ts";
 import type { Dialect, End, Question, Reply, Running, Status, ReplyOutcome, CallListener, Tool } from "../mcp/types.ts";
+import { RpcError } from "../wire/endpoint.ts";
 import { createWireLog } from "../wire/wire-log.ts";
 import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
 import { forgetDraft, forgetDrafts } from "./drafts.ts";
@@ -55,8 +56,24 @@ const dialects = dialectsOf({
   url: new URL("../mcp", document.baseURI).href,
   log: wire,
   token: () => token.value || undefined,
-  refused: () => (wantsToken.value = true),
+  refused,
+  permitted,
 });
+
+/** A request that was on its way when the person set another token says nothing about that one. */
+function refused(by: string | undefined): void {
+  if (by === (token.value || undefined)) wantsToken.value = true;
+}
+
+async function permitted(signal: AbortSignal): Promise<void> {
+  if (!wantsToken.value || signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = wantsToken.subscribe((isWanted) => isWanted || resolve());
+  signal.addEventListener("abort", () => resolve());
+  await promise;
+  stop();
+}
+
 const [FIRST] = dialects as [Dialect];
 export { dialects };
 export const dialect = signal<Dialect>(dialects.find(({ id }) => id === placeNow().dialect) ?? FIRST);
@@ -262,8 +279,9 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
     let isLast = false;
     while (!left.signal.aborted) {
       const hadEnded = state.end !== undefined;
+      const sent = token.value || undefined;
       try {
-        const timeline = await readTimeline({ taskId, after: cursor, token: token.value, signal: left.signal });
+        const timeline = await readTimeline({ taskId, after: cursor, token: sent, signal: left.signal });
         cursor = timeline.feed.cursor ?? cursor;
         items.push(...timeline.feed.items);
         change({ timeline, timelineProblem: undefined, tool: timeline.task.name });
@@ -271,11 +289,16 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       } catch (error) {
         if (left.signal.aborted) return;
         change({ timelineProblem: error instanceof Error ? error.message : String(error) });
+        const { httpStatus } = error instanceof RpcError ? error : {};
+        if (httpStatus === 401) refused(sent);
+        // The timeline is the owner's: to ask again changes nothing.
+        if (httpStatus === 403) return;
       }
       // Read once more after the end, for the last items of the feed.
       if (isLast) return;
       isLast = hadEnded;
       await changed(state.status === "input_required" ? TIMELINE_WAITING_MS : TIMELINE_WORKING_MS);
+      await permitted(left.signal);
     }
   }
 

@@ -1,5 +1,6 @@
 /** Reads the timeline of a task, on the only route that is not MCP (docs/playground.md). */
 import type { TaskTimeline } from "@parley/core/timeline";
+import { RpcError } from "../wire/endpoint.ts";
 
 export interface ReadTimeline {
   readonly taskId: string;
@@ -8,12 +9,12 @@ export interface ReadTimeline {
   readonly signal: AbortSignal;
 }
 
-/** Throws an Error with the server's message. */
+/** Throws RpcError with the server's message. */
 export async function readTimeline({ taskId, after, token, signal }: ReadTimeline): Promise<TaskTimeline> {
   const url = new URL(`api/tasks/${encodeURIComponent(taskId)}/timeline`, document.baseURI);
   if (after !== undefined) url.searchParams.set("after", after);
   const response = await fetch(url, { headers: token ? { authorization: `Bearer ${token}` } : {}, signal, cache: "no-store" });
   const body = (await response.json()) as TaskTimeline & { readonly error?: { readonly message: string } };
-  if (!response.ok) throw new Error(body.error?.message ?? `HTTP ${response.status}`);
+  if (!response.ok) throw new RpcError({ code: 0, message: body.error?.message ?? `HTTP ${response.status}` }, response.status);
   return body;
 }

@@ -103,7 +103,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
         )}
         {wantsToken.value && (
           <div class="banner" role="alert">
-            The server needs a new token before you can answer.{" "}
+            The server needs a new token before you can answer. Until then, this page sends nothing by itself.{" "}
             <button type="button" class="plain" onClick={onToken}>
               Set a token
             </button>
@@ -120,7 +120,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
             />
           </div>
         ) : (
-          <Page url={question.url} onOpen={() => void send({ action: "accept" })} />
+          <Page url={question.url} isDisabled={isDisabled} onOpen={() => void send({ action: "accept" })} />
         )}
         <footer class="dialog-foot">
           <button type="button" class="plain" disabled={isDisabled} onClick={() => void send({ action: "cancel" })}>
@@ -141,7 +141,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
 }
 
 /** Shows where the tool sends the person: the whole host in its encoded form, so that look-alike letters are visible. */
-function Page({ url, onOpen }: { readonly url: string; readonly onOpen: () => void }) {
+function Page({ url, isDisabled, onOpen }: { readonly url: string; readonly isDisabled: boolean; readonly onOpen: () => void }) {
   const parsed = URL.parse(url);
   const canOpen = parsed !== null && (parsed.protocol === "https:" || parsed.protocol === "http:");
   return (
@@ -156,7 +156,14 @@ function Page({ url, onOpen }: { readonly url: string; readonly onOpen: () => vo
       {parsed?.protocol === "http:" && <p class="problem">The connection to it is not encrypted.</p>}
       <p class="mono address">{url.slice(0, 2_000)}</p>
       {canOpen ? (
-        <a class="primary" href={parsed.href} target="_blank" rel="noopener noreferrer" onClick={onOpen}>
+        <a
+          class="primary"
+          href={parsed.href}
+          target="_blank"
+          rel="noopener noreferrer"
+          aria-disabled={isDisabled}
+          onClick={(event) => (isDisabled ? event.preventDefault() : onOpen())}
+        >
           Open the page
         </a>
       ) : (

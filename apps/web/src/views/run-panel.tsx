@@ -20,7 +20,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
   const problem = !isRunning
     ? undefined
     : wantsToken.value
-      ? "needs a new token"
+      ? "paused until you set a new token"
       : isConnected
         ? undefined
         : "the server is unavailable, retrying";

@@ -6,8 +6,10 @@ export interface Endpoint {
   readonly url: string;
   readonly log: WireLog;
   token(): string | undefined;
-  /** Called if the server requires a token or refuses the current one. */
-  refused(): void;
+  /** Called if the server requires a token or refuses this one. */
+  refused(token: string | undefined): void;
+  /** Resolves once the server may accept the token: at once, unless it refused the current one. Also resolves if `signal` is aborted. */
+  permitted(signal: AbortSignal): Promise<void>;
 }
 
 export interface Message {
@@ -86,7 +88,7 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
   }).catch((error: unknown) => {
     throw signal?.aborted ? error : new Lost("the server does not respond", { isAway: true, cause: error });
   });
-  if (response.status === 401) endpoint.refused();
+  if (response.status === 401) endpoint.refused(token);
   const type = response.headers.get("content-type") ?? "";
   const tell = (text: string, eventId: string | undefined, how: string) => {
     const heard = JSON.parse(text) as Message | Message[];
