@@ -68,7 +68,7 @@ describe("waiting for a suitable Redis", () => {
         .split("\n").length;
     const before = await clients();
     await wait(embedded.url);
-    expect(messages).toEqual(["redis is fit"]);
+    expect(messages).toEqual(["redis is suitable"]);
     await expect.poll(clients).toBe(before);
   });
 
@@ -82,7 +82,7 @@ describe("waiting for a suitable Redis", () => {
     const url = new URL(await serve(info));
     url.password = "secret";
     await wait(url.href);
-    expect(lines).toStrictEqual([["info", { redis: `redis://${url.host}`, version }, "redis is fit"]]);
+    expect(lines).toStrictEqual([["info", { redis: `redis://${url.host}`, version }, "redis is suitable"]]);
   });
 
   test("a server is inspected by what it says: a Valkey is one, and what it leaves out has its default", async () => {
@@ -118,15 +118,15 @@ describe("waiting for a suitable Redis", () => {
 
   test("a server with fewer replicas than configured is accepted and logged; a cluster with replicas to wait for is refused", async () => {
     await wait(embedded.url, { replicas: 1 });
-    expect(messages).toEqual(["redis has too few replicas", "redis is fit"]);
+    expect(messages).toEqual(["redis has too few replicas", "redis is suitable"]);
     expect(lines[0]).toMatchObject(["warn", { replicas: 1, connected: 0 }, "redis has too few replicas"]);
     const url = await serve("redis_version:7.2.4\r\nconnected_slaves:2\r\n");
     await wait(url, { replicas: 2 });
     await wait(url, { replicas: 3 });
     expect(lines.slice(2)).toMatchObject([
-      ["info", {}, "redis is fit"],
+      ["info", {}, "redis is suitable"],
       ["warn", { redis: url, replicas: 3, connected: 2 }, "redis has too few replicas"],
-      ["info", {}, "redis is fit"],
+      ["info", {}, "redis is suitable"],
     ]);
     await expect(wait("redis-cluster://127.0.0.1:1", { replicas: 1 })).rejects.toThrow("PARLEY_REDIS_REPLICAS is not for a cluster");
   });
@@ -149,7 +149,7 @@ describe("waiting for a suitable Redis", () => {
     await serve("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nloading:0\r\n", port);
 
     await fit;
-    expect(messages).toEqual(["waiting for redis", "redis is fit"]);
+    expect(messages).toEqual(["waiting for redis", "redis is suitable"]);
   });
 
   test("a server that does not start is given up with the address, the time and the cause", async () => {
@@ -164,7 +164,7 @@ describe("waiting for a suitable Redis", () => {
   test("any node of a cluster answers for all, and a cluster of which none does is given up", async () => {
     const { host } = new URL(await serve("redis_version:7.2.4\r\n"));
     for (const nodes of [`127.0.0.1:1,${host}`, `${host},127.0.0.1:1`]) await wait(`redis-cluster://${nodes}`);
-    expect(messages).toEqual(["redis is fit", "redis is fit"]);
+    expect(messages).toEqual(["redis is suitable", "redis is suitable"]);
     await expect(wait("redis-cluster://127.0.0.1:1", { startTimeoutMs: 1 })).rejects.toThrow(
       /no answer within 1 ms \(connect ECONNREFUSED/,
     );

@@ -1,4 +1,4 @@
-/** Opens connections to Redis, after checking that it is fit to hold tasks. Errors say what is wrong with a Redis that is not. */
+/** Checks that Redis is suitable for tasks, and opens connections to it. */
 import { setTimeout as wait } from "node:timers/promises";
 import { type Log, ParleyError } from "@parley/core";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
@@ -8,7 +8,7 @@ import { LastingSentinelConnector } from "./sentinel-connector.ts";
 const OLDEST_VERSION = [6, 2] as const;
 const TRY_EVERY_MS = 200;
 
-export interface FitRedis {
+export interface WaitForRedis {
   /** In one of the forms of address.ts. */
   readonly url: string;
   /** How long to wait for a Redis that is still starting. */
@@ -21,10 +21,10 @@ export interface FitRedis {
 }
 
 /**
- * Waits until Redis serves, then checks that it is fit: version 6.2 or newer (Valkey counts as the Redis that it is compatible with), and
+ * Waits until Redis serves, then checks that it is suitable: version 6.2 or newer (Valkey counts as the Redis that it is compatible with), and
  * no eviction. Throws a ParleyError UNAVAILABLE with what to do.
  */
-export async function waitForRedis({ url, startTimeoutMs, allowEviction, replicas, log }: FitRedis): Promise<void> {
+export async function waitForRedis({ url, startTimeoutMs, allowEviction, replicas, log }: WaitForRedis): Promise<void> {
   if (replicas > 0 && addressOf(url).type === "cluster") throw unfit(url, "PARLEY_REDIS_REPLICAS is not for a cluster: leave it at 0");
   const giveUpAtMs = Date.now() + startTimeoutMs;
   let told = false;
@@ -53,9 +53,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * A connection for the life of the process: it reconnects by itself, to the server that answers then.
- *
- * Of a cluster it is one to all nodes, or to one node after the other where `options.anyNode` says that any will do.
+ * A connection for the life of the process, which reconnects by itself. In a cluster it connects to all nodes, or with
+ * `options.anyNode` to one, and to the next when that one is gone.
  */
 export function openConnection(
   url: string,
@@ -109,15 +108,15 @@ function open(address: RedisAddress, settings: OwnOptions, anyNode: boolean): Re
       if (anyNode) return openAnyNode(address.nodes, { ...settings, ...address.login });
       const { retryStrategy: _, ...ofNodes } = settings;
       const cluster = new Cluster([...address.nodes], { redisOptions: { ...ofNodes, ...address.login }, clusterRetryStrategy: retryMs });
-      // It has every command of a Redis that Parley uses, and BullMQ knows the one from the other; their types have no common one.
+      // It has every command of a Redis that Parley uses, and BullMQ tells the two apart. They share no type.
       return cluster as unknown as Redis;
     }
   }
 }
 
 /**
- * A message that is published on one node of a cluster reaches the subscribers of all nodes, so a connection to any node will do, and to the next
- * one when that is gone. ioredis' own Cluster switches nodes silently, so listeners would not know that messages may be missing.
+ * A message that is published on one node of a cluster reaches the subscribers of all nodes, so one connection to any node is enough. ioredis' own
+ * Cluster switches nodes silently, so listeners would not know that messages may be missing.
  */
 function openAnyNode(nodes: readonly Endpoint[], settings: OwnOptions): Redis {
   const redis: Redis = new GatheringRedis({
@@ -199,7 +198,7 @@ interface CommandQueue {
 
 interface QueuedCommand {
   readonly command: { readonly isSettled: boolean };
-  /** Of a pipeline. */
+  /** Set for commands of a pipeline. */
   readonly stream?: unknown;
 }
 
@@ -252,7 +251,7 @@ async function probeOne(redis: Redis): Promise<Probe> {
   }
 }
 
-function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<FitRedis, "startTimeoutMs">): void {
+function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<WaitForRedis, "startTimeoutMs">): void {
   const version = field(info, "redis_version") ?? "0";
   if (!isRecent(version)) {
     throw unfit(url, `it has version ${version}; Parley needs Redis ${OLDEST_VERSION.join(".")} or newer, or Valkey`);
@@ -271,7 +270,7 @@ function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<
   }
   const connected = Number(field(info, "connected_slaves") ?? 0);
   if (connected < replicas) log.warn({ redis: withoutPassword(url), replicas, connected }, "redis has too few replicas");
-  log.info({ redis: withoutPassword(url), version: field(info, "valkey_version") ?? version }, "redis is fit");
+  log.info({ redis: withoutPassword(url), version: field(info, "valkey_version") ?? version }, "redis is suitable");
 }
 
 /** Whether a server of that version has the commands that Parley uses. */
