@@ -48,6 +48,11 @@ export interface Module {
   stop(): Promise<void>;
 }
 
+/** The tool or prompt that a call names; undefined if the catalogue lacks it. */
+export function runnableOf({ tools, prompts }: Catalogue, { kind, name }: Pick<Runnable, "kind" | "name">): Tool | Prompt | undefined {
+  return kind === "tool" ? tools.get(name) : prompts.get(name);
+}
+
 /** Anything that runs as a task. */
 export interface Runnable {
   readonly kind: "tool" | "prompt";

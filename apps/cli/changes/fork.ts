@@ -20,6 +20,7 @@ import {
   type Log,
   type Module,
   type Prompt,
+  runnableOf,
   type RunRef,
   runTask,
   type Services,
@@ -45,7 +46,7 @@ export async function forkTask(file: string, { tools, task: taskId, forkAt = "",
   const given = answers === undefined ? {} : objectOf(await readFile(answers, "utf8"), "--answers");
   const catalogue = await loadCatalogue(tools);
   const { name, kind } = recorded.call;
-  const newest = kind === "tool" ? catalogue.tools.get(name) : catalogue.prompts.get(name);
+  const newest = runnableOf(catalogue, recorded.call);
   if (!newest) throw new Error(`the modules have no ${kind} ${name}`);
   const tool = newest.kind === "tool" ? (versionFor(newest, recorded.call) ?? newest) : newest;
   const cut = await withDigests(cutAt(recorded, forkAt), { recorded, tool });

@@ -18,7 +18,8 @@ import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { createTask } from "./create-task.ts";
-import { doneOf, owedBy } from "./compensate-task.ts";
+import { doneOf } from "./compensate-task.ts";
+import { owedBy } from "./finish-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
 

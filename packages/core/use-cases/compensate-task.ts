@@ -10,33 +10,33 @@
  * beside the task's: each of its steps succeeds once, and failed ones are retried with the run. While compensation is
  * owed, the task is due and does not expire (I7).
  */
-import type { Catalogue, EndedWithout, Runnable } from "../catalogue.ts";
-import { codeOf, kindOf, ParleyError, type ToolError } from "../errors.ts";
+import { type Catalogue, type EndedWithout, type Runnable, runnableOf } from "../catalogue.ts";
+import { codeOf, ParleyError } from "../errors.ts";
 import { type Entry, isOfCompensation, type Journal, type KeyedEntry } from "../journal.ts";
-import type { Begun, RunReport } from "../ports.ts";
+import type { RunReport } from "../ports.ts";
 import type { ReplayRequest, RunEnd } from "../replay.ts";
 import { byArrival, type Recorded } from "../replay/recollection.ts";
+import { isFinal } from "../replay/steps.ts";
 import type { Effects } from "../effects.ts";
-import type { JsonObject, Owed, Task } from "../task.ts";
+import type { JsonObject, Owed } from "../task.ts";
 import { versionFor } from "../versions.ts";
-import type { RunLease } from "./run-lease.ts";
+import { about, described } from "./finish-task.ts";
+import { retryAfterMs } from "./put-back.ts";
+import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
-
-type Held = Extract<Begun, { type: "begun" }>;
 
 export interface LastRun {
   readonly begun: Held;
   readonly lease: RunLease;
   /** Replays the handler within its time limit. */
-  readonly work: (run: Worked) => Promise<RunEnd>;
-  readonly describe: (error: unknown) => object;
+  readonly work: (work: Work) => Promise<RunEnd>;
 }
 
-export interface Worked {
+/** A handler to replay. */
+export interface Work extends Pick<ReplayRequest, "compensation"> {
   readonly runnable: Runnable;
   readonly journal: Journal;
   readonly handler: (effects: Effects) => Promise<JsonObject>;
-  readonly compensation: NonNullable<ReplayRequest["compensation"]>;
 }
 
 const HOUR = 60 * 60 * 1_000;
@@ -45,20 +45,16 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
   const { begun, lease } = run;
   const { task, attempt, takeovers, journal } = begun;
   const { settings, log } = services;
-  const fields = { taskId: task.id, run: task.run, [task.call.kind]: task.call.name, why: owed };
+  const fields = { ...about(task), why: owed };
   if (takeovers > settings.takeoversMax) {
-    return await giveUp(
-      run,
-      services,
-      fields,
-      new ParleyError("POISONED", `the worker died under the compensation ${takeovers} times in a row`),
-    );
+    const message = `the worker died under the compensation ${takeovers} times in a row`;
+    return await giveUp(services, run, fields, new ParleyError("POISONED", message));
   }
-  const newest = task.call.kind === "tool" ? catalogue.tools.get(task.call.name) : catalogue.prompts.get(task.call.name);
+  const newest = runnableOf(catalogue, task.call);
   // Only the code that did the work knows how to undo it.
   const runnable = newest?.kind === "tool" ? versionFor(newest, task.call) : newest;
   const compensate = runnable?.compensate?.bind(runnable);
-  if (!runnable || !compensate) return await putBack(services, run, fields);
+  if (!runnable || !compensate) return await leaveToOthers(services, run, fields);
 
   const { past, own } = apart(journal);
   const isLastTry = attempt + 1 >= settings.compensationAttempts;
@@ -86,10 +82,10 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
     case "diverged":
       // The compensation failed before it reached its recorded steps, so another attempt may succeed.
       if (end.thrown) return await failed(services, run, { fields, error: end.thrown.error, entries: [], isLastTry });
-      return await giveUp(run, services, fields, end.error);
+      return await giveUp(services, run, fields, end.error);
     case "parked":
     case "restarted":
-      return await giveUp(run, services, fields, new ParleyError("MISPLACED_EFFECT", "a compensation cannot ask questions or restart"));
+      return await giveUp(services, run, fields, new ParleyError("MISPLACED_EFFECT", "a compensation cannot ask questions or restart"));
   }
 }
 
@@ -101,20 +97,14 @@ interface Failed {
 }
 
 async function failed(services: Services, run: LastRun, { fields, error, entries, isLastTry }: Failed): Promise<RunReport> {
-  // Errors that are the same on every attempt.
-  const isFinal =
-    kindOf(error) === "tool" ? !(error as ToolError).retryable : kindOf(error) === "parley" && !isTimeout(error as ParleyError);
-  if (isLastTry || isFinal) return await giveUp(run, services, fields, error);
+  const isHopeless = isFinal(error) && codeOf(error) !== "RUN_TIMEOUT";
+  if (isLastTry || isHopeless) return await giveUp(services, run, fields, error);
   const { clock, log } = services;
   const { attempt } = run.begun;
-  log.warn({ ...fields, attempt: attempt + 1, ...run.describe(error) }, "compensation failed, will be retried");
+  log.warn({ ...fields, attempt: attempt + 1, ...described(run.begun.task, error) }, "compensation failed, will be retried");
   const dueAtMs = Math.ceil(clock.now() + Math.min(1_000 * 2 ** attempt, HOUR));
   const parked = await run.lease.park({ entries, asks: [], attempt: attempt + 1, dueAtMs });
   return { type: parked.type === "refused" ? "fenced" : "retrying" };
-}
-
-function isTimeout({ code }: ParleyError): boolean {
-  return code === "STEP_TIMEOUT" || code === "RUN_TIMEOUT";
 }
 
 async function stoppedBy(services: Services, run: LastRun, stopped: Omit<Failed, "error">): Promise<RunReport> {
@@ -131,24 +121,24 @@ async function stoppedBy(services: Services, run: LastRun, stopped: Omit<Failed,
 }
 
 /** During a rolling deployment another worker may have the tool, or a version of it that compensates. */
-async function putBack(services: Services, run: LastRun, fields: object): Promise<RunReport> {
+async function leaveToOthers(services: Services, run: LastRun, fields: object): Promise<RunReport> {
   const { task, attempt } = run.begun;
   const { settings, clock, log } = services;
   const waitedMs = clock.now() - task.updatedAtMs;
   if (waitedMs > settings.missingToolTimeoutMs) {
     const code = task.call.kind === "tool" ? "TOOL_NOT_FOUND" : "PROMPT_NOT_FOUND";
-    return await giveUp(run, services, fields, new ParleyError(code, `no worker compensates the ${task.call.kind} ${task.call.name}`));
+    return await giveUp(services, run, fields, new ParleyError(code, `no worker compensates the ${task.call.kind} ${task.call.name}`));
   }
   log.warn(fields, "no such compensation on this worker, task put back");
-  const dueAtMs = Math.ceil(clock.now() + Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR)));
+  const dueAtMs = Math.ceil(clock.now() + retryAfterMs(settings, waitedMs));
   const parked = await run.lease.park({ entries: [], asks: [], attempt, dueAtMs });
   return { type: parked.type === "refused" ? "fenced" : "unserved" };
 }
 
-async function giveUp(run: LastRun, { log }: Services, fields: object, error: unknown): Promise<RunReport> {
-  const settled = await run.lease.settle([]);
+async function giveUp({ log }: Services, { begun, lease }: LastRun, fields: object, error: unknown): Promise<RunReport> {
+  const settled = await lease.settle([]);
   if (settled === "refused") return { type: "fenced" };
-  log.error({ ...fields, attempt: run.begun.attempt + 1, ...run.describe(error) }, "compensation given up");
+  log.error({ ...fields, attempt: begun.attempt + 1, ...described(begun.task, error) }, "compensation given up");
   return { type: "given-up" };
 }
 
@@ -175,10 +165,4 @@ function inOrder(a: Recorded, b: Recorded): number {
   const [first, second] = [a.entry.place, b.entry.place];
   if (first === undefined && second === undefined) return byArrival(a, b);
   return (first ?? Infinity) - (second ?? Infinity);
-}
-
-/** Why a task that ends with this error must be compensated; undefined if its tool has no compensation. */
-export function owedBy({ call }: Task, error: unknown): Exclude<Owed, "cancelled"> | undefined {
-  if (!call.compensates) return undefined;
-  return codeOf(error) === "RUN_TIMEOUT" ? "timeout" : "failed";
 }

@@ -4,7 +4,7 @@ import type { CreateRequest, Observer, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import type { JsonObject } from "../task.ts";
 import { toolNamed } from "../tool.fixture.ts";
-import { type CreateTask, createTask, describeCall, newTaskId, quotaOf } from "./create-task.ts";
+import { type CreateTask, createTask, describeCall, newTaskId } from "./create-task.ts";
 import { aCall, alice, bob, HOUR, inMemory, NOW_MS } from "./in-memory.fixture.ts";
 import type { Services } from "./services.ts";
 
@@ -254,14 +254,4 @@ test("a call is described without a binding if there is no audit", () => {
   const { services } = inMemory();
   const of = { taskId: "0-1", args: {}, sent: {}, caller: alice, capabilities: {}, hidden: false };
   expect(describeCall(unaudited(services), plain, of)).toStrictEqual(aCall({ retentionMs: DAY, seed: "token 1" }));
-});
-
-test("only a task with an idempotency key is known", () => {
-  expect(quotaOf({ over: "bytes", of: "tenant" }, DEFAULT_SETTINGS)).toMatchObject({
-    code: "QUOTA_EXCEEDED",
-    message: "the caller's tenant has reached the maximum of 671088640 characters in unfinished tasks (PARLEY_QUOTA_BYTES)",
-  });
-  expect(() => quotaOf({ known: "0-1", fingerprint: "f" }, DEFAULT_SETTINGS)).toThrow(
-    new Error("only a task with an idempotency key is known"),
-  );
 });

@@ -3,9 +3,8 @@ import { type Actor, bindingOfCall, noteAudit, toolOf, withAudit } from "../audi
 import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
-import { isCounted, type Over, quotaExceeded, shareOf } from "../quotas.ts";
+import { isCounted, quotaExceeded, shareOf } from "../quotas.ts";
 import { describeViolations } from "../schema-violation.ts";
-import type { Known } from "../ports.ts";
 import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import { getOwnTask } from "./get-task.ts";
@@ -89,7 +88,7 @@ export async function createTask(services: Services, runnable: Runnable, request
       `the idempotency key belongs to a call other than ${call.kind} ${call.name} with these arguments`,
     );
   }
-  if (typeof created === "object") throw quotaOf(created, settings);
+  if (typeof created === "object") throw quotaExceeded(created, settings.taskQuotas);
   if (lane !== undefined && created !== "delivered") await queue.add({ ...first, run: 1 });
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
@@ -137,12 +136,6 @@ export function describeCall(
     ...(traceparent !== undefined && { traceparent }),
     ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, sent) }),
   };
-}
-
-/** The error for a task that was not created because of a quota or an idempotency key. */
-export function quotaOf(created: Over | Known, { taskQuotas }: Settings): ParleyError {
-  if ("over" in created) return quotaExceeded(created, taskQuotas);
-  throw new Error("only a task with an idempotency key is known");
 }
 
 /** The id of a new task, drawn for the idempotency key if there is one. */

@@ -5,8 +5,7 @@ import { codeOf } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import { defectIdOf, outcomeOf } from "../outcome.ts";
 import type { RunReport } from "../ports.ts";
-import type { Task } from "../task.ts";
-import { owedBy } from "./compensate-task.ts";
+import type { Owed, Task } from "../task.ts";
 import type { RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
 import { wakeParent } from "./start-child.ts";
@@ -31,6 +30,12 @@ export async function finish(
   const code = codeOf(error);
   log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");
   return { type: "finished", status, ...(code !== undefined && { code }) };
+}
+
+/** Why a task that ends with this error must be compensated; undefined if its tool has no compensation. */
+export function owedBy({ call }: Task, error: unknown): Exclude<Owed, "cancelled"> | undefined {
+  if (!call.compensates) return undefined;
+  return codeOf(error) === "RUN_TIMEOUT" ? "timeout" : "failed";
 }
 
 /** The task was cancelled just before, or taken over. If compensation is owed, the finished work is recorded for it. */

@@ -91,10 +91,14 @@ export async function putBack(services: Services, { begun: { task, attempt }, as
   if (waitedMs > (missing.timeoutMs ?? settings.missingToolTimeoutMs))
     return await finish(services, task, lease, [], missing.error(waitedMs));
   log.warn({ taskId: task.id, [task.call.kind]: task.call.name, ...missing.fields }, missing.line);
-  const retryMs = Math.max(settings.missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
-  const dueAtMs = Math.ceil(earliest(nowMs + retryMs, asks));
+  const dueAtMs = Math.ceil(earliest(nowMs + retryAfterMs(settings, waitedMs), asks));
   const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs, ...(isNew && { message }) });
   return { type: parked.type === "refused" ? "fenced" : "unserved" };
+}
+
+/** The longer a task has waited, the less often it is tried again. */
+export function retryAfterMs({ missingToolRetryMs }: Settings, waitedMs: number): number {
+  return Math.max(missingToolRetryMs, Math.min(waitedMs / 8, HOUR));
 }
 
 interface WithoutVersion extends Omit<PutBack, "missing"> {

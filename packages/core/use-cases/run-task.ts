@@ -8,7 +8,7 @@
  *   overdue-asks.ts   asks whose deadline has passed       write-end.ts     how the run ended
  *   put-back.ts       what this worker cannot run          finish-task.ts   ends with an error
  */
-import type { Catalogue, Prompt, Tool } from "../catalogue.ts";
+import { type Catalogue, runnableOf } from "../catalogue.ts";
 import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
 import { OVER } from "../over.ts";
@@ -16,7 +16,7 @@ import type { Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { LogLevel, Task } from "../task.ts";
 import { versionFor } from "../versions.ts";
-import { compensateTask, type Worked } from "./compensate-task.ts";
+import { compensateTask, type Work } from "./compensate-task.ts";
 import { about, described, finish } from "./finish-task.ts";
 import { freshToken } from "./fresh-token.ts";
 import { keptAccess } from "./kept-access.ts";
@@ -75,12 +75,12 @@ async function endUnreadable(
   { task, reason }: Extract<Begun, { type: "unreadable" }>,
   lease: RunLease,
 ): Promise<RunReport> {
-  if (task.owed) return await forget(services, task, lease);
+  if (task.owed) return await giveUpCompensation(services, task, lease);
   return await finish(services, task, lease, [], unreadableError(task.id, reason));
 }
 
 /** The content that compensation needs can no longer be read. */
-async function forget({ log }: Services, task: Task, lease: RunLease): Promise<RunReport> {
+async function giveUpCompensation({ log }: Services, task: Task, lease: RunLease): Promise<RunReport> {
   if ((await lease.settle([])) === "refused") return { type: "fenced" };
   log.error({ ...about(task), problem: "the content of the task cannot be read" }, "compensation given up");
   return { type: "given-up" };
@@ -120,10 +120,6 @@ async function take(
   return { ...taken, token, heldUntilMs: nowMs + settings.leaseMs, isOpened: opening !== undefined };
 }
 
-function runnableOf(catalogue: Catalogue, { kind, name }: Called): Tool | Prompt | undefined {
-  return kind === "tool" ? catalogue.tools.get(name) : catalogue.prompts.get(name);
-}
-
 /**
  * The store may have begun a run that this worker will not do. Left open, it would count as a takeover from a dead
  * worker, and a minute without the store's replicas would fail all tasks that became due in it as poisoned.
@@ -132,8 +128,7 @@ async function giveBack({ store, clock }: Services, taskId: string, token: strin
   await store.release({ taskId, token, nowMs: clock.now() }).catch(() => undefined); // then it is taken over
 }
 
-interface RunBegun extends Pick<Work, "catalogue" | "lease">, Pick<Taken, "isOpened"> {
-  readonly begun: Held;
+interface RunBegun extends Omit<HeldWork, keyof Work>, Pick<Taken, "isOpened"> {
   /** Called when the handler starts. */
   readonly starts: () => void;
 }
@@ -143,14 +138,12 @@ async function runBegun(services: Services, { catalogue, begun, lease, isOpened,
   const { settings, log } = services;
   if (takeovers > 0) log.warn({ taskId: task.id, run: task.run, takeovers }, "task taken over from a worker that fell silent");
   if (task.owed) {
-    const describe = (error: unknown) => described(task, error);
     return await compensateTask(services, catalogue, task.owed, {
       begun,
       lease,
-      describe,
-      work(run) {
+      work(work) {
         starts();
-        return work(services, { ...run, catalogue, begun, lease });
+        return replayHandler(services, { ...work, catalogue, begun, lease });
       },
     });
   }
@@ -175,7 +168,7 @@ async function runBegun(services: Services, { catalogue, begun, lease, isOpened,
       return { type: "fenced" };
     }
     starts();
-    const end = await work(services, { catalogue, runnable, handler, begun, journal, lease });
+    const end = await replayHandler(services, { catalogue, runnable, handler, begun, journal, lease });
     return await writeEnd(services, { runnable, newest, begun, asks, lease, end });
   });
 }
@@ -190,17 +183,16 @@ async function putOff({ store, clock, ids, log }: Services, { taskId, run }: Run
   await store.postpone({ taskId, nowMs, dueAtMs: Math.ceil(nowMs + KEY_RETRY_MS * (0.75 + ids.random() / 2)) });
 }
 
-interface Work extends Omit<Worked, "compensation"> {
+interface HeldWork extends Work {
   readonly catalogue: Catalogue;
   readonly begun: Held;
   readonly lease: RunLease;
-  readonly compensation?: Worked["compensation"];
 }
 
 /** Replays the handler within its time limit. */
-async function work(
+async function replayHandler(
   services: Services,
-  { catalogue, runnable, handler, begun: { task, journalSize }, journal, lease, compensation }: Work,
+  { catalogue, runnable, handler, begun: { task, journalSize }, journal, lease, compensation }: HeldWork,
 ): Promise<RunEnd> {
   const { clock, scope, digest, validate, wakeUps, settings, files } = services;
   const done = new AbortController();

@@ -13,8 +13,9 @@ import type { Catalogue } from "../catalogue.ts";
 import type { ToolCall } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
 import type { ParentDue } from "../ports.ts";
+import { quotaExceeded } from "../quotas.ts";
 import { type AwaitedCall, CALL_DEPTH_MAX, type CallFacts, CHILDREN_MAX, type ParentLink, type TaskAtWork } from "../task.ts";
-import { describeCall, keptArguments, quotaOf } from "./create-task.ts";
+import { describeCall, keptArguments } from "./create-task.ts";
 import type { RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
 
@@ -55,7 +56,7 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
     });
     return typeof created === "string" ? created : "over";
   });
-  if (typeof created === "object") throw quotaOf(created, settings);
+  if (typeof created === "object" && "over" in created) throw quotaExceeded(created, settings.taskQuotas);
   if (created === "crowded") {
     throw new ParleyError("CHILD_REFUSED", `one call may have at most ${CHILDREN_MAX} unfinished tasks below it`);
   }

@@ -7,15 +7,16 @@ import type { Runnable } from "../catalogue.ts";
 import { describeError } from "../describe-error.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
-import type { Begun, RunReport } from "../ports.ts";
+import type { RunReport } from "../ports.ts";
 import type { KeptLimit, Limit } from "../slots.ts";
 import { type Open, openOf } from "../task.ts";
-import type { RunLease } from "./run-lease.ts";
+import { earliest } from "./put-back.ts";
+import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
 
 export interface SlotWanted {
   readonly runnable: Runnable;
-  readonly begun: Extract<Begun, { type: "begun" }>;
+  readonly begun: Held;
   /** Open asks, which keep their deadlines. */
   readonly asks: readonly Open[];
   readonly lease: RunLease;
@@ -67,11 +68,7 @@ export async function withSlot(services: Services, wanted: SlotWanted, work: () 
   }
 }
 
-async function keptLimit(
-  { name }: Runnable,
-  { concurrency, rate, keyOf }: Limit,
-  { task: { call } }: SlotWanted["begun"],
-): Promise<KeptLimit> {
+async function keptLimit({ name }: Runnable, { concurrency, rate, keyOf }: Limit, { task: { call } }: Held): Promise<KeptLimit> {
   const key: unknown = await keyOf(call.arguments, call);
   if (typeof key !== "string" || key.length > KEY_CHARS_MAX) {
     const what = typeof key === "string" ? `a string of ${key.length} characters` : typeof key;
@@ -84,7 +81,7 @@ async function keptLimit(
 }
 
 /** The task has not done or asked anything yet. */
-function isNew({ task, journal, takeovers }: SlotWanted["begun"]): boolean {
+function isNew({ task, journal, takeovers }: Held): boolean {
   return task.generation === 0 && takeovers === 0 && journal.size === 0 && openOf(task).length === 0;
 }
 
@@ -95,7 +92,7 @@ function messageOf({ name }: Runnable, { concurrency, rate }: Limit, by: "concur
 
 async function wait({ clock, log }: Services, { begun, asks, lease }: SlotWanted, message: string, retryMs: number): Promise<RunReport> {
   const { task, attempt } = begun;
-  const dueAtMs = Math.ceil(Math.min(clock.now() + retryMs, ...asks.map(({ deadlineMs }) => deadlineMs)));
+  const dueAtMs = Math.ceil(earliest(clock.now() + retryMs, asks));
   log.debug({ taskId: task.id, run: task.run, [task.call.kind]: task.call.name, retryMs }, "no slot is free, task waits for its turn");
   const isUnchanged = task.message === message;
   const parked = await lease.park({ entries: [], asks: [], attempt, dueAtMs, ...(!isUnchanged && { message }) });

@@ -58,7 +58,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "a task that fails is not compensated",
-    file: "packages/core/use-cases/compensate-task.ts",
+    file: "packages/core/use-cases/finish-task.ts",
     find: "  if (!call.compensates) return undefined;\n",
     replace: "  if (call.compensates || !call.compensates) return undefined;\n",
     breaks: ["undone"],
