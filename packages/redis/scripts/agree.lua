@@ -14,11 +14,7 @@ local function agree()
   local ask = state and redis.call('HGET', task, 'ask:' .. key)
   if not ask or string.match(ask, '^%S+') ~= digest then return 'late' end -- I4
   if redis.call('HSETNX', task, 'agreed:' .. key, 1) == 0 then return 'duplicate' end
-  happens('agreed', key)
-  if is_child() then
-    local link = read_link()
-    if link then changes_at_root(link, 'agreed', key) end
-  end
+  happens_to_ask('agreed', key)
   tell(state, now_ms)
   write_state(state)
   return 'accepted'

@@ -25,6 +25,8 @@ The journal entry has no place yet, only the time of its arrival; the next run d
 deadline, not at the time when the worker noticed it, so that it precedes answers to other asks that arrived after the deadline.]]
 local task_id, key, digest, fingerprint, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local is_timeout, now_ms, ready_at_ms, token = ARGV[6] ~= '', ARGV[7], ARGV[8], ARGV[9]
+local audit_record, audit_length_max, deposit, lane = ARGV[10], ARGV[11], ARGV[12], ARGV[13]
+local seen, acceptances = ARGV[14], ARGV[15]
 local field = 'ask:' .. key
 
 local function answer()
@@ -36,14 +38,12 @@ local function answer()
     if string.match(ask, '^%S+') ~= digest then return { 'late' } end -- I4
     if token ~= '' and token ~= state.token then return { 'late' } end -- I5
 
-    if ARGV[14] then
+    if seen then
       local accepted = redis.call('HGET', task, 'accepted:' .. key)
-      if (accepted and string.match(accepted, '^%S+') or '') ~= ARGV[14] then return { 'overtaken' } end
-      if ARGV[15] ~= '' then
-        write_field('accepted:' .. key, state.revision + 1 .. ' ' .. ARGV[15])
-        happens('accepted', key)
-        local link = is_child() and read_link()
-        if link then changes_at_root(link, 'accepted', key) end
+      if (accepted and string.match(accepted, '^%S+') or '') ~= seen then return { 'overtaken' } end
+      if acceptances ~= '' then
+        write_field('accepted:' .. key, state.revision + 1 .. ' ' .. acceptances)
+        happens_to_ask('accepted', key)
         tell(state, now_ms)
         write_state(state)
         return { 'accepted' }
@@ -52,7 +52,7 @@ local function answer()
 
     -- Removing the open ask is the claim: of several racing answers, only one finds it.
     remove_ask(key, is_timeout and 'overdue' or 'answered', now_ms)
-    if ARGV[12] ~= '' then redis.call('HSET', deposits, key, ARGV[12]) end
+    if deposit ~= '' then redis.call('HSET', deposits, key, deposit) end
     state.status = status_by_asks()
     tell(state, now_ms)
     local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')
@@ -63,7 +63,7 @@ local function answer()
     if not state.token then
       next_run = state.run + 1
       redis.call('ZADD', due, ready_at_ms, task_id)
-      if ARGV[13] ~= '' and redis.call(PUBLISH, ARGV[13], task_id .. ' ' .. next_run .. ' ' .. now_ms) > 0 then next_run = nil end
+      if lane ~= '' and redis.call(PUBLISH, lane, task_id .. ' ' .. next_run .. ' ' .. now_ms) > 0 then next_run = nil end
     elseif token == '' then
       state.answers = state.answers + 1
     end
@@ -89,5 +89,5 @@ local function answer()
 end
 
 local reply = answer()
-if reply[1] ~= 'overtaken' then audit(KEYS[5], ARGV[10], ARGV[11], now_ms, reply[1]) end
+if reply[1] ~= 'overtaken' then audit(KEYS[5], audit_record, audit_length_max, now_ms, reply[1]) end
 return reply

@@ -29,25 +29,26 @@ called again, so no task is created after `not_after_ms`. Only this script reads
 could check.]]
 local task_id, facts, given, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[7], ARGV[8], tonumber(ARGV[9])
+local audit_record, audit_length_max, once, fingerprint, lane = ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]
+local link, token, lease_until_ms, open, family_max = ARGV[19], ARGV[20], ARGV[21], ARGV[22], tonumber(ARGV[23])
 
 if redis.call('EXISTS', task) == 1 then
   -- The sender may be slow rather than repeating itself, and another worker may have taken the parent over: then it is refused.
-  local parent_id = ARGV[19] and string.match(ARGV[19], '^%S+')
-  local why = parent_id and on_task(parent_id, function() return not held_state(ARGV[20]) and refusal() or nil end)
+  local parent_id = link and string.match(link, '^%S+')
+  local why = parent_id and on_task(parent_id, function() return not held_state(token) and refusal() or nil end)
   return { why or 'exists' }
 end
-if ARGV[12] ~= '' then
+if once ~= '' then
   local known = redis.call('GET', KEYS[7])
-  local known_id, fingerprint = string.match(known or '', '^(%S+) (%S+)$')
+  local known_id, known_fingerprint = string.match(known or '', '^(%S+) (%S+)$')
   -- Both keys expire together, but an operator may have deleted the task manually.
-  if known_id and redis.call('EXISTS', TASK .. known_id) == 1 then return { 'known', known_id, fingerprint } end
+  if known_id and redis.call('EXISTS', TASK .. known_id) == 1 then return { 'known', known_id, known_fingerprint } end
 end
 if not_after_ms then
   local seconds, microseconds = unpack(redis.call('TIME'))
   if seconds * 1000 + microseconds / 1000 > not_after_ms then return { 'expired' } end
 end
 
-local link = ARGV[19]
 local counts = ARGV[15] ~= ''
 local parent, parent_id, call_field, family
 if link then
@@ -55,11 +56,11 @@ if link then
   parent_id, root_id, key = string.match(link, '^(%S+) (%S+) %S+ (%S+) %S+$')
   call_field, family = CALL .. key, TASK .. root_id
   local why = on_task(parent_id, function()
-    parent = held_state(ARGV[20])
+    parent = held_state(token)
     if not parent then return refusal() end
     if is_finished(parent) then return 'cancelled' end
     if redis.call('HEXISTS', journal, call_field) == 1 then return 'settled' end
-    if tonumber(redis.call('HGET', family, 'family') or 0) >= tonumber(ARGV[23]) then return 'crowded' end
+    if tonumber(redis.call('HGET', family, 'family') or 0) >= family_max then return 'crowded' end
     return nil
   end)
   if why then return { why } end
@@ -88,7 +89,7 @@ local state = {
   status = 'working', revision = 0, run = 0, updated_at_ms = created_at_ms,
   expires_at_ms = 0, retention_ms = retention_ms, attempt = 0, generation = 0, takeovers = 0, counted = waiting and #given or 0,
 }
-audit(KEYS[6], ARGV[10], ARGV[11], created_at_ms, 'created')
+audit(KEYS[6], audit_record, audit_length_max, created_at_ms, 'created')
 happens('created')
 tell(state, created_at_ms)
 write_state(state)
@@ -102,12 +103,12 @@ redis.call('ZADD', due, due_at_ms, task_id)
 if link then
   write_field('parent', link)
   redis.call('HINCRBY', family, 'family', 1)
-  redis.call('HSET', TASK .. parent_id, call_field, task_id .. ' ' .. parent.revision + 1 .. ' ' .. ARGV[22])
-  redis.call('ZADD', due, ARGV[21], parent_id)
+  redis.call('HSET', TASK .. parent_id, call_field, task_id .. ' ' .. parent.revision + 1 .. ' ' .. open)
+  redis.call('ZADD', due, lease_until_ms, parent_id)
 end
-if ARGV[12] ~= '' then
-  redis.call('SET', KEYS[7], task_id .. ' ' .. ARGV[13])
-  write_field('once', ARGV[12])
+if once ~= '' then
+  redis.call('SET', KEYS[7], task_id .. ' ' .. fingerprint)
+  write_field('once', once)
 end
 
 -- A stream rather than a sorted set: 45 bytes per entry instead of 140.
@@ -117,9 +118,9 @@ if owner_expires_at_ms ~= '' then
 end
 
 -- A new run overtakes no other: while runs wait in the queue, it waits with them.
-local is_told
-if ARGV[14] ~= '' and redis.call('LLEN', KEYS[8]) == 0 and redis.call('ZCARD', KEYS[9]) == 0 then
-  local lane, rest = string.match(ARGV[14], '^(%S+) (%d.*)$')
-  is_told = redis.call(PUBLISH, lane, task_id .. ' 1 ' .. created_at_ms .. ' ' .. rest) > 0
+local is_delivered
+if lane ~= '' and redis.call('LLEN', KEYS[8]) == 0 and redis.call('ZCARD', KEYS[9]) == 0 then
+  local channel, rest = string.match(lane, '^(%S+) (%d.*)$')
+  is_delivered = redis.call(PUBLISH, channel, task_id .. ' 1 ' .. created_at_ms .. ' ' .. rest) > 0
 end
-return { 'created', waiting or false, is_told and 1 }
+return { 'created', waiting or false, is_delivered and 1 }

@@ -3,7 +3,7 @@
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, status, fields (count, then name and value of each; the outcome is one of them),
       entries (count, then key and entry, or place alone, of each), owes ('' or why the task has to be compensated);
-      only for a child: answer (to its parent's call: `mark outcome`), untold (the answer if the parent has no room for that one),
+      only for a child: answer (to its parent's call: `mark outcome`), too_large (the answer if the parent has no room for that one),
       told_max (how much its children together may tell a parent)
 
 Returns 'finished' | 'refused', or {parent, its run that is due} for the end of a child.

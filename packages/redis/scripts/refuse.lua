@@ -18,11 +18,7 @@ if not ask or string.match(ask, '^%S+') ~= digest then return nil end -- I4
 local before = redis.call('HGET', task, 'refused:' .. key)
 local count = (before and tonumber(string.match(before, '^%d+')) or 0) + 1
 write_field('refused:' .. key, count .. ' ' .. state.revision + 1 .. ' ' .. violations)
-happens('refused', key)
-if is_child() then
-  local link = read_link()
-  if link then changes_at_root(link, 'refused', key) end
-end
+happens_to_ask('refused', key)
 tell(state, now_ms)
 write_state(state)
 audit(KEYS[5], ARGV[5], ARGV[6], now_ms, 'refused')

@@ -130,14 +130,14 @@ local function happens(what, key) happened[#happened + 1] = key and what .. ':' 
 -- Fields of the task that this script has written: alternating names and values.
 local news = {}
 
-local function is_news(field, value)
+local function add_news(field, value)
   news[#news + 1] = field
   news[#news + 1] = value
 end
 
 local function write_field(field, value)
   redis.call('HSET', task, field, value)
-  is_news(field, value)
+  add_news(field, value)
 end
 
 -- ── families: a child that another task called, its parent, and the root that a client called; all in one slot ──
@@ -168,15 +168,14 @@ end
 -- Changes to what the root shows. A script concerns one family, so there is one root.
 local at_root, root_id = {}, nil
 
-local function changes_at_root(link, what, key, position)
+-- Something happens to an ask. A child's question is shown by the root, which then changes as well; in this case the link is returned.
+local function happens_to_ask(what, key, position)
+  happens(what, key)
+  local link = is_child() and is_question('ask:' .. key) and read_link()
+  if not link then return nil end
   root_id = link.root
   at_root[#at_root + 1] = { what = what, key = link.path .. ':' .. key, id = own_id(), own = key, position = position }
-end
-
--- An ask that a child has closed leaves the root at once, because scripts on the root go by its fields.
-local function hide_at_root(link, what, key)
-  redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key)
-  changes_at_root(link, what, key)
+  return link
 end
 
 local cancel_child
@@ -189,12 +188,10 @@ local function remove_ask(key, why, now_ms)
   redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key)
   local was_open = redis.call('HDEL', task, field, 'accepted:' .. key) > 0
   if not was_open then return false end
-  happens(why, key)
+  local link = happens_to_ask(why, key)
+  -- It leaves the root at once, because scripts on the root go by its fields.
+  if link then redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key) end
   if child_id then cancel_child(child_id, now_ms) end
-  if is_child() and is_question(field) then
-    local link = read_link()
-    if link then hide_at_root(link, why, key) end
-  end
   return true
 end
 
@@ -205,12 +202,8 @@ local function open_ask(state, key, digest, ask)
   if redis.call('HEXISTS', journal, field) == 1 then return end
   local value = digest .. ' ' .. state.revision + 1 .. ' ' .. ask
   if redis.call('HSETNX', task, field, value) == 0 then return end
-  happens('asked', key)
-  is_news(field, value)
-  if is_child() and is_question(field) then
-    local link = read_link()
-    if link then changes_at_root(link, 'asked', key, string.match(ask, '^%S+ (%S+)')) end
-  end
+  add_news(field, value)
+  happens_to_ask('asked', key, string.match(ask, '^%S+ (%S+)'))
 end
 
 -- At the end of a task its open asks become entries, so that a late answer can be distinguished from an unknown one.
@@ -393,8 +386,8 @@ function cancel_child(id, now_ms)
 end
 
 -- The end of a child is the answer to its parent's call, as `mark outcome`. If the answers of all children together would exceed told_max,
--- the parent receives `untold` instead. Returns the parent and its run that is due, or nil if there is no run to add.
-local function answer_parent(answer, now_ms, untold, told_max)
+-- the parent receives `too_large` instead. Returns the parent and its run that is due, or nil if there is no run to add.
+local function answer_parent(answer, now_ms, too_large, told_max)
   local link, id = read_link(), own_id()
   if not link then return nil end
   return on_task(link.parent, function()
@@ -409,7 +402,7 @@ local function answer_parent(answer, now_ms, untold, told_max)
     tell(state, now_ms)
     if told_max then
       local told = tonumber(redis.call('HGET', task, 'told') or 0) + #answer
-      if told > tonumber(told_max) then answer = untold else redis.call('HSET', task, 'told', told) end
+      if told > tonumber(told_max) then answer = too_large else redis.call('HSET', task, 'told', told) end
     end
     redis.call('HSET', journal, field, table.concat({ '?' .. now_ms .. '.' .. state.revision, called_at, digest, answer }, ' '))
     if state.token then
