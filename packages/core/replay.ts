@@ -25,16 +25,17 @@
  * A run that has to wait does not throw. The promise of the ask never settles, so no `catch` in the handler can intercept the pause, and the
  * garbage collector reclaims the whole run once its end has been returned.
  *
- *   replay/course.ts        settlements and drains             replay/end.ts         how a run ends
- *   replay/recollection.ts  matches calls with their records   replay/flow.ts        which branch and run a call belongs to
- *   replay/settling.ts      what settles next                  replay/divergence.ts  how the handler departs from the journal
- *   replay/records.ts       what is written, and when          replay/writes.ts      one write after another
- *   replay/effects.ts       the effects that a handler calls   replay/values.ts      what may be recorded or reported
- *   replay/side-effects.ts  steps and calls of other tools     replay/steps.ts       the attempts of one step
- *   replay/waits.ts         asks, events, calls and sleeps     replay/patches.ts     old code path or new one
- *   replay/rest.ts          when to park, and when to give up  replay/unhandled.ts   failures that no code handled
- *   replay/reports.ts       progress, logs and status          replay/derived.ts     random numbers and UUIDs
- *   replay/request.ts       what a run is given                replay/run.ts         what all of these have at hand
+ *   replay/course.ts          settlements and drains             replay/end.ts             how a run ends
+ *   replay/recorded-calls.ts  what earlier runs called           replay/flow.ts            which branch and run a call belongs to
+ *   replay/recollection.ts    matches calls with their records   replay/divergence.ts      how the handler departs from the journal
+ *   replay/settling.ts        what settles next                  replay/writes.ts          one write after another
+ *   replay/records.ts         what is written, and when          replay/values.ts          what may be recorded or reported
+ *   replay/effects.ts         the effects that a handler calls   replay/effect-promise.ts  what the handler awaits
+ *   replay/side-effects.ts    steps and calls of other tools     replay/steps.ts           the attempts of one step
+ *   replay/waits.ts           asks, events, calls and sleeps     replay/patches.ts         old code path or new one
+ *   replay/rest.ts            when to park, and when to give up  replay/unhandled.ts       failures that no code handled
+ *   replay/reports.ts         progress, logs and status          replay/derived.ts         random numbers and UUIDs
+ *   replay/request.ts         what a run is given                replay/run.ts             what all of these have at hand
  */
 import { COMPENSATION } from "./journal.ts";
 import { OVER } from "./over.ts";

@@ -15,11 +15,12 @@
  *   C4  A record that matches in everything but the digest is a divergence (I4).
  */
 import { ParleyError } from "../errors.ts";
-import { type Entry, entryKey, type EntryKind, isReadingKey, type Journal, occurrenceKey } from "../journal.ts";
+import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
-import { callKey, eventKey, openOf, type Task } from "../task.ts";
+import { callKey, eventKey, type Task } from "../task.ts";
 import { awaitedBy, type Course, isFromOutside, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
+import { readRecordedCalls, type RecordedCall, type RecordedCalls } from "./recorded-calls.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
@@ -40,20 +41,7 @@ export interface Call {
   readonly effectKey: string;
 }
 
-export interface Recorded {
-  readonly id: string;
-  readonly entry: Entry;
-}
-
-export interface Recollection {
-  /** What settled in earlier runs: `settled[n - 1]` has place n. */
-  readonly settled: readonly Recorded[];
-  /** What arrived since the last run and is to settle in this one, in the order of `byArrival`. */
-  readonly arrived: readonly Recorded[];
-  /** Keys of recorded calls that the handler has not made again. Empty once it has caught up. */
-  readonly ahead: ReadonlySet<string>;
-  /** Whether every call that preceded that place has been made again (C1). */
-  isCalledBefore(place: number): boolean;
+export interface Recollection extends Pick<RecordedCalls, "settled" | "arrived" | "ahead" | "isCalledBefore"> {
   /** Whether every call that could come next was recorded after an await of something outside ctx, which may take any time. */
   isAheadOutside(): boolean;
   /** Whether the handler has made a call after such an await, in this run or an earlier one. */
@@ -76,7 +64,7 @@ export interface RecollectionOptions {
 }
 
 /** The calls of one name that this run has made. */
-interface CallsOfName {
+interface MadeCalls {
   /** Occurrences that are taken, and the first that is not. */
   readonly taken: Set<number>;
   next: number;
@@ -93,53 +81,11 @@ interface CallMoment {
   readonly settled: number;
 }
 
-type RecordedCall = readonly [occurrence: number, id: string];
-
-/** The recorded calls of one name, by occurrence. */
-interface RecordedCalls {
-  readonly all: readonly RecordedCall[];
-  /** By the item that awaited the call; `""` for none. */
-  readonly byItem: ReadonlyMap<string, readonly RecordedCall[]>;
-}
-
 export function recollect({ task, journal, scope, start, course }: RecollectionOptions): Recollection {
-  const settled: Recorded[] = [];
-  const arrived: Recorded[] = [];
-  const ahead = new Set<string>();
-  /** By number of settlements: how many recorded calls of that drain, and of the time until the next, are still to be made again. */
-  const uncalled: number[] = [];
-  const calledAts = new Map<string, string>();
-  /** Recorded occurrences, by kind and name. */
-  const occurrences = new Map<string, Map<number, string>>();
-  const recordedCalls = new Map<string, RecordedCalls>();
-  /** The first drain that may have calls left. */
-  let earliest = 0;
-  let isOutsideSeen = false;
-
-  function expect(id: string, calledAt: string): void {
-    // An ask that was closed at its deadline a moment ago has an entry and is still among the task's asks.
-    if (ahead.has(id)) return;
-    ahead.add(id);
-    calledAts.set(id, calledAt);
-    isOutsideSeen ||= isFromOutside(calledAt);
-    const at = settledBefore(calledAt);
-    uncalled[at] = (uncalled[at] ?? 0) + 1;
-    const { name, occurrence } = readOccurrence(id);
-    const known = occurrences.get(name);
-    if (known) known.set(occurrence, id);
-    else occurrences.set(name, new Map([[occurrence, id]]));
-  }
-
-  for (const [id, entry] of journal) {
-    if (isReadingKey(id)) continue;
-    expect(id, entry.calledAt);
-    if (entry.place !== undefined) settled[entry.place - 1] = { id, entry };
-    else if (entry.arrived) arrived.push({ id, entry });
-  }
-  for (const { key, calledAt } of openOf(task)) expect(entryKey("ask", key), calledAt);
-  arrived.sort(byArrival);
-
-  const callsByName = new Map<string, CallsOfName>();
+  const recorded = readRecordedCalls(task, journal);
+  const { settled, arrived, ahead, isCalledBefore } = recorded;
+  let isOutsideSeen = recorded.hasOutside;
+  const madeByName = new Map<string, MadeCalls>();
   let serial = 0;
 
   function currentFlow(): Flow {
@@ -151,16 +97,6 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     return flow;
   }
 
-  /** Sorted, because a store returns entries in any order, and kept, because few names need it but those may have many calls. */
-  function recordedCallsOf(counter: string, recorded: ReadonlyMap<number, string>): RecordedCalls {
-    const known = recordedCalls.get(counter);
-    if (known) return known;
-    const all = [...recorded].toSorted(([a], [b]) => a - b);
-    const calls = { all, byItem: Map.groupBy(all, ([, id]) => awaitedBy(calledAts.get(id) ?? "")) };
-    recordedCalls.set(counter, calls);
-    return calls;
-  }
-
   /**
    * The occurrence of a call: usually the next one.
    *
@@ -168,37 +104,53 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
    * another call. This call then comes from a flow that has got further than in any earlier run, and takes a record of its own or a new number.
    * Returns undefined if the call could be any of several that were recorded without an item (C2).
    */
-  function occurrenceOf(counter: string, { taken, next }: CallsOfName, item: () => string): number | undefined {
-    const recorded = occurrences.get(counter);
-    if (!recorded) return next;
-    const calledAtOf = (id: string) => calledAts.get(id) ?? "";
-    const isOwn = (id: string) => {
-      const at = calledAtOf(id);
+  function occurrenceOf(counter: string, { taken, next }: MadeCalls, item: () => string): number | undefined {
+    const known = recorded.ofName(counter);
+    if (!known) return next;
+    const isOwn = ({ calledAt: at }: RecordedCall) => {
       const by = awaitedBy(at);
       if (!isFromOutside(at) && settledBefore(at) > course.settled) return false;
       if (isFromOutside(at) || !course.isInDrain) return by === "" || item() === "" || by === item();
       // Items that continue in a drain may have come to wait for it in another order, but only after an await of something outside ctx.
       return by === "" || !isOutsideSeen || mayBeSame(by, item());
     };
-    const nextId = recorded.get(next);
+    const recordedNext = known.get(next);
     const isNamed = !course.isInDrain && item() !== "";
-    if (!isNamed && (nextId === undefined || isOwn(nextId))) return next;
-    const isFree = ([occurrence, id]: RecordedCall) => !taken.has(occurrence) && isOwn(id);
-    const calls = recordedCallsOf(counter, recorded);
+    const isNextOwn = recordedNext === undefined || isOwn(recordedNext);
+    if (!isNamed && isNextOwn) return next;
+    const isFree = (call: RecordedCall) => !taken.has(call.occurrence) && isOwn(call);
+    const { all, byItem } = recorded.inOrder(counter);
     const own = isNamed
-      ? calls.byItem.get(item())?.find(isFree)
-      : calls.all.find((recordedCall) => settledBefore(calledAtOf(recordedCall[1])) === course.settled && isFree(recordedCall));
-    if (own) return own[0];
+      ? byItem.get(item())?.find(isFree)
+      : all.find((call) => settledBefore(call.calledAt) === course.settled && isFree(call));
+    if (own) return own.occurrence;
     // A record without an item may be this call, made in a run in which it had nothing to await outside ctx. If there are several, no evidence
     // tells which.
-    const isCandidate = (recordedCall: RecordedCall) => !isFromOutside(calledAtOf(recordedCall[1])) && isFree(recordedCall);
-    const candidate = isNamed ? calls.byItem.get("")?.find(isCandidate) : undefined;
-    if (candidate && calls.byItem.get("")?.some((other) => other !== candidate && isCandidate(other))) return undefined;
-    if (nextId === undefined || isOwn(nextId)) return next;
-    return Math.max(...taken, ...recorded.keys()) + 1;
+    const isCandidate = (call: RecordedCall) => !isFromOutside(call.calledAt) && isFree(call);
+    const candidate = isNamed ? byItem.get("")?.find(isCandidate) : undefined;
+    if (candidate && byItem.get("")?.some((other) => other !== candidate && isCandidate(other))) return undefined;
+    return isNextOwn ? next : Math.max(...taken, ...known.keys()) + 1;
   }
 
-  function effectKeyOf({ countByItem }: CallsOfName, { scoped, key, item }: Readonly<Record<"scoped" | "key" | "item", string>>): string {
+  function madeOf(counter: string): MadeCalls {
+    const known = madeByName.get(counter);
+    if (known) return known;
+    const made: MadeCalls = { taken: new Set(), next: 1, last: undefined, lastByItem: new Map(), countByItem: new Map() };
+    madeByName.set(counter, made);
+    return made;
+  }
+
+  /** `item`: that of the call, or of the record that it takes; undefined if the call is not told apart by its item. */
+  function take(made: MadeCalls, occurrence: number, item: string | undefined): void {
+    isOutsideSeen ||= !course.isInDrain;
+    serial += 1;
+    made.taken.add(occurrence);
+    while (made.taken.has(made.next)) made.next += 1;
+    made.last = { serial, settled: course.settled };
+    if (item !== undefined) made.lastByItem.set(item, made.last);
+  }
+
+  function effectKeyOf({ countByItem }: MadeCalls, { scoped, key, item }: Readonly<Record<"scoped" | "key" | "item", string>>): string {
     if (item === "") return key;
     const count = (countByItem.get(item) ?? 0) + 1;
     countByItem.set(item, count);
@@ -217,13 +169,10 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     settled,
     arrived,
     ahead,
-    isCalledBefore(place) {
-      while (earliest < uncalled.length && (uncalled[earliest] ?? 0) === 0) earliest += 1;
-      return earliest >= Math.min(place, uncalled.length);
-    },
+    isCalledBefore,
     hasOutside: () => isOutsideSeen,
     isAheadOutside() {
-      const next = [...ahead].map((id) => calledAts.get(id) ?? "").filter((calledAt) => settledBefore(calledAt) <= course.settled);
+      const next = [...ahead].map((id) => recorded.get(id)?.calledAt ?? "").filter((calledAt) => settledBefore(calledAt) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
     },
     scoped(kind, name) {
@@ -239,46 +188,32 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const counter = entryKey(entryKind, scoped);
       let known: string | undefined;
       const item = () => (known ??= scope.awaitedBy());
-      const calls = callsByName.get(counter) ?? {
-        taken: new Set<number>(),
-        next: 1,
-        last: undefined,
-        lastByItem: new Map<string, CallMoment>(),
-        countByItem: new Map<string, number>(),
-      };
-      callsByName.set(counter, calls);
-      const occurrence = occurrenceOf(counter, calls, item);
+      const made = madeOf(counter);
+      const occurrence = occurrenceOf(counter, made, item);
       const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
       const id = entryKey(entryKind, key);
       // Calls of different items are told apart by the item, whatever their order. Not so for calls without a record, whose numbers could be
       // assigned differently in another run.
       const isRecordable = kind !== "uuid" && kind !== "random";
       const isNamed = !course.isInDrain && isRecordable && item() !== "";
-      const before = isNamed ? calls.lastByItem.get(item()) : calls.last;
-      if (occurrence === undefined || (before && !isCertain(before, flow, calledAts.get(id)))) {
+      const before = isNamed ? made.lastByItem.get(item()) : made.last;
+      const recordedAt = recorded.get(id)?.calledAt;
+      if (occurrence === undefined || (before && !isCertain(before, flow, recordedAt))) {
         throw new ParleyError(
           "AMBIGUOUS_EFFECT",
           `${kind} "${named}" is called again after an await of something outside ctx, and replay could not tell the two calls apart`,
         );
       }
-      isOutsideSeen ||= !course.isInDrain;
-      serial += 1;
-      calls.taken.add(occurrence);
-      while (calls.taken.has(calls.next)) calls.next += 1;
-      calls.last = { serial, settled: course.settled };
       // V8 does not show the item of every call in a drain. If the item whose record it took makes a call of its own, it was another one.
-      const recordedAt = calledAts.get(id) ?? "";
-      const isUnseen = course.isInDrain && isFromOutside(recordedAt) && awaitedBy(recordedAt) !== "" && item() === "";
-      if (isNamed || isUnseen) calls.lastByItem.set(isNamed ? item() : awaitedBy(recordedAt), calls.last);
+      const recordedItem = recordedAt !== undefined && course.isInDrain && isFromOutside(recordedAt) ? awaitedBy(recordedAt) : "";
+      const isUnseen = recordedItem !== "" && item() === "";
+      take(made, occurrence, isNamed ? item() : isUnseen ? recordedItem : undefined);
       scope.enter(flow.after(serial));
-      if (ahead.delete(id)) {
-        const at = settledBefore(calledAts.get(id) ?? "");
-        uncalled[at] = (uncalled[at] ?? 0) - 1;
-      }
-      const entry = journal.get(id);
+      recorded.madeAgain(id);
       // A new call in a drain records its item too: in another run it may have to await something outside ctx.
-      const calledAt = calledAts.get(id) ?? (isRecordable && item() !== "" ? `${course.at()}:${item()}` : course.at());
-      return { key, scoped, id, calledAt, entry, effectKey: effectKeyOf(calls, { scoped, key, item: awaitedBy(calledAt) }) };
+      const calledAt = recordedAt ?? (isRecordable && item() !== "" ? `${course.at()}:${item()}` : course.at());
+      const effectKey = effectKeyOf(made, { scoped, key, item: awaitedBy(calledAt) });
+      return { key, scoped, id, calledAt, entry: journal.get(id), effectKey };
     },
     branch(key) {
       checkName("branch", key);
@@ -296,19 +231,7 @@ function mayBeSame(item: string, other: string): boolean {
   return other === "" || `${item}.`.startsWith(`${other}.`) || `${other}.`.startsWith(`${item}.`);
 }
 
-/** `step:alice/charge@1#2` is occurrence 2 of `step:alice/charge`, in generation 1. */
-function readOccurrence(id: string): { readonly name: string; readonly occurrence: number } {
-  const [named = "", occurrence = "1"] = id.split("#");
-  return { name: named.split("@")[0] ?? "", occurrence: Number(occurrence) };
-}
-
 function checkName(kind: string, name: string): void {
   if (NAME.test(name)) return;
   throw new ParleyError("INVALID_NAME", `${kind} name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - .`);
-}
-
-/** Orders entries that no run has settled: by time of arrival, then by the task's revision, then by key. */
-export function byArrival({ id: a, entry: { arrived: first } }: Recorded, { id: b, entry: { arrived: second } }: Recorded): number {
-  if (!first || !second) return 0;
-  return first.atMs - second.atMs || first.revision - second.revision || (a < b ? -1 : 1);
 }

@@ -5,7 +5,8 @@ import type { Entry, KeyedEntry } from "../journal.ts";
 import type { Task } from "../task.ts";
 import { createCourse } from "./course.ts";
 import { Flow } from "./flow.ts";
-import { recollect, type Recorded } from "./recollection.ts";
+import { recollect } from "./recollection.ts";
+import type { Recorded } from "./recorded-calls.ts";
 import { createRecords } from "./records.ts";
 import { createSettling, type Settling } from "./settling.ts";
 

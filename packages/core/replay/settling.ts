@@ -13,7 +13,8 @@
  */
 import type { Entry, Journal } from "../journal.ts";
 import type { Course } from "./course.ts";
-import type { Recollection, Recorded } from "./recollection.ts";
+import type { Recollection } from "./recollection.ts";
+import type { Recorded } from "./recorded-calls.ts";
 import type { Records } from "./records.ts";
 
 /** An effect that the handler waits for. */

@@ -15,7 +15,7 @@ import { codeOf, ParleyError } from "../errors.ts";
 import { type Entry, isOfCompensation, type Journal, type KeyedEntry } from "../journal.ts";
 import type { RunReport } from "../ports.ts";
 import type { ReplayRequest, RunEnd } from "../replay.ts";
-import { byArrival, type Recorded } from "../replay/recollection.ts";
+import { byArrival, type Recorded } from "../replay/recorded-calls.ts";
 import { isFinal } from "../replay/steps.ts";
 import type { Effects } from "../effects.ts";
 import type { JsonObject, Owed } from "../task.ts";

@@ -102,7 +102,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "recorded effects settle in another order than before (and 15)",
     finding: 2,
-    file: "packages/core/replay/recollection.ts",
+    file: "packages/core/replay/recorded-calls.ts",
     find: "  arrived.sort(byArrival);\n",
     replace: "  arrived.sort(byArrival);\n  settled.sort((a, b) => (a.id < b.id ? -1 : 1));\n",
     breaks: ["mix-up", "key", "order"],
@@ -120,7 +120,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "answers settle in the order of the calls instead of their arrival",
     finding: 4,
-    file: "packages/core/replay/recollection.ts",
+    file: "packages/core/replay/recorded-calls.ts",
     find: "    if (entry.place !== undefined) settled[entry.place - 1] = { id, entry };\n    else if (entry.arrived) arrived.push({ id, entry });\n",
     replace:
       '    if (entry.place !== undefined && entry.outcome.type !== "answer") settled.push({ id, entry });\n' +
