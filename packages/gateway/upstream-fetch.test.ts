@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
@@ -13,21 +14,28 @@ afterEach(async () => {
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-async function served(serve: Serve, bounds: Parameters<typeof createUpstreamFetch>[0] = {}) {
-  let connections = 0;
-  const http = createServer((request, response) => {
-    request.resume();
-    void serve(request, response);
-  }).listen(0, "127.0.0.1");
-  http.on("connection", () => void (connections += 1));
+async function listening(serve: Serve, onConnection: () => void = () => undefined): Promise<string> {
+  const http = createServer((request, response) => void serve(request, response)).listen(0, "127.0.0.1");
+  http.on("connection", onConnection);
   await once(http, "listening");
-  const { fetch, close } = createUpstreamFetch(bounds);
   closers.push(
     () => new Promise((resolve) => http.close(resolve)),
     () => http.closeAllConnections(),
-    close,
   );
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+}
+
+async function served(serve: Serve, bounds: Parameters<typeof createUpstreamFetch>[0] = {}) {
+  let connections = 0;
+  const url = await listening(
+    (request, response) => {
+      request.resume();
+      return serve(request, response);
+    },
+    () => (connections += 1),
+  );
+  const { fetch, close } = createUpstreamFetch(bounds);
+  closers.push(close);
   /** As the client sends it. */
   const post = (body: object = { method: "tools/call", jsonrpc: "2.0", id: 7 }) =>
     fetch(url, { method: "POST", body: JSON.stringify(body), redirect: "manual" });
@@ -173,4 +181,51 @@ test("a message may have the maximum size and not one byte more, as JSON and in 
       else await expect(read).rejects.toThrow();
     }
   }
+});
+
+describe("a redirect", () => {
+  const seen: { readonly at: string; readonly key: unknown; readonly body: string }[] = [];
+
+  /** Sends a call to a server that redirects it. Returns the last response. */
+  async function redirected(status: number, location: (origin: string, elsewhere: string) => string): Promise<Response> {
+    seen.length = 0;
+    const see = async (request: IncomingMessage) => {
+      seen.push({ at: String(request.url), key: request.headers["x-api-key"], body: await text(request) });
+    };
+    const elsewhere = await listening(async (request, response) => {
+      await see(request);
+      response.end();
+    });
+    const origin = await listening(async (request, response) => {
+      await see(request);
+      if (request.url === "/mcp/") return void response.end("{}");
+      response.writeHead(status, { location: location(`http://${request.headers.host}`, elsewhere) }).end();
+    });
+    const { fetch, close } = createUpstreamFetch();
+    closers.push(close);
+    return await fetch(`${origin}/mcp`, { method: "POST", headers: { "x-api-key": "key" }, body: "call" });
+  }
+
+  test.each([307, 308])("of the same origin is followed with the same request: %i", async (status) => {
+    const response = await redirected(status, () => "/mcp/");
+    expect(response.status).toBe(200);
+    expect(seen).toEqual(["/mcp", "/mcp/"].map((at) => ({ at, key: "key", body: "call" })));
+  });
+
+  test.each([
+    ["to another origin", 307, (_origin: string, elsewhere: string) => `${elsewhere}/mcp/`],
+    ["that makes the call a GET", 302, () => "/mcp/"],
+    ["with credentials", 308, (origin: string) => `${origin.replace("//", "//user:pass@")}/mcp/`],
+    ["to no address", 307, () => "http://"],
+  ])("%s is not followed", async (_what, status, location) => {
+    const response = await redirected(status, location);
+    expect(response.status).toBe(status);
+    expect(seen.map(({ at }) => at)).toEqual(["/mcp"]);
+  });
+
+  test("in a circle ends", async () => {
+    const response = await redirected(307, () => "/mcp");
+    expect(response.status).toBe(307);
+    expect(seen).toHaveLength(6);
+  });
 });
