@@ -5,6 +5,7 @@ import {
   createConnector,
   createUpstreamFetch,
   type Listing,
+  LISTING_CAPABILITIES,
   mayRepeat,
   readListing,
   readUpstreams,
@@ -46,9 +47,11 @@ export async function testUpstreams({ file, json }: UpstreamsCommand, name: stri
         for (const left of leftOut) print(`    left out: ${clean(left)}`);
         return { answers: true };
       } catch (error) {
-        const problem = wordFor(error);
-        if (!json) print(`✗ ${named}: ${clean(problem)}`);
-        return { name: named, answers: false, problem };
+        const { problem, stderr } = problemOf(error);
+        if (json) return { name: named, answers: false, problem, ...(stderr.length > 0 && { stderr }) };
+        print(`✗ ${named}: ${clean(problem)}`);
+        for (const line of stderr) print(`    ${cleanLine(line)}`);
+        return { answers: false };
       }
     }),
   );
@@ -58,7 +61,10 @@ export async function testUpstreams({ file, json }: UpstreamsCommand, name: stri
 
 export async function showTools({ file, json }: UpstreamsCommand, name: string): Promise<void> {
   const upstream = oneOf(file, name);
-  const { listing } = await inspect(upstream);
+  const { listing } = await inspect(upstream).catch((error: unknown) => {
+    const { problem, stderr } = problemOf(error);
+    throw new Error([`${name}: ${problem}`, ...stderr].join("\n    "));
+  });
   const tools = listing.tools.map((tool) => ({ name: `${upstream.prefix}${tool.name}`, mayRepeat: mayRepeat(upstream, tool) }));
   if (json) return printJson({ tools, leftOut: listing.leftOut });
   for (const tool of tools)
@@ -72,11 +78,40 @@ interface Inspected {
   readonly revision: string;
 }
 
+/** With the last lines that the command of the upstream printed to standard error. */
+class InspectError extends Error {
+  readonly stderr: readonly string[];
+  constructor(cause: unknown, stderr: readonly string[]) {
+    super("upstream could not be inspected", { cause });
+    this.stderr = stderr;
+  }
+}
+
+function problemOf(error: unknown): { readonly problem: string; readonly stderr: readonly string[] } {
+  return error instanceof InspectError ? { problem: wordFor(error.cause), stderr: error.stderr } : { problem: wordFor(error), stderr: [] };
+}
+
+const STDERR_CHARS_MAX = 4_000;
+const STDERR_LINES_MAX = 10;
+
+/** Throws InspectError. */
 async function inspect(upstream: Upstream): Promise<Inspected> {
+  let printed = "";
+  const onStderr = (_name: string, text: string) => void (printed = `${printed}${text}`.slice(-STDERR_CHARS_MAX));
+  try {
+    return await inspectWith(upstream, onStderr);
+  } catch (error) {
+    const lines = printed.split("\n").filter((line) => line.trim() !== "");
+    throw new InspectError(error, lines.slice(-STDERR_LINES_MAX));
+  }
+}
+
+async function inspectWith(upstream: Upstream, onStderr: (name: string, text: string) => void): Promise<Inspected> {
   const { fetch, close } = createUpstreamFetch();
   const startedMs = performance.now();
   try {
-    const session = await createConnector({ fetch, version: VERSION, deployment: "cli" }).open(upstream, { capabilities: {} });
+    const connector = createConnector({ fetch, version: VERSION, deployment: "cli", onStderr });
+    const session = await connector.open(upstream, { capabilities: LISTING_CAPABILITIES });
     try {
       const listing = await readListing(session, upstream);
       return {

@@ -89,7 +89,7 @@ export function failure(error: unknown, call: Judging): UpstreamEvent {
   if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
     return { type: "invalid", message: "answered with a result that MCP does not allow" };
   }
-  return { type: "lost", message: `the call ended without a result (${wordFor(error)})` };
+  return { type: "lost", message: `the call ended without a result: ${wordFor(error)}` };
 }
 
 export function withoutKind(result: object): JsonObject {

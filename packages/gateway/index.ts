@@ -1,6 +1,6 @@
 /** Other MCP servers behind Parley: their tools as tasks, their questions durable. The only importer of MCP clients for it. */
 export * from "./gateway.ts";
-export { type ListedTool, type Listing, readListing } from "./listing.ts";
+export { type ListedTool, type Listing, LISTING_CAPABILITIES, readListing } from "./listing.ts";
 export { createOffer, type Listings, type Offer, type StoredListing } from "./offer.ts";
 export { createReadThrough } from "./reads.ts";
 export { createTasklessCalls } from "./taskless.ts";

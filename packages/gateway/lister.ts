@@ -6,9 +6,8 @@
  * unaffected. An upstream that announces changes constantly is read once per second at most.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClientCapabilities } from "@modelcontextprotocol/client";
 import type { Announcement, Log } from "@parley/core";
-import { type Listing, readListing } from "./listing.ts";
+import { type Listing, LISTING_CAPABILITIES, readListing } from "./listing.ts";
 import type { Listings, StoredListing } from "./offer.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -31,7 +30,6 @@ export interface ListerDeps {
 
 /** Minimum time between two readings of one upstream, however often it announces changes. */
 const READ_EVERY_MIN_MS = 1_000;
-const EVERYTHING: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 /** Longer than it takes another process to get the lease of one that died, and to read the lists. */
@@ -92,8 +90,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   async function open(): Promise<UpstreamSession> {
     const onChanged = () => void (isChanged = true);
     const opened = await deps.connector.open(upstream, {
-      // Some servers list a tool only to clients that declare the capabilities it needs.
-      capabilities: EVERYTHING,
+      capabilities: LISTING_CAPABILITIES,
       signal,
       options: {
         listChanged: {

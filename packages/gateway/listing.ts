@@ -1,5 +1,5 @@
 /** What an upstream offers, in its own words and within bounds. Stored as JSON where front ends and workers find it. */
-import { ProtocolError } from "@modelcontextprotocol/client";
+import { type ClientCapabilities, ProtocolError } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
 import { NOT_SUPPORTED } from "./question.ts";
 import type { UpstreamSession } from "./upstream-session.ts";
@@ -82,6 +82,9 @@ const NAME = /^[A-Za-z0-9_./-]{1,128}$/;
 
 /** A scheme, then only characters that a uri can have, and the braces of templates, which only the upstream interprets. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]+$/u;
+
+/** Of the session in which lists are read: some servers list a tool only to clients that declare the capabilities it needs. */
+export const LISTING_CAPABILITIES: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 /** Throws what the client throws if tools cannot be listed. Other lists that cannot be read are empty and reported as problems. */
 export async function readListing({ client }: UpstreamSession, upstream: Upstream, deployment?: string): Promise<Listing> {

@@ -186,7 +186,7 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
   try {
     session = await connector.open(upstream, { capabilities: {}, signal, isFresh, owner: { onCut: () => cut.abort() } });
   } catch (error) {
-    return { type: "unavailable", message: `cannot be reached (${wordFor(error)})` };
+    return { type: "unavailable", message: `cannot be reached: ${wordFor(error)}` };
   }
   try {
     const options = { timeout: timeoutMs, signal };
@@ -206,7 +206,7 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
       return { type: "invalid", message: "answered with a result that MCP does not allow" };
     }
     if (signal.aborted && !cut.signal.aborted) return { type: "timeout", message: `not read within ${timeoutMs} ms` };
-    return { type: "unavailable", message: `did not answer (${wordFor(error)})` };
+    return { type: "unavailable", message: `did not answer: ${wordFor(error)}` };
   } finally {
     void session.close();
   }

@@ -31,7 +31,7 @@ export function insistOnAnswers(transport: Transport, owner: SessionOwner, retri
         if (over.signal.aborted) throw error;
         const waitMs = isRefusal(error) ? undefined : retriesMs[attempt];
         if (waitMs === undefined) {
-          onCut?.(`an answer could not be sent to the upstream (${wordFor(error)})`);
+          onCut?.(`an answer could not be sent to the upstream: ${wordFor(error)}`);
           throw error;
         }
         await sleep(waitMs, undefined, { signal: over.signal });

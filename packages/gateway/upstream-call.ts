@@ -168,7 +168,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         },
       });
     } catch (error) {
-      return end(refusedToken(error) ?? { type: "unavailable", message: `cannot be reached (${wordFor(error)})` });
+      return end(refusedToken(error) ?? { type: "unavailable", message: `cannot be reached: ${wordFor(error)}` });
     }
     if (ended) return void opened.close();
     session = opened;

@@ -348,6 +348,47 @@ describe("a server", () => {
   });
 });
 
+/** A server of a few lines, which does `then` when a tool is called. Its version is the id of its process. */
+const SCRIPT = (then: string) => `
+  const serverInfo = { name: "script", version: String(process.pid) };
+  const result = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo };
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method } = JSON.parse(line);
+    if (method === "initialize") console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    if (method === "tools/call") { ${then} }
+  });`;
+
+describe("a command", () => {
+  function commanding(then: string) {
+    return connecting("", { url: undefined, command: process.execPath, args: ["-e", SCRIPT(then)], connectTimeout: "60s" });
+  }
+
+  test("that closes its output counts as ended although it keeps running, and is stopped", async () => {
+    const session = await commanding("require('node:fs').closeSync(1); setInterval(() => undefined, 1_000);").open();
+    const pid = Number(session.client.getServerVersion()?.version);
+    await expect(session.client.callTool({ name: "any" })).rejects.toThrow("Connection closed");
+    await until(() => {
+      try {
+        return !process.kill(pid, 0);
+      } catch {
+        return true;
+      }
+    });
+  });
+
+  test("leaves no open pipes here, even if a process that it started keeps them", async () => {
+    const pipes = () => process.getActiveResourcesInfo().filter((each) => each === "PipeWrap").length;
+    const before = pipes();
+    const child =
+      "require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => undefined, 10_000)'], { stdio: 'inherit' });";
+    const session = await commanding(`${child} console.log(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } }));`).open();
+    await session.client.callTool({ name: "any" });
+    expect(pipes()).toBeGreaterThan(before);
+    await session.close();
+    await until(() => pipes() === before, { timeoutMs: 2_000 });
+  });
+});
+
 describe("a message", () => {
   /** In the error or in its cause. */
   const saying = (text: string) => (error: unknown) =>

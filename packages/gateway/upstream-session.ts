@@ -5,6 +5,7 @@
  * Each call has its own connection. In a session without tasks, a question does not name its call, so only a session with a single call identifies
  * it reliably. (A reused session has a single call at a time: prepared.ts.)
  */
+import type { ChildProcess } from "node:child_process";
 import {
   Client,
   type ClientCapabilities,
@@ -103,6 +104,8 @@ export interface ConnectorOptions {
   /** The name of this deployment, which is sent along so that a gateway notices that it is behind itself. */
   readonly deployment: string;
   readonly messagesMax?: number;
+  /** Receives what commands print to standard error. Default: it is dropped, because it may contain anything. */
+  readonly onStderr?: (upstream: string, text: string) => void;
 }
 
 /** Accepts every result: the caller validates it. A stranger's schemas are not compiled here; that would also take time for each session. */
@@ -111,7 +114,7 @@ const NO_VALIDATOR: NonNullable<ClientOptions["jsonSchemaValidator"]> = {
 };
 const CLIENT_NAME = "parley-gateway";
 
-export function createConnector({ fetch, version, deployment, messagesMax = MESSAGES_MAX }: ConnectorOptions): UpstreamConnector {
+export function createConnector({ fetch, version, deployment, messagesMax = MESSAGES_MAX, onStderr }: ConnectorOptions): UpstreamConnector {
   /** What was detected about each upstream, so that a call need not detect it again. */
   const known = new Map<string, Learned>();
   /** Upstreams with a session whose own stream was open before its first call. If one is late, the upstream is busy: it would drop its questions. */
@@ -240,14 +243,16 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
   function transportTo({ reached, name }: Upstream, { isSse, owner, fetch }: Transporting) {
     if (reached.by === "command") {
       const { command, args, env, cwd } = reached;
-      return new StdioClientTransport({
+      const transport = new CommandTransport({
         command,
         args: [...args],
         env: { ...getDefaultEnvironment(), ...env },
-        stderr: "ignore",
+        stderr: onStderr ? "pipe" : "ignore",
         maxBufferSize: MESSAGE_BYTES_MAX,
         ...(cwd !== undefined && { cwd }),
       });
+      transport.stderr?.on("data", (chunk: Buffer) => onStderr?.(name, chunk.toString()));
+      return transport;
     }
     const requestInit = { headers: headersTo(name, reached) };
     const url = new URL(reached.url);
@@ -360,6 +365,25 @@ function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () 
     else if (messages === messagesMax + 1) onFlood();
   };
   return () => void (messages = 0);
+}
+
+/**
+ * The client's transport waits for the end of the process and of its pipes. A process that has closed its standard output can send nothing more,
+ * even if it keeps running; and processes that it started may keep the pipes open after it has ended.
+ */
+class CommandTransport extends StdioClientTransport {
+  #process: ChildProcess | undefined;
+
+  override async start(): Promise<void> {
+    await super.start();
+    this.#process = (this as unknown as { readonly _process?: ChildProcess })._process;
+    this.#process?.stdout?.once("end", () => void this.close());
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    for (const pipe of this.#process?.stdio ?? []) pipe?.destroy();
+  }
 }
 
 /** Reports streams that end before their result. The client would wait for it forever; only its transport notices. */

@@ -2,15 +2,31 @@ import { SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/clie
 import { expect, test } from "vitest";
 import { wordFor } from "./word-for.ts";
 
-test("an error is described by its kind and those of its causes, not by their messages", () => {
+test("an error is described by what it or one of its causes means, never by their messages", () => {
   const refused = Object.assign(new Error("connect to https://secret.example.com"), { code: "ECONNREFUSED" });
   const failed = new TypeError("fetch failed", { cause: refused });
-  expect(wordFor(failed)).toBe("TypeError, Error ECONNREFUSED");
-  expect(wordFor(new SdkError(SdkErrorCode.EraNegotiationFailed, "secret", {}, { cause: failed }))).toMatch(
-    /^SdkError .*, TypeError, Error ECONNREFUSED$/,
+  for (const error of [refused, failed, new SdkError(SdkErrorCode.EraNegotiationFailed, "secret", {}, { cause: failed })])
+    expect(wordFor(error)).toBe("it refuses connections (ECONNREFUSED)");
+  expect(wordFor(new SdkError(SdkErrorCode.RequestTimeout, "secret"))).toBe(
+    "it did not answer within its `connectTimeout` (REQUEST_TIMEOUT)",
   );
-  const http = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, "secret", { status: 508, statusText: "secret" });
-  expect(wordFor(http)).toMatch(/HTTP 508$/);
+});
+
+test.each([
+  [302, "it redirects to another address, which is not followed"],
+  [401, "it does not accept the credentials"],
+  [418, "it refuses the request"],
+  [503, "it has failed, or is not available"],
+  [508, "it leads back to this gateway"],
+])("an HTTP status is described by what it means: %i", (status, meaning) => {
+  const http = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, "secret", { status, statusText: "secret" });
+  expect(wordFor(http)).toBe(`${meaning} (HTTP ${status})`);
+});
+
+test("an error of which nothing is known is described by its kind and those of its causes", () => {
+  const odd = Object.assign(new Error("secret"), { code: "EODD" });
+  expect(wordFor(new TypeError("secret", { cause: odd }))).toBe("TypeError, Error EODD");
+  expect(wordFor(Object.assign(new Error("secret"), { code: "constructor" }))).toBe("Error constructor");
   expect(wordFor(undefined)).toBe("unknown");
 });
 

@@ -150,6 +150,7 @@ describe("with --json", () => {
     const upstreams = [
       { name: "everything", command: process.execPath, args: [server, "stdio"] },
       { name: "nobody", url: "http://127.0.0.1:9/mcp" },
+      { name: "broken", command: process.execPath, args: ["-e", "throw 'API_KEY is not set'"] },
     ];
     await writeFile(join(home, "upstreams.json"), JSON.stringify({ upstreams }));
     const file = ["--file", "upstreams.json"];
@@ -157,14 +158,23 @@ describe("with --json", () => {
     expect(listed?.["upstreams"]).toMatchObject([
       { name: "everything", at: `stdio ${process.execPath}` },
       { name: "nobody", at: "http://127.0.0.1:9/mcp" },
+      { name: "broken", at: `stdio ${process.execPath}` },
     ]);
     const [tested] = await jsonEndingWith(1, "upstreams", "test", ...file);
     expect(tested?.["upstreams"]).toEqual([
       expect.objectContaining({ name: "everything", answers: true, tools: expect.any(Number), revision: expect.any(String) }),
       { name: "nobody", answers: false, problem: expect.any(String) },
+      {
+        name: "broken",
+        answers: false,
+        problem: expect.stringContaining("CONNECTION_CLOSED"),
+        stderr: expect.arrayContaining([expect.stringContaining("API_KEY is not set")]),
+      },
     ]);
     const [tools] = await json("upstreams", "tools", "everything", ...file);
-    expect(tools?.["tools"]).toContainEqual({ name: expect.stringContaining("echo"), mayRepeat: expect.any(Boolean) });
+    // The second one is listed only to clients that can ask.
+    for (const name of ["everything_echo", "everything_trigger-elicitation-request"])
+      expect(tools?.["tools"]).toContainEqual({ name, mayRepeat: expect.any(Boolean) });
   });
 
   test("the setup is checked, a client set up, and a login not needed", async () => {
