@@ -76,7 +76,8 @@ const salute = definePrompt({ name: "salute", arguments: { who: {} }, run: ({ wh
 const saluting = { ...offered, prompts: new Map([...offered.prompts, [salute.name, salute]]) };
 
 async function one(request: Partial<Parameters<typeof deploy>[0]> = {}): Promise<Deployment & Front> {
-  const deployment = await deploy({ catalogue: saluting, fronts: 1, ...request });
+  // A reply that took long enough to become a stream cannot be injected.
+  const deployment = await deploy({ catalogue: saluting, fronts: 1, times: { resumableAfterMs: 60_000 }, ...request });
   return { ...deployment, ...deployment.fronts[0]! };
 }
 

@@ -225,6 +225,23 @@ describe("in a session", () => {
     expect(answer).toMatchObject({ result: { content: [{ text: "size 4" }] } });
   });
 
+  test("a repeated call that is cancelled ends, at any front end; the first call and its task continue", async () => {
+    const { here, there } = await deployed();
+    const session = await openSession(here, { principal: "ann" });
+    const call = { name: "ask", arguments: {}, ...meta("k1") };
+    const first = await session.stream(here, "tools/call", call, "first");
+    const asked = await first.next();
+    const again = await session.stream(here, "tools/call", call, "again");
+    expect((await again.next()).id).toBe(asked.id);
+
+    await session.post(there, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "again" } });
+
+    expect(await again.next()).toMatchObject({ id: "again", error: { message: expect.stringMatching(/cancelled.* continues/) } });
+    await again.ended();
+    await session.reply(there, asked.id, { action: "accept", content: { value: 4 } });
+    expect(await first.next()).toMatchObject({ id: "first", result: { content: [{ text: "size 4" }] } });
+  });
+
   test("a repeated call for a task returns the task of the first call", async () => {
     const { here, there, orders, release } = await deployed();
     const session = await openSession(here, { principal: "ann" });

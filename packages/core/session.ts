@@ -43,7 +43,7 @@ export interface SessionStore {
    */
   touch(sessionId: string, ttlMs: number, caller?: SessionOwner): Promise<Session | undefined>;
 
-  /** Deletes the session and wakes its watchers. `false` if there was none. */
+  /** Deletes the session and tells its watchers that it has ended. `false` if there was none. */
   close(sessionId: string): Promise<boolean>;
 
   setLogLevel(sessionId: string, level: LogLevel): Promise<void>;
@@ -111,8 +111,11 @@ export interface SessionStore {
   claims(sessionId: string): Promise<readonly ClaimedAsk[]>;
   forgetClaims(sessionId: string, claims: readonly ClaimedAsk[]): Promise<void>;
 
-  /** Wake-ups are hints, as with WakeUps.watch. Resolves once no later change can be missed. */
-  watch(sessionId: string, onChange: () => void): Promise<() => void>;
+  /**
+   * Wake-ups are hints, as with WakeUps.watch. Resolves once no later change can be missed. `hasEnded`: the session was
+   * closed; otherwise this is unknown.
+   */
+  watch(sessionId: string, onChange: (hasEnded: boolean) => void): Promise<() => void>;
 }
 
 /** Instead of the id of a task: the call was cancelled before it had one. */

@@ -28,7 +28,7 @@ export interface RedisSessionsOptions {
 
 export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: RedisSessionsOptions): SessionStore {
   const scripts = defineSessionScripts(redis, sharded);
-  const wake = (key: string) => (sharded ? redis.spublish(key, "") : redis.publish(key, ""));
+  const wake = (key: string, message = "") => (sharded ? redis.spublish(key, message) : redis.publish(key, message));
 
   /** Removes a field and, if it existed, wakes the watchers. */
   async function removeAndTell(key: string, field: string): Promise<void> {
@@ -52,7 +52,7 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
     async close(sessionId) {
       const key = keys.session(sessionId);
       if (key === undefined) return false;
-      const [removed] = await reached(Promise.all([redis.del(key), wake(key)]));
+      const [removed] = await reached(Promise.all([redis.del(key), wake(key, ENDED)]));
       return removed > 0;
     },
 
@@ -164,10 +164,13 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
     async watch(sessionId, onChange) {
       const key = keys.session(sessionId);
       if (key === undefined) return () => undefined; // an invalid session id never changes
-      return await wakeUps.listen(key, () => onChange());
+      return await wakeUps.listen(key, (message) => onChange(message === ENDED));
     },
   };
 }
+
+/** The message to the watchers of a session that was closed. Other changes are told without one. */
+const ENDED = "ended";
 
 function named(kind: string, fields: readonly string[]): string[] {
   return fields.filter((field) => field.startsWith(kind)).map((field) => field.slice(kind.length));

@@ -631,6 +631,17 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         watcher.stop();
       });
 
+      test("learn that it has ended, and of other changes nothing", async () => {
+        const id = await opened();
+        const ends = vi.fn();
+        const stop = await sessions.watch(id, ends);
+        await sessions.subscribe(id, URI, 10);
+        await sessions.close(id);
+        await vi.waitFor(() => expect(ends).toHaveBeenLastCalledWith(true));
+        expect(ends.mock.calls).toEqual([[false], [true]]);
+        stop();
+      });
+
       test("watchers of other sessions, and watchers that stopped, are not woken", async () => {
         const [mine, theirs] = [await opened(), await opened()];
         const stopped = vi.fn();

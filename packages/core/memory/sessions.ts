@@ -75,7 +75,7 @@ export function createMemorySessions({
     async close(sessionId) {
       if (!find(sessionId)) return false;
       sessions.delete(sessionId);
-      tell(sessionId);
+      wakeUps.changed(channel(sessionId), ENDED);
       return true;
     },
 
@@ -200,9 +200,11 @@ export function createMemorySessions({
       for (const { taskId, key } of claims) stored?.asked.delete(`${taskId}:${key}`);
     },
 
-    watch: (sessionId, onChange) => wakeUps.watch(channel(sessionId), onChange),
+    watch: (sessionId, onChange) => wakeUps.watch(channel(sessionId), (change) => onChange(change === ENDED)),
   };
 }
+
+const ENDED = { revision: 0, isEnd: true };
 
 /** Differs from every task id. */
 function channel(sessionId: string): string {

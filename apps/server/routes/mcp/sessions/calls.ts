@@ -137,8 +137,8 @@ async function withoutTask(route: SessionRoute, exchange: SessionExchange, { run
 
 /**
  * Answers a repeated call with the task that the first call with the same idempotency key created. The task carries the request of the
- * first call, so the stream of the repeated call cannot be resumed; a client that loses it calls again. Cancelling the repeated call does
- * not cancel the task.
+ * first call, so the stream of the repeated call cannot be resumed; a client that loses it calls again. Cancelling the repeated call ends
+ * its stream, and not the task.
  */
 async function join(route: SessionRoute, exchange: SessionExchange, taskId: string): Promise<void> {
   const { services } = route;

@@ -10,7 +10,7 @@ const feed = "1767225600000-4294967295";
 
 const cursors: readonly (readonly [string, Cursor])[] = [
   ["a session's own stream", { stream: "standalone", event }],
-  ["a call that ended with an error", { stream: "failed", event }],
+  ["a stream that nothing follows", { stream: "ended", event }],
   ["a call without reports", { stream: "call", event: 1, taskId }],
   [
     "a call with reports of every kind",

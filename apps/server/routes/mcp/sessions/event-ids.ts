@@ -45,13 +45,16 @@ export interface StandaloneCursor {
   readonly event: number;
 }
 
-/** After the error that answered a request. The stream has ended, and a client that has read this event has read all of it. */
-export interface FailedCursor {
-  readonly stream: "failed";
+/**
+ * Nothing follows this event: it was the error that answered a request, or another connection has taken over the stream. A
+ * client that has read it is told not to come back.
+ */
+export interface EndedCursor {
+  readonly stream: "ended";
   readonly event: number;
 }
 
-export type Cursor = CallCursor | ResultCursor | StandaloneCursor | FailedCursor;
+export type Cursor = CallCursor | ResultCursor | StandaloneCursor | EndedCursor;
 
 export interface EventIds {
   /** Undefined if the request id is too long to be part of an event id. The stream cannot be resumed then. */
@@ -91,7 +94,7 @@ function fieldsOf(cursor: Cursor): readonly string[] {
   switch (cursor.stream) {
     case "standalone":
       return ["s", event];
-    case "failed":
+    case "ended":
       return ["f", event];
     case "result":
       return ["r", event, cursor.taskId, cursor.feed ?? "", packed(cursor.requestId), ...optional(cursor.progressToken)];
@@ -109,7 +112,7 @@ const optional = (token: ProgressToken | undefined) => (token === undefined ? []
 function cursorOf([stream, eventField = "", taskId = "", feed = "", rest = "", progress = ""]: readonly string[]): Cursor | undefined {
   const event = Number.parseInt(eventField, 36);
   if (stream === "s") return { stream: "standalone", event };
-  if (stream === "f") return { stream: "failed", event };
+  if (stream === "f") return { stream: "ended", event };
   const cursor = { taskId, event, ...(feed !== "" && { feed }) };
   if (stream === "r")
     return {

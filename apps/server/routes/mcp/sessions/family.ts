@@ -208,9 +208,9 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const cursor = lastEventId === undefined ? undefined : route.eventIds.read(context.session.id, lastEventId);
     if (lastEventId !== undefined && !cursor) throw new Refused(400, "Last-Event-ID does not belong to this session");
     // 405 is the status on which clients stop coming back.
-    if (cursor?.stream === "failed") {
+    if (cursor?.stream === "ended") {
       void reply.header("allow", "POST, DELETE, OPTIONS");
-      throw new Refused(405, "nothing follows: the event with this Last-Event-ID was the answer to the request");
+      throw new Refused(405, "nothing follows: the event with this Last-Event-ID ended its stream");
     }
     if (!(await permitted(frontEnd, request, reply, { actions: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] }))) return;
     if (cursor === undefined || cursor.stream === "standalone") await openStandalone(route, context, outlet, cursor);

@@ -31,7 +31,7 @@ import { unlessAway } from "../shared/unless-away.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
-import { callName, checkNotCancelled, forgetCall, resultStream } from "./note-call.ts";
+import { callName, checkNotCancelled, forgetCall, heldStream } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 /** A stream renews its session this many times per session TTL. */
@@ -47,6 +47,9 @@ export interface FollowCall {
 }
 
 const EMPTY_FEED: FeedPage = { items: [], cursor: undefined, cursors: [] };
+
+/** Why a stream ends before its task. `must leave`: the client comes back. `taken`: another connection has the stream. */
+type StreamOver = "closed" | "must leave" | "taken" | "cancelled" | "session ended";
 
 /** `answered`: the response was sent. `left`: the stream ended without it and may be resumed. */
 export type Followed = "answered" | "left";
@@ -77,6 +80,8 @@ class CallStream {
   #reopened: AskKeys = new Set();
   /** Keys of the asks whose pages were open at the last report. */
   #openPages = new Set<string>();
+  #watchesSession = false;
+  #isSessionOver = false;
   readonly #done = new AbortController();
   readonly #stops: readonly (() => void)[];
   #sessionUsedAtMs: number;
@@ -98,7 +103,8 @@ class CallStream {
       this.#ends.release,
       heartbeat.onBeat(() => {
         this.#reportProgressWhileWaiting();
-        this.#renewSession();
+        if (!this.#watchesSession) void this.#watchSession();
+        else if (route.services.clock.now() - this.#sessionUsedAtMs >= route.times.sessionTtlMs / SESSION_RENEWALS) this.#renewSession();
       }),
       () => this.#done.abort(OVER),
     ];
@@ -107,7 +113,7 @@ class CallStream {
   async follow(): Promise<Followed> {
     const { services } = this.#route;
     // Before anything is sent, because the client can resume the stream from its first event on.
-    if (this.#cursor.stream === "result") await this.#takeHold();
+    if (this.#cursor.stream === "result" || this.#isJoined) await this.#takeHold();
     const isResumed = this.#cursor.event > 0;
     // Event numbers must grow from one holder of the stream to the next. One holder may not know the other's last number, so they follow
     // the clock.
@@ -121,11 +127,14 @@ class CallStream {
       const released = await this.#reportFeed(feed);
       this.#reportClosedPages();
       if (isFinished(this.#task.status)) return await this.#answer();
-      await (this.#hold ? this.#askOnHeldStream(this.#hold) : this.#ask());
+      await (this.#hold && !this.#isJoined ? this.#askOnHeldStream(this.#hold) : this.#ask());
       if (released && this.#canComeBack) return this.#leave();
       const changed = await this.#changed(feed);
       if (changed === "closed") return "left";
-      if (changed === "must leave") return (await this.#isCancelled()) ? this.#end(this.#failure(resultCancelled())) : this.#leave();
+      if (changed === "must leave") return this.#leave();
+      if (changed === "taken") return this.#giveUp();
+      if (changed === "cancelled") return this.#end(this.#failure(requestCancelled()));
+      if (changed === "session ended") return this.#end(this.#failure(sessionEnded()));
       const { task, next } = changed;
       if (!task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       this.#reopened = reopenedAsks(this.#task, task);
@@ -135,13 +144,17 @@ class CallStream {
   }
 
   /** The task and its reports after the next change, or why there is nothing more to wait for. */
-  async #changed(feed: FeedPage): Promise<{ task: Task | undefined; next: FeedPage } | "closed" | "must leave"> {
+  async #changed(feed: FeedPage): Promise<{ task: Task | undefined; next: FeedPage } | StreamOver> {
     const { services } = this.#route;
     const { channel, caller } = this.#exchange;
     for (;;) {
       await this.#watch.next(this.#task.revision);
       if (channel.closed.aborted) return "closed";
-      if (this.#hold?.lost || this.#mustHandOver) return "must leave";
+      if (this.#isSessionOver) return "session ended";
+      const lost = this.#hold?.lost ? await unlessAway(() => this.#whyLost()) : undefined;
+      if (lost) return lost.why;
+      if (this.#mustHandOver) return "must leave";
+      if (this.#hold?.lost) continue;
       const heard = heardTask(this.#watch, { task: this.#task, caller });
       if (heard) return { task: heard, next: { ...EMPTY_FEED, cursor: feed.cursor } };
       // One round trip, in this order: everything that was reported before the task ended is sent before its result.
@@ -160,10 +173,10 @@ class CallStream {
     await this.#hold?.drop();
   }
 
-  /** Only a task that the client has a handle on can ask on several streams. */
+  /** For a stream whose cancellation does not cancel the task. */
   async #takeHold(): Promise<void> {
     const { session, id } = this.#exchange;
-    const stream = resultStream(this.#route, id);
+    const stream = heldStream(this.#route, id);
     const hold = await holdStream(this.#route, { sessionId: session.id, stream, after: this.#cursor.event, onChange: this.#watch.wake });
     this.#hold = hold;
     this.#sent = new Set(hold.sentBefore(this.#task.id));
@@ -189,6 +202,24 @@ class CallStream {
     else channel.prime(eventId, this.#route.times.retryMs);
   }
 
+  /** From its first heartbeat on, because most calls do not last that long. */
+  async #watchSession(): Promise<void> {
+    this.#watchesSession = true;
+    const { sessions } = this.#route;
+    const { session } = this.#exchange;
+    const over = this.#done.signal;
+    const unwatch = await sessions.watch(session.id, (hasEnded) => hasEnded && this.#endSession()).catch(() => undefined);
+    if (over.aborted) return unwatch?.();
+    if (unwatch) over.addEventListener("abort", unwatch, { once: true });
+    // It may have ended before. If Redis is away, a later renewal finds out.
+    this.#renewSession();
+  }
+
+  #endSession(): void {
+    this.#isSessionOver = true;
+    this.#watch.wake();
+  }
+
   get #canComeBack(): boolean {
     return !this.#isJoined && this.#exchange.channel.acceptsStream && this.#exchange.dialect.closesEarly;
   }
@@ -211,7 +242,7 @@ class CallStream {
   async #answer(): Promise<Followed> {
     const { session } = this.#exchange;
     const followed = this.#end(this.#reply());
-    if (this.#hold) await this.#route.sessions.unfollow(session.id, [this.#task.id]);
+    if (this.#cursor.stream === "result") await this.#route.sessions.unfollow(session.id, [this.#task.id]);
     return followed;
   }
 
@@ -221,17 +252,17 @@ class CallStream {
     // The official client (@modelcontextprotocol/sdk) does not take an error for the answer, and comes back until it is refused.
     const isFailed = "error" in reply.message;
     this.#exchange.channel.answer(reply, () =>
-      isFailed ? this.#written({ stream: "failed", event: this.#cursor.event + 1 }) : this.#eventId(),
+      isFailed ? this.#written({ stream: "ended", event: this.#cursor.event + 1 }) : this.#eventId(),
     );
     return "answered";
   }
 
-  /** Whether the client has cancelled its tasks/result. Any front end receives that, and takes the stream from its holder. */
-  async #isCancelled(): Promise<boolean> {
+  /** Any front end that receives the cancellation of a request takes the stream from its holder, as another connection for it does. */
+  async #whyLost(): Promise<{ readonly why: "cancelled" | "taken" }> {
     const { session, id } = this.#exchange;
-    if (!this.#hold?.lost || !(await this.#route.sessions.isCallCancelled(session.id, callName(this.#route, id)))) return false;
+    if (!(await this.#route.sessions.isCallCancelled(session.id, callName(this.#route, id)))) return { why: "taken" };
     forgetCall(this.#route, this.#exchange, { requestId: id });
-    return true;
+    return { why: "cancelled" };
   }
 
   #reply(): Reply {
@@ -258,6 +289,18 @@ class CallStream {
     const { channel, dialect } = this.#exchange;
     this.#prime();
     channel.endUnanswered(dialect.closesEarly ? this.#route.times.retryMs : undefined);
+    return "left";
+  }
+
+  /**
+   * The client is told not to come back: it is on the other connection, or another client of its session uses the same id, and the two would
+   * take the stream from each other for ever.
+   */
+  #giveUp(): Followed {
+    const { channel } = this.#exchange;
+    const last = this.#written({ stream: "ended", event: this.#cursor.event + 1 });
+    if (last !== undefined) channel.prime(last, this.#route.times.retryMs);
+    channel.endUnanswered();
     return "left";
   }
 
@@ -353,11 +396,11 @@ class CallStream {
   /** A client that waits for a person uses its session. If the session expired, the answer could not be delivered. */
   #renewSession(): void {
     const { services, sessions, times, log } = this.#route;
-    const nowMs = services.clock.now();
-    if (nowMs - this.#sessionUsedAtMs < times.sessionTtlMs / SESSION_RENEWALS) return;
-    this.#sessionUsedAtMs = nowMs;
-    const { session } = this.#exchange;
-    sessions.touch(session.id, times.sessionTtlMs).catch((error: unknown) => log.warn({ err: error }, "session could not be renewed"));
+    this.#sessionUsedAtMs = services.clock.now();
+    sessions.touch(this.#exchange.session.id, times.sessionTtlMs).then(
+      (session) => session ?? this.#endSession(),
+      (error: unknown) => log.warn({ err: error }, "session could not be renewed"),
+    );
   }
 
   /** Many clients give up a request after a minute without progress, and a person may take longer to answer. */
@@ -371,7 +414,8 @@ class CallStream {
   }
 }
 
-const resultCancelled = () => new RpcFailure(INTERNAL_ERROR, "The client cancelled the request. The task continues.");
+const requestCancelled = () => new RpcFailure(INTERNAL_ERROR, "The client cancelled the request. The task continues.");
+const sessionEnded = () => new RpcFailure(INTERNAL_ERROR, "The session has ended. The call continues without it.");
 
 /** The part of a call's cursor that an event changes. */
 type Seen = Pick<CallCursor, "seen" | "progress">;

@@ -46,8 +46,8 @@ export async function cancelledTaskOf(route: SessionRoute, { session }: SessionC
   return await route.sessions.cancelCall(session.id, callName(route, requestId), route.limits.sessionWaitsMax);
 }
 
-/** The name of the stream of a tasks/result, by which any front end can end it. */
-export const resultStream = (route: SessionRoute, requestId: RequestId) => `result ${callName(route, requestId)}`;
+/** The name of the stream of a tasks/result or a repeated call, by which any front end can end it. */
+export const heldStream = (route: SessionRoute, requestId: RequestId) => `result ${callName(route, requestId)}`;
 
 /** Removes the note of a call that has ended. Not awaited: at worst the note stays until the session is full or ends. */
 export function forgetCall(

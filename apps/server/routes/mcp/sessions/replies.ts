@@ -5,7 +5,7 @@ import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt, 
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
-import { CANCELLED, cancelledTaskOf, forgetCall, resultStream } from "./note-call.ts";
+import { CANCELLED, cancelledTaskOf, forgetCall, heldStream } from "./note-call.ts";
 import { STANDALONE } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
@@ -72,13 +72,13 @@ function throwIfRefused(receipt: Receipt | undefined): void {
 
 /**
  * notifications/cancelled: cancels the task of the call, whichever front end follows it. A call that has no task yet gets none, or one that is
- * cancelled at once. The stream of a tasks/result ends, and its task continues. Any other request is not affected.
+ * cancelled at once. The stream of a tasks/result or of a repeated call ends, and its task continues. Any other request is not affected.
  */
 export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
   const taskId = await cancelledTaskOf(route, context, requestId);
   if (taskId === undefined) {
     const { sessions, services } = route;
-    const stream = resultStream(route, requestId);
+    const stream = heldStream(route, requestId);
     return await sessions.endStream({ sessionId: context.session.id, stream, heir: STANDALONE, nowMs: services.clock.now() });
   }
   await cancelTask(route.services, {

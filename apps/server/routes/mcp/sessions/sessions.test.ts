@@ -2,10 +2,13 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { ParleyError } from "@parley/core";
-import { describe, expect, test } from "vitest";
+import { ParleyError, type SessionStore } from "@parley/core";
+import { createMemorySessions, createMemoryWakeUps } from "@parley/core/memory";
+import { systemClock } from "@parley/node";
+import { describe, expect, test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import { callerNamed, deploy, holdNext } from "../../../deployment.fixture.ts";
+import type { Times } from "../../../front-end/limits.ts";
 import { answered, openSession } from "../../../session-client.fixture.ts";
 import { held, offered } from "../../../tools.fixture.ts";
 
@@ -16,6 +19,14 @@ async function twoFronts(options: Omit<Parameters<typeof deploy>[0], "catalogue"
   const [a, b] = deployment.fronts;
   if (!a || !b) throw new Error("two front ends are needed");
   return { ...deployment, a, b };
+}
+
+/** Two front ends, and what one of their session store's methods does from now on. */
+async function replacing<Method extends keyof SessionStore>(method: Method, times: Partial<Times> = {}) {
+  const memory = createMemorySessions({ clock: systemClock, wakeUps: createMemoryWakeUps() });
+  const replaced = { [method]: memory[method] } as Pick<SessionStore, Method>;
+  const call = (...parameters: unknown[]) => (replaced[method] as (...parameters: unknown[]) => unknown)(...parameters);
+  return { ...(await twoFronts({ times, sessions: { ...memory, [method]: call } })), replaced };
 }
 
 const content = (text: string) => [{ type: "text", text }];
@@ -48,6 +59,63 @@ describe("a session", () => {
 
     expect((await client.request(a, "ping")).status).toBe(404);
     expect((await fetch(b.url, { method: "DELETE", headers })).status).toBe(404);
+  });
+
+  const over = { error: { code: -32603, message: "The session has ended. The call continues without it." } };
+  const end = ({ url }: { url: string }, { sessionId }: { sessionId: string }) =>
+    fetch(url, { method: "DELETE", headers: { "mcp-session-id": sessionId } });
+
+  test("ends its calls, at every front end; their tasks continue, and their places are free", async () => {
+    const { a, b, services } = await twoFronts({ limits: { waitsMax: 2 }, times: { keepAliveMs: 20 } });
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, "call");
+    const asked = await call.next();
+    const resumed = await client.stream(b, "tools/call", { name: "greet", arguments: {} }, "resumed");
+    const { eventId } = await resumed.next();
+    resumed.close();
+    const continued = await client.listen(a, eventId);
+    await until(() => b.waiting === 0);
+
+    expect((await end(b, client)).status).toBe(204);
+
+    expect(await call.next()).toMatchObject({ id: "call", ...over });
+    expect(await continued.next()).toMatchObject({ id: "resumed", ...over });
+    await Promise.all([call.ended(), continued.ended()]);
+    expect((await services.store.load(String(asked.id).split(":")[0] ?? ""))?.status).toBe("input_required");
+    const next = await openSession(a);
+    const calls = [await next.stream(a, "tools/call", { name: "greet", arguments: {} }), await next.listen(a)];
+    await calls[0]!.next();
+    await until(() => a.waiting === 2);
+    for (const each of calls) each.close();
+  });
+
+  test("ends a tasks/result, and a call that is answered with JSON", async () => {
+    const { a, b } = await twoFronts({ times: { keepAliveMs: 20 } });
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const result = await client.stream(a, "tasks/result", { taskId: messages[0]?.result?.["taskId"] }, "result");
+    await result.next();
+    const call = { jsonrpc: "2.0", id: "call", method: "tools/call", params: { name: "hold", arguments: {} } };
+    const json = client.post(a, call, { accept: "application/json" });
+    await until(() => a.waiting === 2);
+
+    await end(b, client);
+
+    expect(await result.next()).toMatchObject({ id: "result", ...over });
+    expect((await answered(await json)).messages).toMatchObject([{ id: "call", ...over }]);
+    held.release();
+  });
+
+  test("ends a call that began to watch it too late", async () => {
+    const { a, b, replaced } = await replacing("watch", { keepAliveMs: 20 });
+    const client = await openSession(a);
+    const watching = holdNext(replaced, "watch");
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, "call");
+    await call.next();
+    await until(() => watching.awaited);
+    await end(b, client);
+    watching.resolve();
+    expect(await call.next()).toMatchObject({ id: "call", ...over });
   });
 
   test("expires if it is not used, and stays alive while it is", async () => {
@@ -414,8 +482,39 @@ describe("a session's own stream", () => {
     const first = await client.listen(a);
     const second = await client.listen(b);
     await first.ended();
+    // A client that is told so does not take it back.
+    expect((await client.listen(a, first.lastEventId)).status).toBe(405);
     await client.request(a, "tools/call", { name: "announce", arguments: {} });
     expect((await second.next()).method).toMatch("list_changed");
+  });
+
+  test("stays with the last of two official clients that share the session", async () => {
+    const { a } = await twoFronts({ times: { retryMs: 1 } });
+    const { sessionId } = await openSession(a);
+    const opened: string[] = [];
+    const connected = async (name: string) => {
+      const transport = new StreamableHTTPClientTransport(new URL(a.url), {
+        sessionId,
+        async fetch(url, init) {
+          const response = await fetch(url, init);
+          if (init?.method === "GET") opened.push(`${name} ${response.status}`);
+          return response;
+        },
+      });
+      const client = new Client({ name, version: "1" });
+      // The SDK's own types do not agree with exactOptionalPropertyTypes.
+      await client.connect(transport as never);
+      await transport.resumeStream("", {}).catch(() => undefined);
+      return client;
+    };
+    const one = await connected("one");
+    const other = await connected("other");
+
+    await until(() => opened.includes("one 405"));
+    // Longer than it would take to come back.
+    for (let round = 0; round < 10; round += 1) await one.ping();
+    expect(opened).toEqual(["one 200", "other 200", "one 405"]);
+    await Promise.all([one.close(), other.close()]);
   });
 
   test("ends with the session", async () => {
@@ -635,6 +734,45 @@ describe("tasks of 2025-11-25", () => {
       status = params?.["status"];
     }
     own.close();
+  });
+
+  test("a tasks/result that loses its stream while Redis is away ends as it would have, when Redis is back", async () => {
+    const { a, b, replaced } = await replacing("isCallCancelled");
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const result = await client.stream(a, "tasks/result", { taskId: messages[0]?.result?.["taskId"] }, "result");
+    const asked = await result.next();
+    const away = vi
+      .spyOn(replaced, "isCallCancelled")
+      .mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+
+    const taken = await client.listen(b, asked.eventId);
+
+    await result.ended();
+    expect([away.mock.settledResults.map(({ type }) => type), result.text]).toEqual([
+      ["rejected", "fulfilled"],
+      expect.not.stringMatching(/error/),
+    ]);
+    expect((await client.listen(a, result.lastEventId)).status).toBe(405);
+    await client.reply(a, asked.id, { action: "accept", content: { name: "Ann" } });
+    expect(await taken.next()).toMatchObject({ id: "result", result: { content: content("Hello, Ann!") } });
+  });
+
+  test("a tasks/result whose id is used again while it is open ends, and is not resumed: the later request has the stream", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = messages[0]?.result?.["taskId"];
+    const first = await client.stream(a, "tasks/result", { taskId }, "same");
+    const asked = await first.next();
+
+    const second = await client.stream(b, "tasks/result", { taskId }, "same");
+
+    await first.ended();
+    expect((await client.listen(a, first.lastEventId)).status).toBe(405);
+    expect((await second.next()).id).toBe(asked.id);
+    await client.reply(a, asked.id, { action: "accept", content: { name: "Ann" } });
+    expect(await second.next()).toMatchObject({ id: "same", result: { content: content("Hello, Ann!") } });
   });
 
   test("a tasks/result whose cancellation overtakes it is not held open", async () => {

@@ -130,10 +130,17 @@ class StandaloneStream implements ChangeReporter<Change> {
     this.#outlet.abandon();
   }
 
-  /** If the stream was taken over, the client is already elsewhere. Otherwise it is asked to come back to another front end. */
+  /**
+   * The client is asked to come back to another front end, unless its stream was taken over. Then it is already elsewhere, or it shares its
+   * session with another client, and the two would take the stream from each other for ever.
+   */
   #end(): void {
+    const { times, eventIds } = this.#route;
     this.#changes.stop();
-    this.#outlet.endUnanswered(this.#hold?.lost ? undefined : this.#route.times.retryMs);
+    if (!this.#hold?.lost) return this.#outlet.endUnanswered(times.retryMs);
+    const last = eventIds.write(this.#context.session.id, { stream: "ended", event: this.#event + 1 });
+    if (last !== undefined) this.#outlet.prime(last, times.retryMs);
+    this.#outlet.endUnanswered();
   }
 
   /** Follows the tasks and resources that the session now follows. */
