@@ -75,7 +75,7 @@ describe("what the log says of an error", () => {
     expect(keys(Object.assign(new Error("no"), { step: "SECRET", defectId: "SECRET" }))).toStrictEqual(["detail", "error", "stack"]);
     // From another copy of the package, or from elsewhere.
     const odd = { [Symbol.for("parley.error")]: "step", step: ["SECRET"], defectId: 5 };
-    expect(describeError(odd)).toStrictEqual({ error: "object", detail: "[object Object]" });
+    expect(describeError(odd)).toStrictEqual({ error: "object", detail: "an object was thrown, with step, defectId: throw an Error" });
   });
 
   test("omits only the messages of the catalogue's own errors, even if other errors have the same code", () => {
@@ -105,15 +105,19 @@ describe("what the log says of an error", () => {
 
   test.each([
     ["a text", { error: "string", detail: "a text" }],
-    [undefined, { error: "undefined", detail: "undefined" }],
-    [null, { error: "object", detail: "null" }],
+    [undefined, { error: "undefined", detail: "undefined was thrown, which says nothing: throw an Error" }],
+    [null, { error: "object", detail: "null was thrown, which says nothing: throw an Error" }],
+    [
+      { code: 7, reason: "x" },
+      { error: "object", code: 7, detail: "an object was thrown, with code, reason: throw an Error" },
+    ],
     [Symbol("s"), { error: "symbol", detail: "Symbol(s)" }],
     [7n, { error: "bigint", detail: "7" }],
     [
       { message: "not an Error", password: "x" },
       { error: "object", detail: "not an Error" },
     ],
-    [Object.create(null), { error: "object", detail: "(the thrown value has no string form)" }],
+    [Object.create(null), { error: "object", detail: "(the thrown value has no string form: throw an Error)" }],
   ])("exists for anything that can be thrown", (thrown, expected) => {
     expect(describeError(thrown)).toEqual(expected);
   });
@@ -128,7 +132,7 @@ describe("what the log says of an error", () => {
     expect(describeError(getters)).toEqual({ error: "object", detail: expect.any(String) });
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
-    expect(describeError(proxy)).toEqual({ error: "object", detail: "(the thrown value has no string form)" });
+    expect(describeError(proxy)).toEqual({ error: "object", detail: "(the thrown value has no string form: throw an Error)" });
     expect(describeError(Object.assign(new Error("x"), { name: 5, stack: { a: 1 }, code: {}, errors: "no" }))).toEqual({
       error: "object",
       detail: "x",

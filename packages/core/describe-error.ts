@@ -84,17 +84,24 @@ function wasTold(error: object): boolean {
   return kind === "tool" || kind === "rpc" || (kind === "parley" && QUOTING.includes(membersOf(error, ["code"]).code));
 }
 
-/** The error's message, or the string form of a value that is not an error. */
+/** The error's message, or what is known of a value that is not an error. */
 export function errorText(error: unknown): string {
   if (typeof error === "object" && error !== null) {
     const { message } = membersOf(error, ["message"]);
     if (typeof message === "string") return cut(message, ERROR_TEXT_MAX);
   }
   try {
-    return cut(String(error), ERROR_TEXT_MAX);
+    return cut(withoutForm(error) ?? String(error), ERROR_TEXT_MAX);
   } catch {
-    return "(the thrown value has no string form)";
+    return "(the thrown value has no string form: throw an Error)";
   }
+}
+
+/** Describes values whose string form says nothing. Of an object, its values are left out: no one has written them as a message. */
+function withoutForm(thrown: unknown): string | undefined {
+  if (thrown === undefined || thrown === null) return `${thrown} was thrown, which says nothing: throw an Error`;
+  if (typeof thrown !== "object" || Object.getPrototypeOf(thrown) !== Object.prototype) return undefined;
+  return `an object was thrown, with ${Object.keys(thrown).join(", ") || "no keys"}: throw an Error`;
 }
 
 export function errorName(error: unknown): string {

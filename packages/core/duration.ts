@@ -34,7 +34,7 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export function parseDuration(duration: Duration | string): number {
   if (typeof duration === "number") {
     if (Number.isFinite(duration) && duration >= 0) return Math.round(duration);
-  } else {
+  } else if (typeof duration === "string") {
     const [, amount, unit = ""] = DURATION.exec(duration.trim()) ?? [];
     if (Object.hasOwn(UNIT_MS, unit)) return Math.round(Number(amount) * UNIT_MS[unit as Unit]);
   }

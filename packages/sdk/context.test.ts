@@ -145,6 +145,13 @@ describe("elicit", () => {
       "/quorum",
       /^the ask is invalid: \/quorum needs several people, but only the caller is asked: say in `to` who may accept$/,
     ],
+    [
+      "no message",
+      { message: undefined, schema: COUNT },
+      "/message",
+      /^the ask "question" is invalid: \/message must be the text that the/,
+    ],
+    ["no schema", {}, "/schema", /^the ask "question" is invalid: \/schema must be a schema, such as z.object\({ … }\)$/],
   ])("asks no question with %s", async (_what, ask, path, message) => {
     const run = await runTool(asking({ message: "?", ...ask } as FormAsk<Schema>));
     expect(run.asks).toEqual([]);
@@ -152,6 +159,28 @@ describe("elicit", () => {
       message: expect.stringMatching(message),
       data: { code: "INVALID_ASK", violations: [{ path }] },
     });
+  });
+
+  test.each<[string, (ctx: Context) => Promise<unknown>, string]>([
+    [
+      "an ask with its message only",
+      (ctx) => ctx.elicit(...(["Who are you?"] as unknown as [string, never])),
+      'the ask "Who are you?" has no options: call it with a name and { message, schema }',
+    ],
+    [
+      "an ask without a name",
+      (ctx) => ctx.ask(...([{ message: "?", schema: COUNT }] as unknown as [string, never])),
+      "an ask has no options: call it with a name and { message, schema }",
+    ],
+    ["a step without work", (ctx) => ctx.step("load", undefined as never), 'the step "load" has no work: give a function after the name'],
+    [
+      "a sleep without a duration",
+      async (ctx) => ctx.sleep(...(["1 hour"] as unknown as [string, never])),
+      'the sleep "1 hour" has no duration: give one after the name, such as "2 days"',
+    ],
+  ])("%s is refused, and the message says how it is called", async (_what, wrong, message) => {
+    const run = await runTool(tool(async (ctx) => void (await wrong(ctx))));
+    expect(run.error?.message ?? run.text).toBe(message);
   });
 
   test("asks no question that cannot be answered", async () => {
@@ -435,12 +464,12 @@ describe("time, random values and reports", () => {
     [
       "a message of progress that is a number",
       (ctx) => ctx.progress(1, 2, 3 as never),
-      "the message of ctx.progress must be a string, and is a value of type number",
+      "the message of ctx.progress must be a string, and is a number",
     ],
     [
       "a text for the model that is an object",
       (ctx) => ctx.immediateResponse({} as never),
-      "the text of ctx.immediateResponse must be a string, and is a value of type object",
+      "the text of ctx.immediateResponse must be a string, and is an object",
     ],
     [
       "a log of a level that MCP does not have",
@@ -450,10 +479,11 @@ describe("time, random values and reports", () => {
     [
       "a logger that is an object",
       (ctx) => ctx.log("info", "low on stock", { fruit: "pear" } as never),
-      "the logger of ctx.log must be a string, and is a value of type object",
+      "the logger of ctx.log must be a string, and is an object",
     ],
-    ["progress that is not a number", (ctx) => ctx.progress(0 / 0), "progress is not plain data: /progress is NaN"],
-    ["a total without end", (ctx) => ctx.progress(1, Infinity), "progress is not plain data: /total is Infinity"],
+    ["progress that is not a number", (ctx) => ctx.progress(0 / 0), "the progress of ctx.progress must be a number, and is NaN"],
+    ["progress that is a string", (ctx) => ctx.progress("50%" as never), "the progress of ctx.progress must be a number, and is a string"],
+    ["a total without end", (ctx) => ctx.progress(1, Infinity), "the total of ctx.progress must be a number, and is Infinity"],
   ])("%s is refused where it is reported", async (_what, report, message) => {
     const { text, error } = await runTool(tool(async (ctx) => report(ctx)));
     expect(error?.message ?? text).toContain(message);

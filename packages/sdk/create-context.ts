@@ -22,17 +22,18 @@ import {
   type Violation,
 } from "@parley/core";
 import { createShorthands } from "./asks/shorthands.ts";
+import { wrongAsk } from "./asks/wrong-ask.ts";
 import { formSchema } from "./ask-schema.ts";
 import { createCall } from "./call.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { createEvent } from "./event.ts";
 import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
 import { createPages, type FilesAsk } from "./pages.ts";
-import { assertPlain, plainJson } from "./plain-data.ts";
+import { assertPlain, nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { readAnswer, readAnswers } from "./read-answer.ts";
 import type { Recorded } from "./recorded.ts";
-import { check, type Checked, jsonOf, jsonSchema, type Schema } from "./schema.ts";
+import { check, type Checked, isSchema, jsonOf, jsonSchema, type Schema } from "./schema.ts";
 import type {
   AnsweredBy,
   AskResult,
@@ -56,6 +57,9 @@ const ROUNDS_MAX = 10;
 
 export function createContext(effects: Effects): Context {
   async function put(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
+    // Not every author has types.
+    if (typeof ask !== "object" || ask === null) throw wrongAsk(name, "", "has no options: call it with a name and { message, schema }");
+    if (typeof ask.message !== "string") throw wrongAsk(name, "/message", "must be the text that the person reads");
     return "url" in ask ? putUrl(name, ask) : putForm(name, ask);
   }
 
@@ -156,15 +160,20 @@ export function createContext(effects: Effects): Context {
     },
     // The engine's own promise, because it knows whether anyone handles its rejection; a derived promise would hide
     // that.
-    step: <T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>, options: StepOptions = {}) =>
-      effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>,
+    step<T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>, options: StepOptions = {}) {
+      if (typeof work !== "function") throw new TypeError(`the step "${name}" has no work: give a function after the name`);
+      return effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>;
+    },
     answeredBy(name: string): AnsweredBy | undefined {
       const { principal, accepted } = effects.answeredBy(name) ?? {};
       return principal === undefined ? undefined : { ...person(principal), ...present({ accepted: accepted?.map(person) }) };
     },
     call: createCall(effects) as Context["call"],
     event: createEvent(effects),
-    sleep: (name: string, duration: Duration, options: SleepOptions = {}) => effects.sleep(name, parseDuration(duration), options),
+    sleep(name: string, duration: Duration | undefined, options: SleepOptions = {}) {
+      if (duration === undefined) throw new TypeError(`the sleep "${name}" has no duration: give one after the name, such as "2 days"`);
+      return effects.sleep(name, parseDuration(duration), options);
+    },
     async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
       const atMs = new Date(time).getTime();
       if (Number.isNaN(atMs))
@@ -181,11 +190,13 @@ export function createContext(effects: Effects): Context {
     random: (name?: string) => effects.random(name),
     uuid: (name?: string) => effects.uuid(name),
     progress(progress: number, total?: number, message?: string) {
-      assertPlain("progress", { progress, total });
       effects.report({
         type: "progress",
-        progress,
-        ...present({ total, message: message && textOf("the message of ctx.progress", message) }),
+        progress: numberOf("the progress of ctx.progress", progress),
+        ...present({
+          total: total && numberOf("the total of ctx.progress", total),
+          message: message && textOf("the message of ctx.progress", message),
+        }),
       });
     },
     status: (message: string) => effects.status(textOf("the message of ctx.status", message)),
@@ -217,7 +228,12 @@ export function createContext(effects: Effects): Context {
 /** Not every author has types, and a store would take a list for several of its arguments. */
 function textOf(what: string, given: unknown): string {
   if (typeof given === "string") return given;
-  throw new TypeError(`${what} must be a string, and is ${Array.isArray(given) ? "a list" : `a value of type ${typeof given}`}`);
+  throw new TypeError(`${what} must be a string, and is ${nounFor(given)}`);
+}
+
+function numberOf(what: string, given: unknown): number {
+  if (typeof given === "number" && Number.isFinite(given)) return given;
+  throw new TypeError(`${what} must be a number, and is ${nounFor(given)}`);
 }
 
 function valueOf(checked: Checked<unknown> | undefined): unknown {
@@ -244,6 +260,8 @@ interface Form {
 const forms = new WeakMap<object, Form>();
 
 function formOf(name: string, given: Schema | JsonObject): Form {
+  if (!isSchema(given) && (typeof given !== "object" || given === null))
+    throw wrongAsk(name, "/schema", "must be a schema, such as z.object({ … })");
   const known = forms.get(given);
   if (known) return known;
   try {
@@ -256,10 +274,6 @@ function formOf(name: string, given: Schema | JsonObject): Form {
     const violations = error.violations ?? [{ path: "", message: error.message }];
     throw new ParleyError("INVALID_ASK", error.message, { violations, cause: error });
   }
-}
-
-function isSchema(given: Schema | JsonObject): given is Schema {
-  return "~standard" in given;
 }
 
 /** An invalid default would be accepted in a person's name, or asked again forever. */

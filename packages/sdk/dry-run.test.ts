@@ -145,7 +145,12 @@ describe("a dry run", () => {
       0,
     ],
     ["that begins again", (ctx) => ctx.restart({}), "it begins again", 0],
-    ["that asks wrongly", (ctx) => ctx.text("q", { message: "" }), 'the ask "q" is invalid: /message must be what the person reads', 0],
+    [
+      "that asks wrongly",
+      (ctx) => ctx.text("q", { message: "" }),
+      'the ask "q" is invalid: /message must be the text that the person reads',
+      0,
+    ],
     [
       "that waits for what cannot be made up",
       (ctx) =>

@@ -63,7 +63,7 @@ describe("a module", () => {
     expect(() => catalogue({ module, other: counted().module })).toThrow("two definitions of the module pool");
   });
 
-  test.each(["", "no spaces", "x".repeat(65), "ü"])("has a valid name, and not %j", (name) => {
+  test.each(["", "no spaces", "x".repeat(65), "ü", undefined as never])("has a valid name, and not %j", (name) => {
     expect(() => defineModule({ name, start: () => 1 })).toThrow(
       new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`),
     );

@@ -37,7 +37,8 @@ interface Provided<T> {
  * must not change between replays, such as a setting, still has to be read in a step. Throws DefinitionError.
  */
 export function defineModule<T>({ name, start, stop }: ModuleDefinition<T>): Module<T> {
-  if (!NAME.test(name)) throw new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
+  if (typeof name !== "string" || !NAME.test(name))
+    throw new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   let users = 0;
   let running: Running<T> | undefined;
   let starting: Promise<Running<T>> | undefined;

@@ -37,7 +37,7 @@ function find(value: unknown, at: At): string | undefined {
     case "function":
     case "symbol":
     case "bigint":
-      return `${place} is a ${typeof value}`;
+      return `${place} is ${nounFor(value)}`;
     case "number":
       return Number.isFinite(value) ? undefined : `${place} is ${value}`;
     case "object": {
@@ -48,10 +48,10 @@ function find(value: unknown, at: At): string | undefined {
       if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is an invalid date`;
       if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
       if (value instanceof Map || value instanceof Set || value instanceof Promise || value instanceof Error || ArrayBuffer.isView(value)) {
-        return `${place} is a ${value.constructor.name}`;
+        return `${place} is ${nounFor(value)}`;
       }
       const entries = Object.entries(value);
-      if (entries.length === 0 && !mayHaveInstances && isInstance(value)) return `${place} is a ${nameOf(value) ?? "class instance"}`;
+      if (entries.length === 0 && !mayHaveInstances && isInstance(value)) return `${place} is ${nounFor(value)}`;
       for (const [key, item] of entries) {
         const problem = find(item, { ...at, path: `${path}/${key}`, parents: [...parents, value] });
         if (problem) return problem;
@@ -61,6 +61,15 @@ function find(value: unknown, at: At): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** For messages: "a list", "a Map", "an Error", "null". */
+export function nounFor(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (typeof value === "number") return Number.isFinite(value) ? "a number" : String(value);
+  if (Array.isArray(value)) return "a list";
+  const name = typeof value !== "object" ? typeof value : isInstance(value) ? nameOf(value) || "class instance" : "object";
+  return `${/^[aeio]/i.test(name) ? "an" : "a"} ${name}`;
 }
 
 /** Neither a list nor an object literal, of any realm. */

@@ -86,7 +86,7 @@ describe("definePrompt", () => {
     expect(many.ok ? [] : many.violations).toHaveLength(VIOLATIONS_WANTED);
   });
 
-  test.each(["", "a b", "x".repeat(65), "ü"])("has a valid name, and not %j", (name) => {
+  test.each(["", "a b", "x".repeat(65), "ü", undefined as never])("has a valid name, and not %j", (name) => {
     expect(() => definePrompt({ name, run: () => "" })).toThrow(
       new DefinitionError(`prompt name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`),
     );
@@ -109,10 +109,10 @@ describe("definePrompt", () => {
     ["messages", [message], { result: { description: "D", messages: [message] } }],
     ["a whole result", { messages: [message] }, { result: { description: "D", messages: [message] } }],
     ["a result with a description of its own", { description: "E", messages: [] }, { result: { description: "E", messages: [] } }],
-    ["null", null, { error: refused("a object") }],
+    ["null", null, { error: refused("null") }],
     ["a number", 7, { error: refused("a number") }],
-    ["an object", {}, { error: refused("a object") }],
-    ["messages that are not a list", { messages: "x" }, { error: refused("a object") }],
+    ["an object", {}, { error: refused("an object") }],
+    ["messages that are not a list", { messages: "x" }, { error: refused("an object") }],
     [
       "something that is not plain data",
       { messages: [], at: 1n },

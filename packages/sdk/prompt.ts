@@ -6,7 +6,7 @@ import type { Context } from "./context.ts";
 import { createContext } from "./create-context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
-import { plainJson } from "./plain-data.ts";
+import { nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type RunOptions, runSettings } from "./tool.ts";
 
@@ -55,7 +55,7 @@ export type PromptReturn = string | readonly PromptMessage[] | GetPromptResult;
  */
 export function definePrompt<const A extends Arguments = Record<never, PromptArgumentDefinition>>(definition: PromptDefinition<A>): Prompt {
   const { name, title, description } = definition;
-  if (!/^[A-Za-z0-9_./-]{1,64}$/.test(name)) {
+  if (typeof name !== "string" || !/^[A-Za-z0-9_./-]{1,64}$/.test(name)) {
     throw new DefinitionError(`prompt name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   }
   const args = Object.entries(definition.arguments ?? {}).map(([argument, facts]) => promptArgument(argument, facts));
@@ -110,6 +110,6 @@ function resultOf(name: string, returned: unknown): object {
   if (typeof returned === "object" && returned !== null && "messages" in returned && Array.isArray(returned.messages)) return returned;
   throw new ParleyError(
     "INVALID_OUTPUT",
-    `prompt ${name} returned a ${typeof returned} that is neither text, messages nor a GetPromptResult`,
+    `prompt ${name} returned ${nounFor(returned)} that is neither text, messages nor a GetPromptResult`,
   );
 }

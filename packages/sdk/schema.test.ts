@@ -159,7 +159,9 @@ describe("jsonOf", () => {
   test("reports a type without JSON Schema, and why", () => {
     const refused = caught(() => jsonOf("the input of tool x", z.object({ at: z.date() }), "input"));
     expect(refused).toBeInstanceOf(DefinitionError);
-    expect(refused.message).toBe("the input of tool x has no JSON Schema: Date cannot be represented in JSON Schema");
+    expect(refused.message).toBe(
+      "the input of tool x has no JSON Schema: Date cannot be represented in JSON Schema; use z.iso.date() or z.iso.datetime()",
+    );
     expect(refused.cause).toBeInstanceOf(Error);
     const throwing = () => {
       throw "no reason"; // oxlint-disable-line no-throw-literal, typescript/only-throw-error -- what a library may do

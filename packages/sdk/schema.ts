@@ -51,11 +51,17 @@ export function jsonSchema<T = JsonObject>(schema: JsonObject, judge?: StandardS
   return made;
 }
 
+/** Whether it is a Standard Schema. ArkType's schemas are functions. */
+export function isSchema(given: unknown): given is Schema {
+  return ((typeof given === "object" && given !== null) || typeof given === "function") && "~standard" in given;
+}
+
 /**
  * The JSON Schema of one side of `schema`, without generator noise that no client needs. Throws DefinitionError,
  * naming `what`, also for input patterns with which a caller could block a process.
  */
 export function jsonOf(what: string, schema: Schema, side: "input" | "output"): JsonObject {
+  if (!isSchema(schema)) throw new DefinitionError(`${what} must be a schema, such as z.object({ … }) or jsonSchema({ … })`);
   const converter: StandardJSONSchemaV1.Converter | undefined = schema["~standard"].jsonSchema;
   if (!converter) {
     throw new DefinitionError(
@@ -68,7 +74,10 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
     const isZod = schema["~standard"].vendor === "zod";
     json = converter[side]({ target: "draft-2020-12", ...(isZod && { libraryOptions }) }) as JsonObject;
   } catch (cause) {
-    throw new DefinitionError(`${what} has no JSON Schema: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const [, type = ""] = /^(\w+) cannot be represented/.exec(why) ?? [];
+    const cure = Object.hasOwn(IN_JSON, type) ? `; use ${IN_JSON[type]}` : "";
+    throw new DefinitionError(`${what} has no JSON Schema: ${why}${cure}`, { cause });
   }
   if (side === "input") {
     const { problems: violations, tooLong } = judgePatterns(json, flags);
@@ -79,6 +88,14 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
   const { $schema: _dialect, ...rest } = tidy(json, flags) as JsonObject;
   return rest;
 }
+
+/** zod does not say what else to use. */
+const IN_JSON: Readonly<Record<string, string>> = {
+  BigInt: "z.int() or z.string()",
+  Date: "z.iso.date() or z.iso.datetime()",
+  Map: "z.record()",
+  Set: "z.array()",
+};
 
 /** Formats that generators also spell out as a long pattern. */
 const PATTERNED_FORMATS = new Set(["date", "time", "date-time", "duration", "email", "uuid", "ipv4", "ipv6", "uri"]);

@@ -32,9 +32,11 @@ describe("a return value becomes a result", () => {
     [[null], "a list"],
     [[{}], "a list"],
     [[{ type: "movie" }], "a list"],
-    [{ content: "x" }, "a object"],
-    [{ total: 1 }, "a object"],
-    [null, "a object"],
+    [{ content: "x" }, "an object"],
+    [{ total: 1 }, "an object"],
+    [null, "null"],
+    [new Map(), "a Map"],
+    [new Date(0), "a Date"],
     [7, "a number"],
   ])("but not %j", (returned, what) => {
     expect(() => toolResult("draw", returned)).toThrow(new ParleyError("INVALID_OUTPUT", `tool draw returned ${what} ${neither}`));

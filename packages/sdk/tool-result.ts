@@ -1,7 +1,7 @@
 /** Converts what a tool returned to MCP's CallToolResult, as plain JSON. */
 import { type JsonObject, ParleyError, describeViolations } from "@parley/core";
 import type { CallToolResult, ContentBlock } from "./content.ts";
-import { assertPlain, plainJson } from "./plain-data.ts";
+import { assertPlain, nounFor, plainJson } from "./plain-data.ts";
 import { type Schema, check } from "./schema.ts";
 
 /** What a tool without an output schema returns. An async one may return nothing at all. */
@@ -20,7 +20,7 @@ export function toolResult(tool: string, returned: unknown): JsonObject {
   if (isCallToolResult(returned)) return plain(tool, returned);
   throw new ParleyError(
     "INVALID_OUTPUT",
-    `tool ${tool} returned ${Array.isArray(returned) ? "a list" : `a ${typeof returned}`} that is neither text, content nor a CallToolResult: give it an output schema to return data`,
+    `tool ${tool} returned ${nounFor(returned)} that is neither text, content nor a CallToolResult: give it an output schema to return data`,
   );
 }
 

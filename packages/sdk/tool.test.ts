@@ -88,6 +88,15 @@ describe("a tool's listing", () => {
   test.each<[string, object, string]>([
     ["a name with a space", { name: "a b" }, `tool name "a b" ${nameless}`],
     ["a name that is too long", { name: "x".repeat(65) }, `tool name "${"x".repeat(65)}" ${nameless}`],
+    ["a tool without a name", { name: undefined }, `tool name undefined ${nameless}`],
+    ["a tool without run", { run: undefined }, "tool wrong has no run: give the function that does its work"],
+    ["a description that is a number", { description: 5 }, "tool wrong: the description must be a string"],
+    [
+      "input that is no schema",
+      { input: { city: z.string() } },
+      "the input of tool wrong must be a schema, such as z.object({ … }) or jsonSchema({ … })",
+    ],
+    ["output that is no schema", { output: [] }, "the output of tool wrong must be a schema, such as z.object({ … }) or jsonSchema({ … })"],
     ["a version with a space", { version: "1 2" }, `tool wrong: the version "1 2" ${versionless}`],
     ["a version that is too long", { version: "1".repeat(33) }, `tool wrong: the version "${"1".repeat(33)}" ${versionless}`],
     [
@@ -119,7 +128,7 @@ describe("a tool's listing", () => {
     ["a scope beyond ASCII", { scopes: ["ü"] }, `tool wrong: the scope "ü" ${scopeless}`],
     ["a scope that is too long", { scopes: ["x".repeat(129)] }, `tool wrong: the scope "${"x".repeat(129)}" ${scopeless}`],
   ])("%s is refused when the module loads", (_what, part, message) => {
-    const refused = caught(() => defineTool({ name: "wrong", ...part, run: () => "" }));
+    const refused = caught(() => defineTool({ name: "wrong", run: () => "", ...part }));
     expect(refused).toBeInstanceOf(DefinitionError);
     expect((refused as Error).message).toBe(message);
   });

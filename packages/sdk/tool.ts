@@ -147,9 +147,14 @@ export function defineTool<I extends Schema = Schema<JsonObject>, O extends Sche
 ): TypedTool<InputOf<I>, OutputOf<O>>;
 export function defineTool(definition: ToolDefinition<Schema> | DataToolDefinition<Schema, Schema>): Tool {
   const { name, input, output } = definition;
-  if (!TOOL_NAME.test(name)) {
+  // Not every author has types.
+  if (typeof name !== "string" || !TOOL_NAME.test(name)) {
     throw new DefinitionError(`tool name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   }
+  if (typeof definition.run !== "function") throw new DefinitionError(`tool ${name} has no run: give the function that does its work`);
+  for (const text of ["title", "description"] as const)
+    if (definition[text] !== undefined && typeof definition[text] !== "string")
+      throw new DefinitionError(`tool ${name}: the ${text} must be a string`);
   if (definition.version !== undefined && !VERSION.test(definition.version)) {
     throw new DefinitionError(
       `tool ${name}: the version ${JSON.stringify(definition.version)} is not allowed: use 1 to 32 of A-Z a-z 0-9 _ - . +`,

@@ -110,6 +110,10 @@ describe("parley dev", () => {
     await save("tools.ts", greeting("Good evening"));
     await says(` (${join(folder, "mark.ts")}:2)`, at);
     at = printed.length;
+    // Node does not say where this error is.
+    await save("mark.ts", `export const mark = "?";\n@mark class A {}`);
+    await says(` (${join(folder, "mark.ts")}:2)`, at);
+    at = printed.length;
     await save("mark.ts", `export const mark = "?";`);
     await says(`Restarted, ${url}`, at);
     expect(await answer(await waitingTask())).toBe("Good evening, Ann?\n");

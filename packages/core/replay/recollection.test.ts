@@ -105,7 +105,7 @@ describe("a call", () => {
     const subject = run();
     expect(thrown(() => subject.keys(["a"], { flow: subject.start.inStep("charge") }))).toStrictEqual([
       "MISPLACED_EFFECT",
-      'ctx was used inside the step "charge"',
+      'ctx was used inside the step "charge": call it in the handler, before or after the step',
     ]);
     const foreign = ["MISPLACED_EFFECT", "ctx of task 0-task was used by another task"];
     expect(thrown(() => subject.keys(["a"], { flow: Flow.start({ ...quiet }) }))).toStrictEqual(foreign);

@@ -93,7 +93,11 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     // Libraries that manage callbacks themselves can lose the flow. Such a call belongs to the run, and descends from none of its calls.
     if (!(flow instanceof Flow)) return start;
     if (flow.strays !== start.strays) throw new ParleyError("MISPLACED_EFFECT", `ctx of task ${task.id} was used by another task`);
-    if (flow.step !== undefined) throw new ParleyError("MISPLACED_EFFECT", `ctx was used inside the step "${flow.step}"`);
+    if (flow.step !== undefined)
+      throw new ParleyError(
+        "MISPLACED_EFFECT",
+        `ctx was used inside the step "${flow.step}": call it in the handler, before or after the step`,
+      );
     return flow;
   }
 

@@ -376,8 +376,8 @@ describe("ctx.ask", () => {
       "/returnTo",
       "and completedBy both say when the person is done: give one of them",
     ],
-    ["no text for a message", (ask) => ask.text("q", { message: 5 } as never), "/message", "must be what the person reads"],
-    ["an empty message", (ask) => ask.url("q", { message: "", url }), "/message", "must be what the person reads"],
+    ["no text for a message", (ask) => ask.text("q", { message: 5 } as never), "/message", "must be the text that the person reads"],
+    ["an empty message", (ask) => ask.url("q", { message: "", url }), "/message", "must be the text that the person reads"],
     ["a default of another type", (ask) => ask.number("q", { message, default: "1" as never }), "/default", "must be number"],
     [
       "a default that breaks the pattern",

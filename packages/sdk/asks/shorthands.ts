@@ -30,6 +30,7 @@ import type {
 } from "./options.ts";
 import { selectField } from "./select.ts";
 import { hintsOf, messageOf } from "./wording.ts";
+import { wrongAsk } from "./wrong-ask.ts";
 
 /**
  * Each method asks for one thing. All throw Declined, Cancelled, TimedOut or Withdrawn, and ParleyErrors as `elicit`
@@ -222,14 +223,10 @@ function problemOf({ property, judge }: Field, value: unknown): string | undefin
   return violation ? describeViolations([{ ...violation, path: "" }]).replace(/^the value /, "") : judge(value);
 }
 
-function wrongAsk(name: string, path: string, message: string): ParleyError {
-  const violations = [{ path, message }];
-  return new ParleyError("INVALID_ASK", `the ask "${name}" is invalid: ${describeViolations(violations)}`, { violations });
-}
-
 /** Tools may be written without types. */
 function checkMessage(name: string, options: Partial<Pick<CommonOptions, "message">> | undefined): void {
-  if (typeof options?.message !== "string" || options.message === "") throw wrongAsk(name, "/message", "must be what the person reads");
+  if (typeof options?.message !== "string" || options.message === "")
+    throw wrongAsk(name, "/message", "must be the text that the person reads");
 }
 
 function formMessage(name: string, options: Omit<CommonOptions, "required">): string {
