@@ -31,7 +31,7 @@ if (flags.includes("--help") || flags.includes("-h")) {
     const { name } = await createProject(directory, { language: flags.includes("--js") ? "js" : "ts" });
     const shown = /\s/.test(directory) ? `"${directory}"` : directory;
     process.stdout.write(
-      `Created ${name} in ${directory}. Next:\n\n  cd ${shown}\n  npm install\n  npm test\n  npm start        # http://127.0.0.1:3000/mcp\n`,
+      `Created ${name} in ${directory}. Next:\n\n  cd ${shown}\n  npm install\n  npm test\n  npm run dev      # http://127.0.0.1:3000/mcp\n`,
     );
   } catch (error) {
     process.stderr.write(`create-parley: ${error instanceof Error ? error.message : String(error)}\n`);
