@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineTool } from "./index.ts";
@@ -25,6 +26,23 @@ describe("runTool", () => {
     await expect(runTool(asking("How many?"), {}, { answers: { count: { count: "two" } } })).rejects.toThrow(
       'the answer to "count" is refused: /content/count must be integer',
     );
+  });
+
+  test("has the error of a failed task as its text, where a test looks first", async () => {
+    const misnamed = defineTool({ name: "misnamed", run: async (_args, ctx) => await ctx.text("lunch of Ann", { message: "What?" }) });
+    const run = await runTool(misnamed);
+    expect([run.text, run.error?.message, run.result]).toEqual([
+      expect.stringContaining('"lunch of Ann" is not allowed'),
+      run.text,
+      undefined,
+    ]);
+  });
+
+  test("returns a task whose state the console shows", async () => {
+    const run = await startTool(asking("How many?"));
+    expect(inspect(run)).toBe("{ status: 'input_required', open: [ 'count' ], text: '', journal: [] }");
+    await run.answer({ count: { count: 4 } });
+    expect(inspect(run)).toContain("text: '4'");
   });
 
   test("lets the script see the question", async () => {

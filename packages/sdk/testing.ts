@@ -9,6 +9,7 @@
  * recorded step, which reveals side effects outside of `ctx`. A handler that uses `Date.now`, `Math.random`, `fetch`
  * … outside of a step and then waits fails the test, with the line: see `strict`.
  */
+import { inspect } from "node:util";
 import {
   type Ask,
   type ClientCapabilities,
@@ -92,7 +93,7 @@ export interface TestTask {
    * handler started.
    */
   readonly journal: readonly string[];
-  /** The texts of the result, joined by newlines; `""` while there is no result. */
+  /** The texts of the result, joined by newlines, or the message of the error; `""` until the task has ended. */
   readonly text: string;
   /** The tool's result in MCP's shape, once the task is completed. */
   readonly result: JsonObject | undefined;
@@ -304,10 +305,17 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     },
   };
   stages.set(running, stage);
-  return running;
+  return Object.defineProperty(running, inspect.custom, { value: () => shownOf(running) });
+}
+
+/** What `console.log(run)` shows. */
+function shownOf({ task, text, journal }: TestTask): object {
+  return { status: task.status, open: task.asks.map(({ key }) => key), text, journal };
 }
 
 function textOf({ outcome }: Task): string {
+  // A test that expects a text then shows what went wrong instead.
+  if (outcome?.type === "error") return outcome.error.message;
   if (outcome?.type !== "result") return "";
   const { content } = outcome.result as { content?: readonly { type: string; text?: string }[] };
   return (content ?? []).flatMap(({ text }) => text ?? []).join("\n");
