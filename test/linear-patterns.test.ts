@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { parseSync, Visitor } from "oxc-parser";
 import { expect, test } from "vitest";
-import { patternCost } from "../packages/sdk/pattern-cost.ts";
+import { patternCost, WAYS_FEW } from "../packages/sdk/pattern-cost.ts";
 
 const ROOT = new URL("../", import.meta.url).pathname;
 const SOURCES = ["apps/server/**/*.ts", "packages/{core,files,gateway,identity,node,protocol,redis,telemetry}/**/*.ts"];
@@ -35,7 +35,7 @@ function patternsIn(file: string): readonly string[] {
       if (!("regex" in node)) return;
       const { pattern, flags } = node.regex;
       const cost = patternCost(pattern, flags);
-      if (cost.type !== "polynomial" || cost.degree > 1) found.push(`${file} /${pattern}/${flags}`);
+      if (cost.type !== "polynomial" || cost.degree > 1 || cost.ways > WAYS_FEW) found.push(`${file} /${pattern}/${flags}`);
     },
   }).visit(program);
   return found;

@@ -108,6 +108,35 @@ describe("the cost of a pattern", () => {
     expect(shown(source)).toBe(cost);
   });
 
+  test.each([
+    // Few, by any count.
+    ["^(\\d{1,3}\\.){3}\\d{1,3}$", 81],
+    ["^(?:ab)?(?:cd)?$", 4],
+    ["^(?:a|b|c){4}$", 81],
+    ["^(?:[0-9a-f]|[A-F]){40}$", 4],
+    ["^x(?=a{0,2}b)(?<=c?d)", 6],
+    // Only repetitions that share characters multiply them.
+    ["^[a-z]{1,64}@[a-z]{1,64}\\.[a-z]{2,64}$", 64],
+    ["^([a-z]{1,63}\\.){1,4}[a-z]{2,63}$", 4 * 63],
+    ["^[A-Z]{1,10}[A-Z0-9]{0,500}$", 10],
+    ["^[A-Z]{1,40}[A-Z0-9]{0,50}$", 40 * 51],
+    ["^a{3,64}ba{64}ba{0,40}a{2,40}$", 41 * 39],
+    ["^(?:a+){1,3}(?:b+){1,3}(?:c+){1,3}(?:d+){1,3}(?:e+){1,3}(?:f+){1,3}(?:g+){1,3}$", 3 ** 7],
+    // Each of these took seconds or hours for a few dozen characters.
+    ["^a{0,64}a{0,64}a{0,64}a{0,64}b", 65 ** 4],
+    [`^${"a{0,64}".repeat(6)}b`, 65 ** 6],
+    [`^${"a?".repeat(30)}b`, 2 ** 30],
+    [`^${"(a|a)".repeat(30)}b`, 2 ** 30],
+    [`^(?=${"a?".repeat(30)}b)`, 2 ** 30],
+  ])("has a factor, the ways in which a text may match: %s: %d", (source, ways) => {
+    const cost = patternCost(source, "");
+    expect(cost.type === "polynomial" && cost.ways / ways).toBeCloseTo(1, 6);
+  });
+
+  test("has a factor without practical limit where counted repetitions are in each other", () => {
+    expect(patternCost("^(?:(?:(?:a{1,4}){1,4}){1,4}){1,4}b", "")).toMatchObject({ ways: expect.toSatisfy((ways: number) => ways > 1e30) });
+  });
+
   test("is that of a match that fails: an engine stops at the first success", () => {
     expect([shown("^(a+)+"), shown("^(a+)+$"), shown("^(a+)+b")]).toEqual([0, "exponential", "exponential"]);
     expect([shown("^.*@.*"), shown("^.*@.*$")]).toEqual([1, 2]);

@@ -8,6 +8,12 @@
  *   n² and more   two loops accept the same string, and so does the path from the first to the second: a*a*    .*@.*    \s+$ (it may start anywhere)
  *   n             neither
  *
+ * Repetitions that are counted, and alternatives, multiply that by a number that does not depend on the length, but may be just as large: `a{0,64}` six
+ * times, `a?` thirty times. These ways are counted apart, in two steps:
+ *
+ *   each choice is one way more, whatever the string     exact enough for most patterns: \d{1,3}(\.\d{1,3}){3}
+ *   each counted repetition is a loop                    only loops that accept the same string multiply their ways: [a-z]{1,64}(\.[a-z]{1,64}){3}
+ *
  * Where the automaton is not exact it overestimates: a counted repetition of more than a few states counts as a loop,
  * lookarounds match nothing and have a cost of their own, a backreference matches every string that its group
  * accepts, modifiers such as `(?i:…)` may be in force anywhere, and a class that contains strings matches every string.
@@ -16,9 +22,9 @@
  */
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
 
-/** `degree` 1 is linear; 0 does not depend on the length. */
+/** `degree` 1 is linear; 0 does not depend on the length. `ways`: the factor by which counted repetitions and alternatives multiply the time. */
 export type PatternCost =
-  | { readonly type: "polynomial"; readonly degree: number }
+  | { readonly type: "polynomial"; readonly degree: number; readonly ways: number }
   | { readonly type: "exponential" }
   /** Not a pattern, or too large to judge. */
   | { readonly type: "unknown"; readonly why: string };
@@ -29,6 +35,8 @@ const STEPS_MAX = 2_000_000;
 /** A reference is followed into its group, which takes longer than a pair. */
 const STEPS_OF_REFERENCE = 1_000;
 const KEPT_MAX = 1_000;
+/** So many ways, or fewer, are not counted more exactly: that of host names in zod has 992 by the first step. */
+export const WAYS_FEW = 1_000;
 
 /** Least recently used first. Patterns are few, and tools that ask inline use the same ones in every run. */
 const known = new Map<string, PatternCost>();
@@ -49,9 +57,12 @@ function judged(source: string, flags: string): PatternCost {
     const { alternatives } = new RegExpParser().parsePattern(source, 0, source.length, unicode);
     const modifiers = source.match(MODIFIERS)?.join("") ?? "";
     const hasLines = `${flags}${modifiers}`.includes("m");
-    const budget = { steps: STEPS_MAX };
-    const worst = costOf(alternatives, { flags, modifiers, isAnchored: !hasLines && isAnchored(alternatives), isBackward: false, budget });
-    return worst === Infinity ? { type: "exponential" } : { type: "polynomial", degree: worst };
+    const judging = { flags, modifiers, isAnchored: !hasLines && isAnchored(alternatives), isBackward: false };
+    const { degree, ways } = costOf(alternatives, { ...judging, countsAsLoop: false, budget: { steps: STEPS_MAX } });
+    if (degree === Infinity) return { type: "exponential" };
+    if (ways <= WAYS_FEW) return { type: "polynomial", degree, ways };
+    const counted = costOf(alternatives, { ...judging, countsAsLoop: true, budget: { steps: STEPS_MAX } });
+    return { type: "polynomial", degree, ways: Math.min(ways, counted.ways) };
   } catch (error) {
     return { type: "unknown", why: error instanceof Error ? error.message : String(error) };
   }
@@ -68,20 +79,36 @@ interface Judging {
   readonly isAnchored: boolean;
   /** The inside of a lookbehind, which the engine matches from its end to its start. */
   readonly isBackward: boolean;
+  /** Short counted repetitions are loops too, whose turns count as ways. Otherwise they are unrolled. */
+  readonly countsAsLoop: boolean;
   readonly budget: { steps: number };
 }
 
-/** The degree of the polynomial; Infinity for faster growth. */
-function costOf(alternatives: readonly AST.Alternative[], judging: Judging): number {
+interface Cost {
+  /** Of the polynomial; Infinity for faster growth. */
+  readonly degree: number;
+  readonly ways: number;
+}
+
+function costOf(alternatives: readonly AST.Alternative[], judging: Judging): Cost {
   const automaton = build(alternatives, judging);
-  const loops = loopsOf(automaton.next);
-  if (automaton.hasManyWays || hasTwoWaysBack(automaton, loops, judging.budget)) return Infinity;
-  const own = longestChain(automaton, loops, judging.budget);
-  return automaton.lookarounds.reduce((worst, { inside, isFirst, isBackward }) => {
-    const cost = costOf(inside, { ...judging, isAnchored: true, isBackward });
+  const { next, turns, hasManyWays, lookarounds } = automaton;
+  const loops = loopsOf(next);
+  if (hasManyWays || hasTwoWaysBack(automaton, loops, judging.budget)) return { degree: Infinity, ways: Infinity };
+  const own = judging.countsAsLoop
+    ? { degree: 0, ways: automaton.ways * Math.round(2 ** longestChain(automaton, loops, judging.budget, (loop) => turnsOf(loop, turns))) }
+    : { degree: longestChain(automaton, loops, judging.budget, () => 1), ways: automaton.ways };
+  return lookarounds.reduce((worst, { inside, isFirst, isBackward }) => {
+    const { degree, ways } = costOf(inside, { ...judging, isAnchored: true, isBackward });
     // At the start of an anchored pattern it is tried once, elsewhere each time the engine reaches it.
-    return Math.max(worst, isFirst && judging.isAnchored ? cost : own + cost);
+    const reached = isFirst && judging.isAnchored ? degree : own.degree + degree;
+    return { degree: Math.max(worst.degree, reached), ways: worst.ways * ways };
   }, own);
+}
+
+/** As a power of two. */
+function turnsOf(loop: readonly number[], turns: ReadonlyMap<number, number>): number {
+  return Math.log2(Math.max(...loop.map((state) => turns.get(state) ?? 1)));
 }
 
 // ── the automaton ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -92,6 +119,10 @@ interface Automaton {
   /** By state: its successors, and the number of ways to reach each. */
   readonly next: readonly ReadonlyMap<number, number>[];
   readonly lookarounds: readonly Lookaround[];
+  /** The number of ways through it, whatever the string. Loops count as one: what they add is found by the criteria. */
+  readonly ways: number;
+  /** By state of a counted repetition that is a loop: how many numbers of turns are possible. */
+  readonly turns: ReadonlyMap<number, number>;
   /** (a?){30}: each repetition may match something or nothing, which doubles the number of ways each time. */
   readonly hasManyWays: boolean;
 }
@@ -107,9 +138,10 @@ interface Fragment {
   readonly first: readonly number[];
   readonly last: readonly number[];
   readonly isEmptyToo: boolean;
+  readonly ways: number;
 }
 
-const EMPTY: Fragment = { first: [], last: [], isEmptyToo: true };
+const EMPTY: Fragment = { first: [], last: [], isEmptyToo: true, ways: 1 };
 /**
  * Repetitions of one state up to the first number are unrolled, others up to the second; longer ones count as loops.
  */
@@ -118,10 +150,11 @@ const COPIES_MAX = 4;
 const EMPTY_REPETITIONS_MAX = 10;
 
 function build(alternatives: readonly AST.Alternative[], judging: Judging): Automaton {
-  const { isAnchored, isBackward, budget } = judging;
+  const { isAnchored, isBackward, countsAsLoop, budget } = judging;
   const classes: string[] = [];
   const next: Map<number, number>[] = [];
   const lookarounds: Lookaround[] = [];
+  const turns = new Map<number, number>();
   const copied = new Set<AST.CapturingGroup>();
   let hasManyWays = false;
   /** Whether anything but the start of the string is checked besides the characters. */
@@ -131,7 +164,7 @@ function build(alternatives: readonly AST.Alternative[], judging: Judging): Auto
     if (classes.length >= STATES_MAX) throw new Error(`it is too large to judge: more than ${STATES_MAX} characters and classes`);
     const id = classes.push(raw) - 1;
     next.push(new Map());
-    return { first: [id], last: [id], isEmptyToo: false };
+    return { first: [id], last: [id], isEmptyToo: false, ways: 1 };
   }
 
   function link(from: readonly number[], to: readonly number[]): void {
@@ -144,6 +177,7 @@ function build(alternatives: readonly AST.Alternative[], judging: Judging): Auto
       first: one.isEmptyToo ? [...one.first, ...other.first] : one.first,
       last: other.isEmptyToo ? [...one.last, ...other.last] : other.last,
       isEmptyToo: one.isEmptyToo && other.isEmptyToo,
+      ways: one.ways * other.ways,
     };
   }
 
@@ -157,6 +191,7 @@ function build(alternatives: readonly AST.Alternative[], judging: Judging): Auto
       first: fragments.flatMap(({ first }) => first),
       last: fragments.flatMap(({ last }) => last),
       isEmptyToo: fragments.some(({ isEmptyToo }) => isEmptyToo),
+      ways: fragments.reduce((sum, { ways }) => sum + ways, 0),
     };
   }
 
@@ -217,8 +252,10 @@ function build(alternatives: readonly AST.Alternative[], judging: Judging): Auto
     if (!isShort) {
       hasManyWays ||= once.isEmptyToo && size > 0 && Number.isFinite(max) && max > EMPTY_REPETITIONS_MAX;
       link(once.last, once.first);
-      return { ...once, isEmptyToo: once.isEmptyToo || min === 0 };
+      // One way in, and one out.
+      return { ...once, isEmptyToo: once.isEmptyToo || min === 0, ways: once.ways ** 2 };
     }
+    if (countsAsLoop && max > min && !isLooped(once) && (size === 1 || max > 1)) return counted(element, { once, before, min, max });
     // x{2,4} is x x (x (x)?)?, so each string has one path.
     let whole = { ...once, isEmptyToo: once.isEmptyToo || min === 0 };
     let last = once;
@@ -230,8 +267,36 @@ function build(alternatives: readonly AST.Alternative[], judging: Judging): Auto
       lasts.push(...another.last);
       last = another;
     }
-    whole = { ...whole, last: lasts };
+    let ways = 0;
+    for (let turn = min; turn <= max; turn += 1) ways += once.ways ** turn;
+    whole = { ...whole, last: lasts, ways };
     return whole;
+  }
+
+  interface Counted {
+    readonly once: Fragment;
+    /** The number of states before it. */
+    readonly before: number;
+    readonly min: number;
+    readonly max: number;
+  }
+
+  /** x{2,64} is x x+, with 63 numbers of turns. */
+  function counted(element: AST.QuantifiableElement, { once, before, min, max }: Counted): Fragment {
+    let [whole, last, from] = [once, once, before];
+    for (let copy = 2; copy <= min; copy += 1) {
+      from = classes.length;
+      last = fragment(element, false);
+      whole = inOrder(whole, last);
+    }
+    link(last.last, last.first);
+    for (let id = from; id < classes.length; id += 1) turns.set(id, (turns.get(id) ?? 1) * (max - min + 1));
+    return { ...whole, isEmptyToo: whole.isEmptyToo || min === 0 };
+  }
+
+  /** A loop of one state that is repeated, such as (a*){1,3}. */
+  function isLooped({ first, last }: Fragment): boolean {
+    return last.some((from) => first.some((to) => next[from]?.has(to)));
   }
 
   const own = oneOf(alternatives, true);
@@ -246,7 +311,7 @@ function build(alternatives: readonly AST.Alternative[], judging: Judging): Auto
   // Only loops are compared by what they accept. Patterns of dates, times and ids have none, and every process judges
   // some at startup.
   const takes = loopsOf(next).all.length === 0 ? [] : takenBy(classes, judging);
-  return { takes, next, lookarounds, hasManyWays };
+  return { takes, next, lookarounds, ways: own.ways, turns, hasManyWays };
 }
 
 const ANY = "[^]";
@@ -364,16 +429,21 @@ function hasTwoWaysBack({ takes, next }: Automaton, loops: Components, budget: J
 
 /**
  * IDA: the longest chain of loops that accept, each with the path that leads there, the same string as the one
- * before.
+ * before. Its length is the sum of the lengths of its loops.
  */
-function longestChain({ takes, next }: Automaton, { all }: Components, budget: Judging["budget"]): number {
+function longestChain(
+  { takes, next }: Pick<Automaton, "takes" | "next">,
+  { all }: Components,
+  budget: Judging["budget"],
+  lengthOf: (loop: readonly number[]) => number,
+): number {
   const size = next.length;
   const behind = all.map((one) => all.map((other) => one !== other && isChained(one, other)));
   const depths = new Map<number, number>();
   const depth = (index: number): number => {
     const found = depths.get(index);
     if (found !== undefined) return found;
-    const deepest = 1 + Math.max(0, ...all.map((_, other) => (behind[index]?.[other] ? depth(other) : 0)));
+    const deepest = lengthOf(all[index] ?? []) + Math.max(0, ...all.map((_, other) => (behind[index]?.[other] ? depth(other) : 0)));
     depths.set(index, deepest);
     return deepest;
   };

@@ -173,6 +173,28 @@ describe("a pattern with more than linear cost", () => {
     ]);
   });
 
+  test("is refused if a text of a few characters matches in millions of ways", () => {
+    expect(pathsOf({ pattern: `^${"a{0,64}".repeat(3)}b` })).toEqual([]);
+    const slow = `^${"a{0,64}".repeat(4)}b`;
+    expect(judgePatterns({ pattern: slow, maxLength: 10 }).problems).toStrictEqual([
+      {
+        path: "",
+        message: `has the pattern /${slow}/u, whose repetitions and alternatives some texts match in more than 4000000 ways: rewrite it so that a text can match in one way only`,
+      },
+    ]);
+  });
+
+  test("needs a shorter maxLength, the more ways its texts match in", () => {
+    const pattern = "a{0,64}a{0,64}b";
+    expect(pathsOf({ pattern, maxLength: 946 })).toEqual([]);
+    expect(judgePatterns({ pattern, maxLength: 947 }).problems).toStrictEqual([
+      {
+        path: "",
+        message: `has the pattern /${pattern}/u, which takes time 4225 times a text's length: limit the text to 946 characters (maxLength), anchor the pattern, or rewrite it`,
+      },
+    ]);
+  });
+
   test("may have it beside the pattern or in another part of the same schema", () => {
     expect(pathsOf({ allOf: [{ maxLength: 100 }, { pattern: EMAIL }] })).toEqual([]);
     expect(pathsOf({ maxLength: 100, anyOf: [{ pattern: EMAIL }] })).toEqual([]);

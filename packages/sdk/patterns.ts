@@ -5,12 +5,13 @@
  *   linear         accepted
  *   n², n³ …       accepted for strings of bounded length: the field must have a maxLength, and longer strings are refused before any pattern
  *                  runs, because validators try a pattern at any length
- *   exponential    refused
+ *   in many ways   the same, with a shorter maxLength: repetitions that are counted, and alternatives, multiply the time
+ *   exponential    refused, and so is a pattern that takes too long even for short strings
  *
  * Only the schema is visible here: a refinement that runs a pattern of its own is the author's responsibility.
  */
 import type { Json, JsonObject, Violation } from "@parley/core";
-import { patternCost } from "./pattern-cost.ts";
+import { patternCost, WAYS_FEW } from "./pattern-cost.ts";
 
 /** Maximum number of steps of a pattern: some tens of milliseconds. */
 const STEPS_MAX = 4_000_000;
@@ -123,11 +124,18 @@ function problemOf(
     case "exponential":
       return `has the pattern ${shown}, which takes time that doubles with each character of some texts: rewrite it so that a text can match in one way only`;
     case "polynomial": {
-      if (cost.degree <= 1) return undefined;
-      const most = Math.floor(STEPS_MAX ** (1 / cost.degree));
+      const { degree } = cost;
+      const ways = cost.ways <= WAYS_FEW ? 1 : cost.ways;
+      if (degree === 0 ? ways <= STEPS_MAX : degree === 1 && ways === 1) return undefined;
+      const most = degree === 0 ? 0 : Math.floor((STEPS_MAX / ways) ** (1 / degree));
+      if (most === 0)
+        return `has the pattern ${shown}, whose repetitions and alternatives some texts match in more than ${STEPS_MAX} ways: rewrite it so that a text can match in one way only`;
       if (maxLength !== undefined && maxLength <= most) return { maxLength };
-      const power = cost.degree === 2 ? "the square" : `the power of ${cost.degree}`;
-      return `has the pattern ${shown}, which takes time that grows with ${power} of a text's length: limit the text to ${most} characters (maxLength), anchor the pattern, or rewrite it`;
+      const time =
+        degree === 1
+          ? `${ways} times a text's length`
+          : `that grows with ${degree === 2 ? "the square" : `the power of ${degree}`} of a text's length`;
+      return `has the pattern ${shown}, which takes time ${time}: limit the text to ${most} characters (maxLength), anchor the pattern, or rewrite it`;
     }
   }
 }
