@@ -25,6 +25,6 @@ export async function announceVersions(
 }
 
 /** The versions of tools in a catalogue. */
-export function servedBy({ tools }: Catalogue): readonly ServedVersion[] {
+function servedBy({ tools }: Catalogue): readonly ServedVersion[] {
   return [...tools.values()].flatMap(versionsOf).flatMap(({ name, version }) => (version === undefined ? [] : [{ tool: name, version }]));
 }

@@ -31,7 +31,7 @@ export interface PreparedOptions {
  * Maximum number of ready sessions: of all upstreams, and of one pool. Where each session is a process, one is started ahead, and all callers
  * together keep at most as many as one pool.
  */
-export const PREPARED_MAX = 100;
+const PREPARED_MAX = 100;
 export const PREPARED_EACH_MAX = 8;
 const PROCESSES_AHEAD_MAX = 1;
 const KEPT_MS = 10_000;

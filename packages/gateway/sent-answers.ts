@@ -11,7 +11,7 @@ import type { SessionOwner } from "./upstream-session.ts";
 import { wordFor } from "./word-for.ts";
 
 /** Milliseconds before each further attempt. */
-export const ANSWER_RETRIES_MS: readonly number[] = [50, 250, 1_000, 3_000, 5_000];
+const ANSWER_RETRIES_MS: readonly number[] = [50, 250, 1_000, 3_000, 5_000];
 
 /** One error for all: creating one per ended call would capture a stack each time. */
 const CLOSED = new Error("the connection is closed");

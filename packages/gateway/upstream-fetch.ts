@@ -15,7 +15,7 @@ import { Agent, request } from "undici";
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Maximum size of one response, in bytes: a stream cannot report progress forever. */
-export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
+const RESPONSE_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * How long an idle connection is kept for the next request. Servers in Node.js close theirs after 5 s, and a call that is sent at that moment is lost,

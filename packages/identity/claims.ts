@@ -10,7 +10,7 @@ import type { IdentitySettings } from "./settings.ts";
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Maximum number of groups, roles or scopes of one caller, each. */
-export const MEMBERSHIPS_MAX = 256;
+const MEMBERSHIPS_MAX = 256;
 /** Maximum length of a subject, name, group, role, scope or client. */
 export const NAME_CHARS_MAX = 256;
 
@@ -65,7 +65,7 @@ export function principalOf(parts: readonly string[]): string {
 }
 
 /** The claim of that name, else the one that the dots lead to. Whole names come first because some providers require URLs as claim names. */
-export function claimAt(claims: Claims, path: string): unknown {
+function claimAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let value: unknown = claims;
   for (const part of path.split(".")) {

@@ -19,7 +19,7 @@ import type { IdentitySettings, Issuer } from "./settings.ts";
 const WITHOUT_KEYS_AGAIN_MS = 1_000;
 
 /** Maximum number of keys of one issuer. */
-export const KEYS_MAX = 100;
+const KEYS_MAX = 100;
 
 type KeySetSettings = Pick<IdentitySettings, "providerTimeoutMs" | "keysTtlMs" | "keysStaleMs" | "keysCooldownMs" | "allowHttp">;
 

@@ -24,7 +24,7 @@ export const ALIVE_MS = 6_000;
 /** The set expires when no process refreshes it. */
 const SET_KEPT_MS = 3_600_000;
 /** Minimum number of workers per partition, if there are that many. */
-export const COVER_MIN = 2;
+const COVER_MIN = 2;
 
 export interface LiveWorker {
   /** Letters, digits, - and _. */

@@ -17,7 +17,7 @@ export const EVENTS_KEPT = 100;
  * A job that is kept blocks its id forever and silently: the run could never be added again. Nothing in a job is
  * worth keeping, because the task is the record.
  */
-export const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;
+const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;
 
 /**
  * Answers are acted on at once, however many new calls come in, because someone is waiting for the effect. BullMQ

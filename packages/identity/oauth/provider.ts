@@ -27,7 +27,7 @@ export interface FinishGrant {
 }
 
 /** How long a provider may take to respond. */
-export const OAUTH_TIMEOUT_MS = 10_000;
+const OAUTH_TIMEOUT_MS = 10_000;
 /** Each provider has its own setting in the file. */
 const HTTP_PERMIT = "`allowHttp: true` in PARLEY_OAUTH";
 /** Maximum length of a token, since tokens are stored with their task. */

@@ -22,7 +22,7 @@ import type { Access } from "./codec.ts";
 import { DATA_KEY_BYTES, type KeyRing } from "./key-ring.ts";
 
 /** Maximum number of keys, and of tenants, in a process's memory; about 500 bytes each. */
-export const KEYS_KEPT_MAX = 10_000;
+const KEYS_KEPT_MAX = 10_000;
 /** A value older than this is refreshed in the background when used. */
 const LOOK_AGAIN_MS = 5_000;
 /** A value older than this is refreshed before it is used, so no process uses a key that was erased longer ago. */

@@ -42,7 +42,7 @@ export interface Journeys {
 }
 
 /** How long a person may be away. */
-export const JOURNEY_MS = 10 * 60_000;
+const JOURNEY_MS = 10 * 60_000;
 /** How many journeys one browser may have open. More cookies would make the headers of its requests too large. */
 export const JOURNEYS_MAX = 8;
 

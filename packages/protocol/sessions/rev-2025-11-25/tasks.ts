@@ -52,7 +52,7 @@ export function tasks(facts: ServerFacts): TaskEncoder {
 }
 
 /** In this revision, a task whose result has `isError` is `failed`, and still has its result. */
-export function wireStatus({ status, problem }: Pick<TaskSummary, "status" | "problem">): TaskStatus {
+function wireStatus({ status, problem }: Pick<TaskSummary, "status" | "problem">): TaskStatus {
   return problem === undefined ? status : "failed";
 }
 
