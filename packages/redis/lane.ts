@@ -25,7 +25,7 @@ export interface LaneOptions {
 }
 
 /** A run that was offered to this worker; for a new task, with the priority that it would have in the queue. */
-interface Told {
+interface OfferedRun {
   readonly taskId: string;
   readonly run: number;
   readonly cause: "answered" | "created";
@@ -46,31 +46,31 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
   function heard(message?: string): void {
     // A call without a message means that the connection was restored. The sweep finds offers that were lost.
     if (message === undefined) return;
-    const [taskId = "", number, toldAtMs, place, called = ""] = message.split(" ");
+    const [taskId = "", number, sentAtMs, place, called = ""] = message.split(" ");
     const calls = readCalledWord(called);
-    const told: Told = {
+    const offered: OfferedRun = {
       taskId,
       run: Number(number),
       ...(place === undefined ? { cause: "answered" } : { cause: "created", place: Number(place) }),
       ...(calls && { calls }),
     };
-    const work = (isClosed || !places.tryTake() ? passOn(told) : begin(told, Number(toldAtMs))).finally(() => atWork.delete(work));
+    const work = (isClosed || !places.tryTake() ? passOn(offered) : begin(offered, Number(sentAtMs))).finally(() => atWork.delete(work));
     atWork.add(work);
   }
 
-  async function begin({ taskId, run: number, cause, calls }: Told, queuedAtMs: number): Promise<void> {
+  async function begin({ taskId, run: number, cause, calls }: OfferedRun, queuedAtMs: number): Promise<void> {
     try {
       await run({ taskId, run: number, cause, queuedAtMs, isSecondHand: false, ...(calls && { calls }) });
     } catch (error) {
       log.error({ taskId, run: number, ...describeOrigin(error) }, "run failed");
     } finally {
-      places.leave();
+      places.giveBack();
     }
   }
 
-  async function passOn(told: Told): Promise<void> {
+  async function passOn(offered: OfferedRun): Promise<void> {
     // Redis is unreachable: the sweep adds the run later.
-    await queue.add(told).catch(() => undefined);
+    await queue.add(offered).catch(() => undefined);
   }
 
   const listening = wakeUps

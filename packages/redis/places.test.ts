@@ -11,7 +11,7 @@ test("lanes take what queues leave, at the limit and one beyond, and a queue kee
   const { places, told } = placesOf(3, 1);
   expect([places.tryTake(), places.tryTake(), places.tryTake()]).toEqual([true, true, false]);
   expect(told).toEqual([2, 1]);
-  places.leave();
+  places.giveBack();
   expect([places.tryTake(), places.tryTake()]).toEqual([true, false]);
 });
 

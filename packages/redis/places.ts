@@ -8,7 +8,8 @@ export interface Places {
   left(): void;
   /** For a lane: takes a place if one is free; never waits. */
   tryTake(): boolean;
-  leave(): void;
+  /** A run of a lane has ended. */
+  giveBack(): void;
   /** How many runs each queue may have at work now: one at least. */
   perQueue(): number;
 }
@@ -38,7 +39,7 @@ export function createPlaces({ concurrency, queues, changed }: PlacesOptions): P
       change(1);
       return true;
     },
-    leave: () => change(-1),
+    giveBack: () => change(-1),
     perQueue: () => Math.max(1, Math.ceil((concurrency - ofLanes) / Math.max(1, queues()))),
   };
 }

@@ -508,7 +508,7 @@ export function unpackOpen(content: Content, fields: Fields): Open[] {
     .filter(([field, text]) => field.startsWith("ask:") && !text.startsWith(SHOWN))
     .map(([field, text]) => {
       const key = field.slice(4);
-      const [digest, put, calledAt, position, askedAt, timeout, sealed] = words(text, 6);
+      const [digest, revision, calledAt, position, askedAt, timeout, sealed] = words(text, 6);
       const [policy, ...request] = openJson<PackedAsk>(content, `ask ${key}`, sealed);
       const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
       const noted = fields[`refused:${key}`];
@@ -532,14 +532,14 @@ export function unpackOpen(content: Content, fields: Fields): Open[] {
                 ...common,
                 request: wanted,
                 ...(audience && { audience }),
-                since: { revision: refused?.revision ?? Number(put), position: Number(position) },
+                since: { revision: refused?.revision ?? Number(revision), position: Number(position) },
                 ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
                 ...(counted !== undefined && { accepted: unpackAccepted(content, key, counted) }),
                 ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
               };
-      return { ask, put: Number(put), position: Number(position) };
+      return { ask, revision: Number(revision), position: Number(position) };
     })
-    .toSorted((a, b) => a.put - b.put || a.position - b.position)
+    .toSorted((a, b) => a.revision - b.revision || a.position - b.position)
     .map(({ ask }) => ask);
 }
 

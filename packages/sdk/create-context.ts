@@ -48,28 +48,31 @@ import type {
 } from "./context.ts";
 
 /** The outcome of a question that the client can be asked. */
-type PutAnswer = Exclude<Settled, { action: "unavailable" }>;
+type Answered = Exclude<Settled, { action: "unavailable" }>;
 
 type AnyFormAsk = FormAsk<Schema | JsonObject> | QuorumAsk<Schema | JsonObject>;
 
 /** How often a form is asked before INVALID_ANSWER: a client that answers automatically would repeat an invalid answer forever. */
 const ROUNDS_MAX = 10;
 
+/** Follows the message of a form that is asked again. Not to be changed: waiting tasks would diverge, because a question's digest covers it. */
+export const ASKED_AGAIN = "\n\nThe last answer does not fit: ";
+
 export function createContext(effects: Effects): Context {
-  async function put(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
+  async function askQuestion(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
     // Not every author has types.
     if (typeof ask !== "object" || ask === null) throw wrongAsk(name, "", "has no options: call it with a name and { message, schema }");
     if (typeof ask.message !== "string") throw wrongAsk(name, "/message", "must be the text that the person reads");
-    return "url" in ask ? putUrl(name, ask) : putForm(name, ask);
+    return "url" in ask ? askUrl(name, ask) : askForm(name, ask);
   }
 
-  async function putForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
+  async function askForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
     const { schema, form } = formOf(name, ask.schema);
     // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
     const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {
-      const answer = await putRequest(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
+      const answer = await answerTo(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
       if (answer.action !== "accept") return refusal(answer, ask.quorum);
       const content = await checked(schema, answer, effects.readingOf(name));
       if (content.ok) return { action: "accept", content: content.value };
@@ -79,7 +82,7 @@ export function createContext(effects: Effects): Context {
         });
       }
       // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
-      message = `${ask.message}\n\nThe last answer does not fit: ${describeViolations(labelled(form, content.violations))}`;
+      message = `${ask.message}${ASKED_AGAIN}${describeViolations(labelled(form, content.violations))}`;
     }
   }
 
@@ -104,40 +107,40 @@ export function createContext(effects: Effects): Context {
     return { principal, isCaller: principal === effects.call.principal };
   }
 
-  async function putUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
+  async function askUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
     // Normalised, because the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
     const { returnTo } = ask;
     if (returnTo !== undefined) {
       const page = { kind: "visit" as const, url, returnTo };
       const request = { type: "url" as const, message: ask.message, url: "", page, ...present({ hints: ask.hints }) };
-      const answer = await putRequest(name, request, askOptions(ask));
+      const answer = await answerTo(name, request, askOptions(ask));
       return answer.action === "accept" ? { action: "accept", content: answer.content?.["query"] ?? {} } : refusal(answer);
     }
     const request = { type: "url" as const, message: ask.message, url, ...present({ hints: ask.hints, completedBy: ask.completedBy }) };
-    const answer = await putRequest(name, request, askOptions(ask));
+    const answer = await answerTo(name, request, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
   const pages = createPages(effects, async (name, ask, page) => {
-    const answer = await putRequest(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
+    const answer = await answerTo(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
     if (answer.action === "accept") return answer.content ?? {};
     return throwUnanswered(name, refusal(answer).action);
   });
 
   async function elicit(name: string, ask: AnyFormAsk | UrlAsk): Promise<unknown> {
-    const result = await put(name, ask);
+    const result = await askQuestion(name, ask);
     return result.action === "accept" ? result.content : throwUnanswered(name, result.action, result.action === "timeout" ? result : {});
   }
 
-  async function putRequest(name: string, request: AskRequest, options: AskOptions): Promise<PutAnswer> {
+  async function answerTo(name: string, request: AskRequest, options: AskOptions): Promise<Answered> {
     const answer = await effects.ask(name, request, options);
     if (answer.action === "unavailable") throw cannotAsk(name, request);
     return answer;
   }
 
   async function replyTo(name: string, request: AskRequest, options: WaitOptions): Promise<JsonObject> {
-    const answer = await putRequest(name, request, askOptions(options));
+    const answer = await answerTo(name, request, askOptions(options));
     if (answer.action === "reply") return answer.result;
     return throwUnanswered(name, refusal(answer).action);
   }
@@ -149,8 +152,8 @@ export function createContext(effects: Effects): Context {
     signal: effects.signal,
     idempotencyKey: effects.taskId,
     elicit,
-    ask: put,
-    ...createShorthands(put),
+    ask: askQuestion,
+    ...createShorthands(askQuestion),
     secret: pages.secret,
     oauth: pages.oauth,
     openFile: pages.openFile,
@@ -332,7 +335,7 @@ function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | PromiseL
   };
 }
 
-function refusal(answer: PutAnswer, quorum?: number): Exclude<AskResult<never>, { action: "accept" }> {
+function refusal(answer: Answered, quorum?: number): Exclude<AskResult<never>, { action: "accept" }> {
   if (answer.action === "accept" || answer.action === "reply") throw new Error(`an ask was answered by ${answer.action}`);
   if (answer.action !== "timeout" || !answer.accepted || quorum === undefined) return { action: answer.action };
   return { action: answer.action, accepted: answer.accepted.length, quorum };

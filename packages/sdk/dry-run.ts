@@ -27,6 +27,7 @@ import {
   ParleyError,
   fieldsOf,
 } from "@parley/core";
+import { ASKED_AGAIN } from "./create-context.ts";
 import { present } from "./present.ts";
 import { validateJson } from "./validate-json.ts";
 
@@ -216,7 +217,7 @@ function wordingOf(request: AskRequest): Pick<PlannedAsk, "message" | "schema" |
 
 /** The question is asked again because the answer matched the form but not the author's schema. */
 function isAgain({ message }: PlannedAsk, request: AskRequest): boolean {
-  return request.type === "form" && message !== undefined && request.message.startsWith(`${message}\n\nThe last answer does not fit: `);
+  return request.type === "form" && message !== undefined && request.message.startsWith(`${message}${ASKED_AGAIN}`);
 }
 
 function isData(value: Json | undefined): value is JsonObject {

@@ -45,11 +45,11 @@ export interface Pages {
 }
 
 /** Asks in url mode. Resolves to what the page collected. Throws Declined, Cancelled, TimedOut or Withdrawn. */
-export type PutPage = (name: string, ask: PageAsk, page: Page) => Promise<JsonObject>;
+export type AskPage = (name: string, ask: PageAsk, page: Page) => Promise<JsonObject>;
 
 const FILE_BYTES = 10 * 1_024 * 1_024;
 
-export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "openFile">, put: PutPage): Pages {
+export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "openFile">, askPage: AskPage): Pages {
   async function token(key: string, refused: string | undefined): Promise<string> {
     if (!effects.accessToken) throw noProviders(key);
     return await effects.accessToken(key, refused);
@@ -59,7 +59,7 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
     async files(name, { accept = [], maxBytes = FILE_BYTES, ...ask }, countMax) {
       if (!effects.openFile)
         throw new ParleyError("FILES_UNAVAILABLE", `the ask "${name}" is for files, but this deployment stores none (PARLEY_FILES)`);
-      const { files } = await put(name, ask, { kind: "files", accept, bytesMax: maxBytes, countMax });
+      const { files } = await askPage(name, ask, { kind: "files", accept, bytesMax: maxBytes, countMax });
       return files as unknown as readonly FileRef[];
     },
     async openFile({ id }) {
@@ -67,7 +67,7 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
       return await effects.openFile(id);
     },
     async secret(name, ask) {
-      const { deposit: key } = await put(name, ask, { kind: "secret" });
+      const { deposit: key } = await askPage(name, ask, { kind: "secret" });
       if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);
       return new Secret(() => effects.deposit(key));
     },
@@ -75,7 +75,7 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
       if (!effects.accessToken) throw noProviders(name);
       // Normalised, because the ask's digest is taken from it.
       const wanted = { kind: "oauth" as const, provider, scopes: Array.isArray(scopes) ? [...new Set(scopes)].toSorted() : scopes };
-      const { deposit: key, scopes: granted } = await put(name, ask, wanted);
+      const { deposit: key, scopes: granted } = await askPage(name, ask, wanted);
       if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);
       return new Grant({ provider, scopes: (granted ?? []) as readonly string[] }, (refused) => token(key, refused));
     },

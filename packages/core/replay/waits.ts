@@ -89,7 +89,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   /** Waits for the effect to settle, and withdraws it when its signal is aborted. Returns whether it was aborted already: nothing is to be opened. */
   function wait(
     call: Call,
-    { signal, digest: asked }: Withdrawable & { readonly digest: string },
+    { signal, digest: digestAsked }: Withdrawable & { readonly digest: string },
     settle: (entry: Entry) => void,
   ): boolean {
     const { id, entry } = call;
@@ -107,7 +107,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         // Clients must learn of it before the next side effect.
         records.mustBeSaved();
         const { calledAt } = call;
-        settling().add({ id, entry: { ...(entry ?? { digest: asked, calledAt, outcome: { type: "withdrawn" } }), withdrawn: true } });
+        settling().add({ id, entry: { ...(entry ?? { digest: digestAsked, calledAt, outcome: { type: "withdrawn" } }), withdrawn: true } });
       }
       touched();
       settling().advance();
@@ -146,21 +146,23 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     return policy === "fail" ? "fail" : { action: "accept", content: policy.default };
   }
 
-  function newAsk({ key, calledAt }: Call, asked: string, { request, options }: Asked): Open {
+  function newAsk({ key, calledAt }: Call, digestAsked: string, { request, options }: Asked): Open {
     const askedAtMs = clock.now();
     const timeoutMs = options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs);
-    const put = {
+    const common = {
       key,
-      digest: asked,
+      digest: digestAsked,
       calledAt,
       askedAtMs,
       deadlineMs: askedAtMs + timeoutMs,
       onTimeout: options.onTimeout ?? "cancel",
     };
-    return request.type === "event" ? { ...put, request } : { ...put, request, ...(options.audience && { audience: options.audience }) };
+    return request.type === "event"
+      ? { ...common, request }
+      : { ...common, request, ...(options.audience && { audience: options.audience }) };
   }
 
-  function open(call: Call, asked: string, { request, options }: Asked): void {
+  function open(call: Call, digestAsked: string, { request, options }: Asked): void {
     // Early replies are the caller's. An ask that is addressed to others is theirs to answer.
     const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
     if (early !== undefined && request.type !== "event") {
@@ -170,7 +172,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       if (reply.ok && !isBeforePage) {
         settling().add({
           id: call.id,
-          entry: { digest: asked, calledAt: call.calledAt, outcome: { type: "answer", answer: reply.answer } },
+          entry: { digest: digestAsked, calledAt: call.calledAt, outcome: { type: "answer", answer: reply.answer } },
         });
         return;
       }
@@ -178,7 +180,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     if (questionsOf(asks) >= settings.openAsksMax) {
       return stop(new ParleyError("JOURNAL_FULL", `more than ${settings.openAsksMax} questions are open at once (PARLEY_OPEN_ASKS_MAX)`));
     }
-    asks.set(call.id, newAsk(call, asked, { request, options }));
+    asks.set(call.id, newAsk(call, digestAsked, { request, options }));
     if (request.type === "event") {
       unwritten.add(call.id);
       // A step may pass on its token, and the receiver may use it at once.

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ParleyError } from "@parley/core";
 import { type AskResult, type Context, defineTool } from "../index.ts";
 import { createEvent } from "../event.ts";
-import { createShorthands, type Put, type Shorthands } from "./shorthands.ts";
+import { createShorthands, type AskQuestion, type Shorthands } from "./shorthands.ts";
 import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing.ts";
 
 /** What the tool received, as JSON; the error's name and code if it threw. */
@@ -284,7 +284,7 @@ describe("ctx.ask", () => {
 
   function over(settled: AskResult<unknown> | Error) {
     const asked: unknown[] = [];
-    const put: Put = async (name, { ...ask }) => {
+    const put: AskQuestion = async (name, { ...ask }) => {
       if ("schema" in ask) delete (ask as { schema?: unknown }).schema;
       asked.push([name, ask]);
       if (settled instanceof Error) throw settled;

@@ -70,9 +70,9 @@ export interface Shorthands {
 }
 
 /** Asks a question: `ctx.ask`. */
-export type Put = (name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk) => Promise<AskResult<unknown>>;
+export type AskQuestion = (name: string, ask: FormAsk<Schema | JsonObject> | UrlAsk) => Promise<AskResult<unknown>>;
 
-export function createShorthands(put: Put): Shorthands {
+export function createShorthands(askQuestion: AskQuestion): Shorthands {
   function asksFor<O extends CommonOptions & { readonly default?: unknown }>(fieldOf: (name: string, options: O) => Field) {
     return async (name: string, options: O): Promise<unknown> => {
       const { schema, preset } = valueForm(name, options, fieldOf);
@@ -106,7 +106,7 @@ export function createShorthands(put: Put): Shorthands {
     };
     let result: AskResult<unknown>;
     try {
-      result = await put(name, ask);
+      result = await askQuestion(name, ask);
     } catch (error) {
       if (onInvalid === "default" && error instanceof ParleyError && error.code === "INVALID_ANSWER") return read(preset.content);
       throw error;
@@ -145,7 +145,7 @@ export function createShorthands(put: Put): Shorthands {
     const message = formMessage(name, options);
     refuseQuorum(name, options);
     const { onTimeout } = options;
-    const result = await put(name, {
+    const result = await askQuestion(name, {
       message,
       url: options.url,
       ...waiting(options),
