@@ -63,12 +63,12 @@ test(
       run(join(project, "node_modules/.bin/parley"), args, { cwd: project, env: { ...env, PARLEY_URL: url } });
     const tool = join(project, "tools/book-meeting.ts");
 
-    let server = await start(project, port);
+    let server = await start("dev", project, port);
     const { stdout: taskId } = await parley("call", "book_meeting", "-a", "topic=Budget", "--no-wait");
     await server.stop();
     // A redeployment under the waiting task: only the text of the result is another one.
     await writeFile(tool, (await readFile(tool, "utf8")).replace("is booked:", "has been booked:"));
-    server = await start(project, port);
+    server = await start("start", project, port);
     try {
       const { stdout } = await parley("answer", taskId.trim(), "day", "--set", "day=Tuesday", "--wait");
       expect(stdout).toMatch(/^"Budget" has been booked: Tuesday, room A-\d\.$/m);
@@ -78,8 +78,8 @@ test(
   },
 );
 
-async function start(project: string, port: number | undefined) {
-  const child = spawn("npm", ["start", "--", "--port", String(port)], {
+async function start(script: "dev" | "start", project: string, port: number | undefined) {
+  const child = spawn("npm", ["run", script, "--", "--port", String(port)], {
     cwd: project,
     env,
     stdio: ["ignore", "pipe", "pipe"],
@@ -91,7 +91,7 @@ async function start(project: string, port: number | undefined) {
   const serving = new Promise<void>((told) => {
     createInterface({ input: child.stdout }).on("line", (line) => line.startsWith("Parley serves") && told());
   });
-  await Promise.race([serving, ended.then(() => Promise.reject(new Error(`npm start ended:\n${lines.join("\n")}`)))]);
+  await Promise.race([serving, ended.then(() => Promise.reject(new Error(`npm run ${script} ended:\n${lines.join("\n")}`)))]);
   return {
     async stop() {
       // As Ctrl-C does: the whole group.

@@ -1,5 +1,6 @@
 /** The server of `parley dev`, in a process of its own because modules cannot be reloaded. */
 import { fork } from "node:child_process";
+import { extname } from "node:path";
 
 export interface Served {
   /** URL of the MCP endpoint. */
@@ -16,13 +17,16 @@ export type Said =
   | { readonly type: "serving"; readonly url: string; readonly playground?: string }
   | { readonly type: "failed"; readonly message: string };
 
+/** Compiled, as in the package, it has the extension of this file. */
+const SERVED = new URL(`served${extname(import.meta.filename)}`, import.meta.url);
+
 /** Grace period for runs in progress. Then the process is killed, and the next one takes over its tasks. */
 const STOP_MS = 10_000;
 
 /** Throws an Error that says why the process does not start. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<Served> {
   // In a process group of its own, so that Ctrl-C reaches only the parent. When the parent ends for any reason, the channel closes and the child exits.
-  const child = fork(new URL("./served.ts", import.meta.url), { env, detached: true, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = fork(SERVED, { env, detached: true, stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const ended = new Promise<string>((done) => {
     child.once("exit", (code, signal) => done(signal ?? `exit code ${code}`));
     child.once("error", (error) => done(error.message));
