@@ -32,7 +32,7 @@ export function replyFrom({ method, params }: InputRequest, { set = [], content,
   return accept ? { action: "accept", content: {} } : undefined;
 }
 
-/** What receipt of an answer. */
+/** What became of an answer. */
 export type Sent =
   | "accepted"
   | "late"

@@ -51,7 +51,7 @@ export function noticeSettings(): NoticeSettings | undefined {
 
 type AtProviders = Readonly<Record<AtProvider, number>>;
 
-/** Providers are asked to end so many grants at once. */
+/** Maximum number of grants that providers are asked to end at once. */
 const ASKED_AT_ONCE = 16;
 
 /**
@@ -76,10 +76,10 @@ export async function endAllOf({ keptGrants, audit }: RedisBackend, tenant: stri
   return counts;
 }
 
-/** A grant that is about to end is kept for so long, to be read. */
+/** A grant that is about to end is kept this much longer, so that it can be read. */
 const READ_MS = 60_000;
 
-/** A grant that was revoked here, and that its provider has still to be asked to end. */
+/** A grant that was revoked here, and not yet at its provider. */
 interface ToEnd {
   readonly ref: GrantRef;
   readonly revoked: RevokedGrant;

@@ -1,4 +1,4 @@
-/** Where MCP clients keep their servers, and in which words. docs/clients.md has a source for each. */
+/** Where MCP clients list their servers, and in which format. docs/clients.md has a source for each. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -6,15 +6,15 @@ export interface ClientFile {
   /** As the client's own documentation calls it. */
   readonly title: string;
   readonly format: "json" | "toml";
-  /** The member that holds its servers. */
+  /** The member of the file that lists servers. */
   readonly servers: string;
-  /** Servers say that they are started as commands. */
+  /** Whether an entry has `"type": "stdio"`. */
   readonly typed?: boolean;
-  /** For all of the user's work. */
+  /** The file for all of the user's work. */
   readonly user: (place: Place) => string;
-  /** For the folder alone, relative to it; undefined where the client has no such file. */
+  /** The file for one folder, relative to it; undefined if the client has none. */
   readonly project?: string;
-  /** What the user has to do before the client sees it. */
+  /** What the user has to do before the client sees the change. */
   readonly next: string;
 }
 

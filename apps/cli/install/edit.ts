@@ -1,4 +1,4 @@
-/** Puts one entry into a client's file, and leaves all else as it is: other entries, comments, blanks. */
+/** Adds one entry to a client's file, or removes it, and leaves everything else unchanged: other entries, comments, blank space. */
 import { isDeepStrictEqual } from "node:util";
 import { applyEdits, type JSONPath, modify, parse as parseJsonc, type ParseError, printParseErrorCode } from "jsonc-parser";
 import { parse as parseToml, stringify as stringifyToml } from "smol-toml";
@@ -15,14 +15,14 @@ export interface Entry {
 
 export interface Edit {
   readonly format: "json" | "toml";
-  /** The member that holds servers. */
+  /** The member that lists servers. */
   readonly servers: string;
   readonly name: string;
-  /** Undefined takes the entry away. */
+  /** Undefined removes the entry. */
   readonly entry: Entry | undefined;
 }
 
-/** The new text. Throws an Error for a file that cannot be read, or not be changed without touching something else. */
+/** The new text. Throws an Error if the file cannot be parsed, or cannot be changed without affecting something else. */
 export function edited(text: string, edit: Edit): string {
   // Editors on Windows may begin a file with a byte order mark. It stays, because the client has read the file with it.
   const [mark, rest] = text.startsWith(BYTE_ORDER_MARK) ? [BYTE_ORDER_MARK, text.slice(1)] : ["", text];
@@ -50,7 +50,7 @@ function editedJson(given: string, { servers, name, entry }: Edit): string {
   return changed.endsWith("\n") ? changed : `${changed}\n`;
 }
 
-/** Of TOML only the table itself is written: no library keeps the comments of the rest. */
+/** In TOML, only the entry's own table is rewritten, because no library preserves the comments of the rest. */
 function editedToml(text: string, { servers, name, entry }: Edit): string {
   type Tables = Record<string, Record<string, unknown> | undefined>;
   let before: Tables;
@@ -77,7 +77,7 @@ function normal(document: unknown, servers: string): unknown {
   return plain;
 }
 
-/** Without the table and those within it, up to the next header. */
+/** The text without the table and its subtables. */
 function withoutTable(text: string, table: string): string {
   let inside = false;
   const kept: string[] = [];

@@ -1,4 +1,4 @@
-/** `parley install`: shows what changes in a client's file, asks, keeps a copy of it as it was, and writes. */
+/** `parley install`: shows the change to a client's file, asks, backs the file up, and writes it. */
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { constants, copyFile, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
@@ -30,7 +30,7 @@ interface Installed {
   readonly client: string;
   readonly file: string;
   readonly changed: boolean;
-  /** The file as it was. */
+  /** A copy of the previous file. */
   readonly backup?: string;
 }
 
@@ -71,7 +71,7 @@ export async function install(clientName: string, options: InstallOptions): Prom
   );
 }
 
-/** Returns the exit code of a person who does not agree. Throws an Error if there is no terminal to ask on. */
+/** Returns an exit code if the person does not agree. Throws an Error if there is no terminal to ask on. */
 async function agreed(file: string): Promise<"yes" | number> {
   if (!process.stdin.isTTY)
     throw new Error("nothing was written: there is no terminal to ask on. Use --yes to write, or --print to see the file.");
@@ -88,15 +88,15 @@ async function fileOf(client: ClientFile, { project, file }: InstallOptions): Pr
   return await followed(resolve(client.project));
 }
 
-/** A link stays a link: what it points to is written. */
+/** Follows links: the target is written, and the link stays. */
 async function followed(file: string): Promise<string> {
   return await realpath(file).catch(() => file);
 }
 
-/** Desktop programs are not started in a shell: paths are whole, and nothing is looked up on the PATH. No token is ever written. */
+/** Paths are absolute, because desktop programs are not started from a shell and have another PATH. No token is ever written. */
 function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: InstallOptions): Entry {
   const main = resolve(process.argv[1] ?? "");
-  const whole = (module: string) => {
+  const absolute = (module: string) => {
     if (!isModulePath(module)) return module;
     const path = resolve(module);
     // The client would only show that its server does not start.
@@ -116,7 +116,7 @@ function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: Ins
             "--tools",
             tools
               .split(",")
-              .map((module) => whole(module.trim()))
+              .map((module) => absolute(module.trim()))
               .join(","),
           ]),
       ...(dataDir === undefined ? [] : ["--data-dir", resolve(dataDir)]),
