@@ -506,41 +506,47 @@ function isPresent<T>(value: T | null | undefined): value is T {
 export function unpackOpen(content: Content, fields: Fields): Open[] {
   return Object.entries(fields)
     .filter(([field, text]) => field.startsWith("ask:") && !text.startsWith(SHOWN))
-    .map(([field, text]) => {
-      const key = field.slice(4);
-      const [digest, revision, calledAt, position, askedAt, timeout, sealed] = words(text, 6);
-      const [policy, ...request] = openJson<PackedAsk>(content, `ask ${key}`, sealed);
-      const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
-      const noted = fields[`refused:${key}`];
-      const counted = fields[`accepted:${key}`];
-      const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
-      const common = {
-        key,
-        digest,
-        calledAt,
-        askedAtMs: Number(askedAt),
-        deadlineMs: Number(askedAt) + Number(timeout),
-        onTimeout,
-      };
-      const wanted = unpackRequest(request);
-      const ask: Open =
-        wanted.type === "event"
-          ? { ...common, request: wanted }
-          : wanted.type === "call"
-            ? { ...common, request: wanted }
-            : {
-                ...common,
-                request: wanted,
-                ...(audience && { audience }),
-                since: { revision: refused?.revision ?? Number(revision), position: Number(position) },
-                ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
-                ...(counted !== undefined && { accepted: unpackAccepted(content, key, counted) }),
-                ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
-              };
-      return { ask, revision: Number(revision), position: Number(position) };
-    })
+    .map(([field, text]) => unpackAsk(content, fields, { key: field.slice(4), text }))
     .toSorted((a, b) => a.revision - b.revision || a.position - b.position)
     .map(({ ask }) => ask);
+}
+
+interface UnpackedAsk {
+  readonly ask: Open;
+  /** When it was opened: the task's revision, and its position among the asks of that run. */
+  readonly revision: number;
+  readonly position: number;
+}
+
+function unpackAsk(content: Content, fields: Fields, { key, text }: { readonly key: string; readonly text: string }): UnpackedAsk {
+  const [digest, revisionWord, calledAt, positionWord, askedAt, timeout, sealed] = words(text, 6);
+  const opened = { revision: Number(revisionWord), position: Number(positionWord) };
+  const [policy, ...packed] = openJson<PackedAsk>(content, `ask ${key}`, sealed);
+  const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
+  const common = {
+    key,
+    digest,
+    calledAt,
+    askedAtMs: Number(askedAt),
+    deadlineMs: Number(askedAt) + Number(timeout),
+    onTimeout,
+  };
+  const request = unpackRequest(packed);
+  if (request.type === "event") return { ask: { ...common, request }, ...opened };
+  if (request.type === "call") return { ask: { ...common, request }, ...opened };
+  const noted = fields[`refused:${key}`];
+  const counted = fields[`accepted:${key}`];
+  const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
+  const ask: Ask = {
+    ...common,
+    request,
+    ...(audience && { audience }),
+    since: { ...opened, ...(refused && { revision: refused.revision }) },
+    ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
+    ...(counted !== undefined && { accepted: unpackAccepted(content, key, counted) }),
+    ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
+  };
+  return { ask, ...opened };
 }
 
 /** `count revision violations`, as refuse.lua writes it. */

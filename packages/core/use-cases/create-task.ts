@@ -3,6 +3,7 @@ import { type Actor, bindingOfCall, noteAudit, toolOf, withAudit } from "../audi
 import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
+import type { Once, TaskStore } from "../ports.ts";
 import { isCounted, quotaExceeded, shareOf } from "../quotas.ts";
 import { describeViolations } from "../schema-violation.ts";
 import type { Settings } from "../settings.ts";
@@ -41,8 +42,7 @@ export interface CreateTask extends Actor {
  * INVALID_ARGUMENTS, TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED, and then writes no task.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
-  const { store, queue, settings, observer } = services;
-  const { caller } = request;
+  const { settings, observer } = services;
   const { args, sent } = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
@@ -53,34 +53,10 @@ export async function createTask(services: Services, runnable: Runnable, request
     ...(replies && { replies }),
     ...(request.request && { request: request.request }),
   };
-  const audit = withAudit(services, request, () => ({
-    action: "call",
-    taskId,
-    ...toolOf(call),
-    ...(call.binding !== undefined && { call: call.binding }),
-  }));
-  const once = onceOf(services, request);
   const fingerprint = (id: string) => bindingOfCall(services, id, runnable, sent);
-  const counted = isCounted(caller);
-  const calls = { kind: runnable.kind, name: runnable.name };
-  const first = { taskId, cause: "created", calls, ...(counted && { share: shareOf(call) }) } as const;
-  // With a lane, the store offers the run to the listening worker. Otherwise both writes are sent at once: store and
-  // queue share a connection, which keeps their order (task before run) in one round trip.
-  const lane = queue.lane?.(first);
-  const [created] = await Promise.all([
-    store.create({
-      taskId,
-      call,
-      graceMs: settings.graceMs,
-      ...(once !== undefined && { once: { key: once, fingerprint: fingerprint(taskId) } }),
-      ...(counted && { quotas: settings.taskQuotas }),
-      ...(lane !== undefined && { lane }),
-      ...audit,
-    }),
-    // A run without its task is ignored.
-    lane === undefined && queue.add({ ...first, run: 1 }),
-    request.beside?.(),
-  ]);
+  const key = onceOf(services, request);
+  const once = key === undefined ? undefined : { key, fingerprint: fingerprint(taskId) };
+  const created = await write(services, request, { taskId, call, once });
   if (typeof created === "object" && "known" in created) {
     if (created.fingerprint === fingerprint(created.known)) return await repeated(services, request, created.known);
     throw new ParleyError(
@@ -89,7 +65,6 @@ export async function createTask(services: Services, runnable: Runnable, request
     );
   }
   if (typeof created === "object") throw quotaExceeded(created, settings.taskQuotas);
-  if (lane !== undefined && created !== "delivered") await queue.add({ ...first, run: 1 });
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
   return {
@@ -102,6 +77,44 @@ export async function createTask(services: Services, runnable: Runnable, request
     updatedAtMs: call.createdAtMs,
     asks: [],
   };
+}
+
+/** Writes the task and adds its first run. */
+async function write(
+  services: Services,
+  request: CreateTask,
+  { taskId, call, once }: { readonly taskId: string; readonly call: Call; readonly once: Once | undefined },
+): ReturnType<TaskStore["create"]> {
+  const { store, queue, settings } = services;
+  const { kind, name } = call;
+  const counted = isCounted(request.caller);
+  const first = { taskId, cause: "created", calls: { kind, name }, ...(counted && { share: shareOf(call) }) } as const;
+  const audit = withAudit(services, request, () => ({
+    action: "call",
+    taskId,
+    ...toolOf(call),
+    ...(call.binding !== undefined && { call: call.binding }),
+  }));
+  // With a lane, the store offers the run to the listening worker. Otherwise both writes are sent at once: store and
+  // queue share a connection, which keeps their order (task before run) in one round trip.
+  const lane = queue.lane?.(first);
+  const [created] = await Promise.all([
+    store.create({
+      taskId,
+      call,
+      graceMs: settings.graceMs,
+      ...(once && { once }),
+      ...(counted && { quotas: settings.taskQuotas }),
+      ...(lane !== undefined && { lane }),
+      ...audit,
+    }),
+    // A run without its task is ignored.
+    lane === undefined && queue.add({ ...first, run: 1 }),
+    request.beside?.(),
+  ]);
+  const isWritten = typeof created === "string";
+  if (isWritten && lane !== undefined && created !== "delivered") await queue.add({ ...first, run: 1 });
+  return created;
 }
 
 export interface DescribeCall extends Pick<CreateTask, "caller" | "capabilities" | "hidden"> {
