@@ -135,6 +135,33 @@ describe("a backend", () => {
     await until(async () => await ping().then(() => true));
   });
 
+  test("connects again to a Redis that hangs, for commands and for subscriptions", async () => {
+    const { wakeUps, ping } = await open({ commandTimeoutMs: 300 });
+    const ids = async () => {
+      const own = String(await admin.client("LIST")).matchAll(/^id=(\d+) .* name=(parley-(?:commands|subscriptions)) /gm);
+      return Object.fromEntries([...own].map(([, id, name]) => [name, id]));
+    };
+    const before = await ids();
+    const [pid] = /(?<=process_id:)\d+/.exec(await admin.info("server")) ?? [];
+    process.kill(Number(pid), "SIGSTOP");
+    try {
+      await expect(Promise.all([ping(), wakeUps.watch(newTaskId(), () => undefined)])).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      await expect(ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    } finally {
+      process.kill(Number(pid), "SIGCONT");
+    }
+    await until(() =>
+      ping().then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until(async () => {
+      const now = await ids();
+      return ["parley-commands", "parley-subscriptions"].every((name) => now[name] !== undefined && now[name] !== before[name]);
+    });
+  });
+
   test("numbers its partitions from 0, and spreads new tasks over all of them", async () => {
     const { partitions, ids } = await open({ partitions: 3 });
     expect(partitions).toEqual([0, 1, 2]);

@@ -121,8 +121,14 @@ export async function connectRedis(
 
   // Commands that were sent when the connection broke are sent again after it is restored, up to the timeout. Every
   // script tolerates running twice.
-  const redis = connection("commands", { commandTimeout: commandTimeoutMs, maxRetriesPerRequest: null });
-  const subscriber = connection("subscriptions", { autoResubscribe: false, maxRetriesPerRequest: null, anyNode: true });
+  const within = { commandTimeout: commandTimeoutMs, socketTimeout: commandTimeoutMs };
+  const redis = connection("commands", { ...within, maxRetriesPerRequest: null });
+  const subscriber = connection("subscriptions", {
+    socketTimeout: commandTimeoutMs,
+    autoResubscribe: false,
+    maxRetriesPerRequest: null,
+    anyNode: true,
+  });
   // Well within the time limit of a command.
   const acknowledge = acknowledgeWith({ redis, key: keys.ready, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
@@ -136,7 +142,7 @@ export async function connectRedis(
   const lanes = isCluster && !sharded ? { next: () => undefined } : liveWorkers;
   const queue = createRedisQueue({ redis, keys, log, turns, workers: lanes, telemetry });
   await queue.open(partitions);
-  const openNode = (node: Node) => openNodeConnection(url, { node, log, name: "subscriptions" });
+  const openNode = (node: Node) => openNodeConnection(url, { node, log, name: "subscriptions", socketTimeout: commandTimeoutMs });
   const ofNodes = sharded ? createShardedSubscriber({ redis, openNode, log }) : undefined;
   const wakeUps = createRedisWakeUps({
     redis,

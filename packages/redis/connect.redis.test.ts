@@ -280,13 +280,44 @@ describe("a connection", () => {
       expect(sent.every(({ status }) => status === "rejected")).toBe(true);
     }
 
+    const { offlineQueue } = redis as unknown as { readonly offlineQueue: { readonly length: number } };
+    expect(offlineQueue.length).toBeLessThanOrEqual(1_001);
+
     server.listen(port, "127.0.0.1");
     await once(redis, "ready");
     expect(await redis.get("k")).toBe("OK");
-    expect(gets).toBeLessThanOrEqual(1_001);
+    expect(gets).toBe(1);
     redis.disconnect();
     for (const socket of sockets) socket.destroy();
     server.close();
+  });
+
+  test("to a server that hangs with its connections open is opened again, and commands that timed out are not sent", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "parley-connection-"));
+    const server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+    const warned: string[] = [];
+    const log = { debug() {}, info() {}, warn: (fields: { error?: string }) => void warned.push(String(fields.error)), error() {} };
+    const options = { maxRetriesPerRequest: null, commandTimeout: 300, socketTimeout: 300 };
+    const redis = openConnection(server.url, { log, name: "commands", options });
+    const [pid] = /(?<=process_id:)\d+/.exec(await redis.info("server")) ?? [];
+    process.kill(Number(pid), "SIGSTOP");
+    try {
+      for (let round = 0; round < 5; round += 1) {
+        const sent = await Promise.allSettled(Array.from({ length: 600 }, () => redis.get("k")));
+        expect(sent.every(({ status }) => status === "rejected")).toBe(true);
+      }
+      expect(redis.status).not.toBe("ready");
+      expect(warned[0]).toMatch(/^Socket timeout/);
+    } finally {
+      process.kill(Number(pid), "SIGCONT");
+    }
+    await expect.poll(() => redis.get("k").catch(() => "away"), { timeout: 10_000 }).toBeNull();
+    const gets = Number(/cmdstat_get:calls=(\d+)/.exec(await redis.info("commandstats"))?.[1]);
+    // The server had received the first ones.
+    expect(gets).toBeLessThan(1_200);
+    redis.disconnect();
+    await server.close();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
   test("to any node of a cluster, or to one of them, logs in as the address says, and is to the next node while one is away", async () => {
@@ -297,9 +328,9 @@ describe("a connection", () => {
     const log = { debug() {}, info() {}, warn: (...line: unknown[]) => void warned.push(line), error() {} };
     const url = `redis-cluster://:${password}@127.0.0.1:1,${host}`;
     const any = openConnection(url, { log, name: "subscriptions", options: { maxRetriesPerRequest: null, anyNode: true } });
-    const node = openNodeConnection(url, { node: { host: "127.0.0.1", port: Number(port) }, log, name: "node" });
+    const node = openNodeConnection(url, { node: { host: "127.0.0.1", port: Number(port) }, log, name: "node", socketTimeout: 5_000 });
     expect(await Promise.all([any.client("GETNAME"), node.client("GETNAME")])).toEqual(["parley-subscriptions", "parley-node"]);
-    expect(node.options.autoResubscribe).toBe(false);
+    expect(node.options).toMatchObject({ autoResubscribe: false, socketTimeout: 5_000 });
     any.disconnect();
     await server.close();
     const trouble = [{ connection: "node", error: expect.stringMatching(/ECONNREFUSED/) }, "redis connection in trouble"];

@@ -46,6 +46,11 @@ export async function waitForRedis({ url, startTimeoutMs, allowEviction, replica
 
 export interface ConnectionOptions {
   readonly commandTimeout?: number;
+  /**
+   * A server that owes replies and has sent nothing for so long is given up, and connected to again: its process hangs, or its machine has
+   * gone without a word, which TCP notices after a quarter of an hour.
+   */
+  readonly socketTimeout?: number;
   readonly autoResubscribe?: boolean;
   readonly maxRetriesPerRequest: null;
   /** One node of a cluster is enough: for subscriptions. */
@@ -76,7 +81,12 @@ export function openConnection(
 /** A connection to one node of a cluster, for subscriptions. It reconnects by itself, but does not subscribe again by itself. */
 export function openNodeConnection(
   url: string,
-  { node, log, name }: { readonly node: Endpoint; readonly log: Log; readonly name: string },
+  {
+    node,
+    log,
+    name,
+    socketTimeout,
+  }: { readonly node: Endpoint; readonly log: Log; readonly name: string; readonly socketTimeout?: number },
 ): Redis {
   const address = addressOf(url);
   const redis: Redis = new GatheringRedis({
@@ -85,6 +95,7 @@ export function openNodeConnection(
     connectionName: `parley-${name}`,
     autoResubscribe: false,
     maxRetriesPerRequest: null,
+    ...(socketTimeout !== undefined && { socketTimeout }),
     retryStrategy: retryMs,
   });
   redis.on("error", (error: Error) => log.warn({ connection: name, error: error.message }, "redis connection in trouble"));
@@ -107,7 +118,10 @@ function open(address: RedisAddress, settings: OwnOptions, anyNode: boolean): Re
     case "cluster": {
       if (anyNode) return openAnyNode(address.nodes, { ...settings, ...address.login });
       const { retryStrategy: _, ...ofNodes } = settings;
-      const cluster = new Cluster([...address.nodes], { redisOptions: { ...ofNodes, ...address.login }, clusterRetryStrategy: retryMs });
+      const cluster = new TimedCluster([...address.nodes], {
+        redisOptions: { ...ofNodes, ...address.login },
+        clusterRetryStrategy: retryMs,
+      });
       // It has every command of a Redis that Parley uses, and BullMQ tells the two apart. They share no type.
       return cluster as unknown as Redis;
     }
@@ -156,7 +170,10 @@ class GatheringRedis extends Redis {
   #gathering: Redis["stream"] | undefined;
   #queuedMax = QUEUED_MAX;
 
-  override sendCommand(...command: Parameters<Redis["sendCommand"]>): unknown {
+  override sendCommand(...sending: Parameters<Redis["sendCommand"]>): unknown {
+    const [command, pipeline] = sending;
+    // It timed out before it was sent, or sent again, and its caller no longer waits. Commands of a pipeline belong together.
+    if (command.isSettled && !pipeline) return command.promise;
     const { stream } = this;
     if (stream && stream !== this.#gathering) {
       this.#gathering = stream;
@@ -166,24 +183,39 @@ class GatheringRedis extends Redis {
         stream.uncork();
       });
     }
-    const sent = super.sendCommand(...command);
-    if (this.status !== "ready") this.#dropTimedOut();
+    const sent = super.sendCommand(...sending);
+    if (this.status !== "ready") this.#queuedMax = dropTimedOut(this, this.#queuedMax);
     return sent;
   }
+}
 
-  /**
-   * ioredis keeps a command that times out while there is no connection, and sends it when there is one. A front end with thousands of streams would
-   * fill its memory in a long outage. Commands of a pipeline stay, because they belong together.
-   */
-  #dropTimedOut(): void {
-    const { offlineQueue: queue } = this as unknown as { readonly offlineQueue: CommandQueue };
-    if (queue.length <= this.#queuedMax) return;
-    for (let left = queue.length; left > 0; left -= 1) {
-      const queued = queue.shift();
-      if (queued && (queued.stream || !queued.command.isSettled)) queue.push(queued);
-    }
-    this.#queuedMax = Math.max(QUEUED_MAX, 2 * queue.length);
+/** A cluster whose commands time out wherever they wait. Those that ioredis' own keeps until a node can be reached wait for ever. */
+class TimedCluster extends Cluster {
+  #queuedMax = QUEUED_MAX;
+
+  override sendCommand(...sending: Parameters<Cluster["sendCommand"]>): unknown {
+    const [command, pipeline] = sending;
+    if (command.isSettled && !pipeline) return command.promise;
+    const { commandTimeout } = this.options.redisOptions ?? {};
+    if (commandTimeout !== undefined) command.setTimeout(commandTimeout);
+    const sent = super.sendCommand(...sending);
+    if (this.status !== "ready") this.#queuedMax = dropTimedOut(this, this.#queuedMax);
+    return sent;
   }
+}
+
+/**
+ * ioredis keeps a command that times out while there is no connection. A front end with thousands of streams would fill its memory in a long
+ * outage. Commands of a pipeline stay, because they belong together. Drops nothing while no more than `queuedMax` wait; returns the next such number.
+ */
+function dropTimedOut(connection: object, queuedMax: number): number {
+  const { offlineQueue: queue } = connection as { readonly offlineQueue: CommandQueue };
+  if (queue.length <= queuedMax) return queuedMax;
+  for (let left = queue.length; left > 0; left -= 1) {
+    const queued = queue.shift();
+    if (queued && (queued.stream || !queued.command.isSettled)) queue.push(queued);
+  }
+  return Math.max(QUEUED_MAX, 2 * queue.length);
 }
 
 /** Commands that wait for a connection before those that have timed out are dropped. */
