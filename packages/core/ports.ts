@@ -31,14 +31,14 @@ import type {
 
 export interface TaskStore {
   /**
-   * Writes the task as `working`, with its first run due. Writes nothing if a quota is exceeded, if a task with the
-   * same `once` is known, or if the id exists, so a call that is sent twice creates one task.
+   * Writes the task as `working`, with its first run due, and returns `created`; or `delivered` if the worker that
+   * listens on `lane` received the run as well. Writes nothing if the id exists, so a call that is sent twice creates
+   * one task; if a task with the same `once` is known; or if a quota is exceeded.
    *
    * A child (`call.parent`) is created in the same change that opens the call in its parent. The change carries the
-   * token of the parent's run and renews its lease. Returns
-   * - `created`; `delivered` if the worker that listens on `lane` received the run as well,
-   * - for a child: `settled` if the parent's journal already has the call, `crowded` if the root has CHILDREN_MAX
-   *   unfinished tasks below it.
+   * token of the parent's run and renews its lease. Writes nothing either if the run no longer holds the parent, if the
+   * parent's journal already has the call (`settled`), or if the root has CHILDREN_MAX unfinished tasks below it
+   * (`crowded`).
    */
   create(request: CreateRequest): Promise<"created" | "delivered" | "exists" | "settled" | "crowded" | Over | Known | Cancelled | Refused>;
 
@@ -321,10 +321,7 @@ export interface Report {
   readonly items: readonly FeedItem[];
   readonly message?: string;
   readonly immediateResponse?: string;
-  /**
-   * Something that a run waits for. `key` is its name, with `#2`, `#3` … for later ones of that name; it is unique
-   * for the task's life.
-   */
+  /** The version of the tool to which the task moves; `""` for none. */
   readonly version?: string;
 }
 
@@ -442,6 +439,7 @@ export interface AgreeRequest {
 
 export interface AnswerRecorded {
   readonly receipt: Exclude<Receipt["type"], "invalid"> | "overtaken";
+  /** The run that the caller must add. */
   readonly nextRun?: number;
 }
 

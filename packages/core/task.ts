@@ -109,7 +109,7 @@ export interface Task {
   readonly id: string;
   readonly call: CallFacts;
   readonly status: TaskStatus;
-  /** Increases with every change. */
+  /** Increases with every change that clients can see. */
   readonly revision: number;
   /** Number of the last run that began; 0 before the first. */
   readonly run: number;
