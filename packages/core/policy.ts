@@ -37,9 +37,9 @@ export function may(caller: Caller, action: Action, task: Guarded, ask?: Pick<As
     case "follow":
       return isOwner;
     case "read":
-      return isOwner || task.asks.some((open) => isPutTo(caller, { isOwner, isCaller }, open));
+      return isOwner || task.asks.some((open) => isAskedOf(caller, { isOwner, isCaller }, open));
     case "answer":
-      return ask !== undefined && isPutTo(caller, { isOwner, isCaller }, ask);
+      return ask !== undefined && isAskedOf(caller, { isOwner, isCaller }, ask);
   }
 }
 
@@ -59,7 +59,7 @@ export function grantOwnerOf({ principal, tenant, authenticatedBy }: Caller): Gr
   return principal === ANONYMOUS || authenticatedBy === "nobody" ? undefined : { principal, tenant };
 }
 
-function isPutTo(
+function isAskedOf(
   caller: Caller,
   { isOwner, isCaller }: { readonly isOwner: boolean; readonly isCaller: boolean },
   { audience }: Pick<Ask, "audience">,

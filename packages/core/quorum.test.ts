@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "./caller.fixture.ts";
-import { count, hasAccepted, settling, tallied } from "./quorum.ts";
+import { countAcceptance, hasAccepted, acceptancesSoFar, tallied } from "./quorum.ts";
 import type { Acceptance, Ask, Audience, Open, Task } from "./task.ts";
 
 const NOW_MS = 1_000;
@@ -15,8 +15,8 @@ const asked = (acceptances?: readonly Acceptance[], audience: Audience = { to: "
   audience,
   ...(acceptances && { accepted: { revision: 7, acceptances } }),
 });
-const countOf = (ask: Parameters<typeof count>[0], caller = bob, content: Acceptance["content"] = { n: 1 }) =>
-  count(ask, { caller, owner, by: caller === alice ? undefined : caller.principal, content, nowMs: NOW_MS });
+const countOf = (ask: Parameters<typeof countAcceptance>[0], caller = bob, content: Acceptance["content"] = { n: 1 }) =>
+  countAcceptance(ask, { caller, owner, by: caller === alice ? undefined : caller.principal, content, nowMs: NOW_MS });
 
 describe("a person who has accepted", () => {
   test("is recognised by the person, otherwise by the principal, otherwise as the owner", () => {
@@ -70,14 +70,14 @@ describe("an answer that settles an ask in place of its last acceptance", () => 
   const open = (ask: object) => ask as Open;
 
   test("carries those who had accepted, and the revision that was seen", () => {
-    expect(settling(open(asked()))).toStrictEqual({ acceptances: [], missing: 0 });
-    expect(settling(open(asked([said(1)])))).toStrictEqual({ seen: 7, acceptances: [said(1)], missing: 0 });
+    expect(acceptancesSoFar(open(asked()))).toStrictEqual({ acceptances: [], missing: 0 });
+    expect(acceptancesSoFar(open(asked([said(1)])))).toStrictEqual({ seen: 7, acceptances: [said(1)], missing: 0 });
   });
 
   test("carries nothing if one answer settles the ask", () => {
-    expect(settling(open({ request: { type: "event" } }))).toBeUndefined();
-    expect(settling(open({ audience: undefined }))).toBeUndefined();
-    expect(settling(open(asked([], { to: "tenant" })))).toBeUndefined();
+    expect(acceptancesSoFar(open({ request: { type: "event" } }))).toBeUndefined();
+    expect(acceptancesSoFar(open({ audience: undefined }))).toBeUndefined();
+    expect(acceptancesSoFar(open(asked([], { to: "tenant" })))).toBeUndefined();
   });
 });
 

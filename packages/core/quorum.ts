@@ -9,7 +9,7 @@
  *   Q2  Until the ask settles a person can change their mind: another acceptance replaces the first, a decline ends the ask.
  *   Q3  The settling answer is recorded once, with everyone who had accepted by then. Later acceptances do not count.
  *
- * `count` is pure. A store writes its result only if no other acceptance was counted in between
+ * `countAcceptance` is pure. A store writes its result only if no other acceptance was counted in between
  * (AnswerRequest.quorum); otherwise the front end reads again.
  */
 import { canonicalJson } from "./canonical-json.ts";
@@ -36,7 +36,7 @@ export type Counted =
   { readonly type: "repeated" } | { readonly type: "counted"; readonly acceptances: readonly Acceptance[]; readonly missing: number };
 
 /** Counts an acceptance. A second one of the same person replaces the first. */
-export function count(
+export function countAcceptance(
   ask: Asked,
   {
     caller,
@@ -69,7 +69,7 @@ export function count(
  * For an answer that settles the ask without being its last acceptance: a decline, a deadline. Undefined without a
  * quorum.
  */
-export function settling(ask: Open): AnswerRequest["quorum"] | undefined {
+export function acceptancesSoFar(ask: Open): AnswerRequest["quorum"] | undefined {
   if (!("audience" in ask) || ask.audience?.quorum === undefined) return undefined;
   return { ...(ask.accepted && { seen: ask.accepted.revision }), acceptances: ask.accepted?.acceptances ?? [], missing: 0 };
 }

@@ -4,7 +4,7 @@
  */
 import { answerOutcome, entryKey, type Journal } from "../journal.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
-import { settling } from "../quorum.ts";
+import { acceptancesSoFar } from "../quorum.ts";
 import { type Open, openOf } from "../task.ts";
 import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
@@ -45,7 +45,7 @@ async function closeOverdue(
   request: AnswerRequest,
   ask: Open,
 ): Promise<AnswerRecorded & Pick<AnswerRequest, "quorum">> {
-  const quorum = settling(ask);
+  const quorum = acceptancesSoFar(ask);
   if (!quorum) return await store.answer(request);
   const recorded = await store.answer({ ...request, quorum });
   if (recorded.receipt !== "overtaken") return { ...recorded, quorum };

@@ -3,7 +3,7 @@ import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } fro
 import { cut } from "../cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
-import { count, QUORUM_MAX, settling } from "../quorum.ts";
+import { countAcceptance, QUORUM_MAX, acceptancesSoFar } from "../quorum.ts";
 import type { Settings } from "../settings.ts";
 import { type Answer, type Ask, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
 import type { Services } from "./services.ts";
@@ -46,10 +46,10 @@ export function factOf(services: Services, action: AuditFact["action"], task: Ta
 
 /** Records the answer that settles an open ask, and adds the next run. */
 export async function recordAnswer(services: Services, recording: Recording): Promise<Receipt> {
-  const quorum = settling(recording.ask);
-  if (!quorum) return { type: counted(await record(services, recording)) };
-  return await untilSeen(services, recording, async (task, ask) => {
-    const receipt = await record(services, { ...recording, task, ask, quorum: settling(ask) });
+  const quorum = acceptancesSoFar(recording.ask);
+  if (!quorum) return { type: notOvertaken(await record(services, recording)) };
+  return await retryOvertaken(services, recording, async (task, ask) => {
+    const receipt = await record(services, { ...recording, task, ask, quorum: acceptancesSoFar(ask) });
     return receipt === "overtaken" ? undefined : { type: receipt };
   });
 }
@@ -64,8 +64,8 @@ export async function acceptWithOthers(
 ): Promise<Receipt> {
   const { actor, by } = answering;
   const answer: Answer = { action: "accept", content };
-  return await untilSeen(services, { ...answering, answer }, async (task, ask) => {
-    const next = count(ask, { caller: actor.caller, owner: task.call, by, content, nowMs: services.clock.now() });
+  return await retryOvertaken(services, { ...answering, answer }, async (task, ask) => {
+    const next = countAcceptance(ask, { caller: actor.caller, owner: task.call, by, content, nowMs: services.clock.now() });
     if (next.type === "repeated") {
       noteAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action, verdict: "duplicate" }));
       return { type: "duplicate" };
@@ -87,7 +87,7 @@ const TRIES_MAX = 2 * QUORUM_MAX;
 /**
  * Records an answer to an ask with a quorum, and reads the ask again each time another person was counted in between.
  */
-async function untilSeen(
+async function retryOvertaken(
   services: Services,
   { task: first, ask: asked, answer, by }: Recording,
   attempt: (task: Task, ask: Ask) => Promise<Receipt | undefined>,
@@ -145,7 +145,7 @@ async function record(
 }
 
 /** Only an answer to an ask with a quorum can be overtaken. */
-function counted(receipt: AnswerRecorded["receipt"]): Exclude<AnswerRecorded["receipt"], "overtaken"> {
+function notOvertaken(receipt: AnswerRecorded["receipt"]): Exclude<AnswerRecorded["receipt"], "overtaken"> {
   if (receipt === "overtaken") throw new Error("an answer that settles its ask alone was overtaken");
   return receipt;
 }
@@ -168,5 +168,5 @@ export async function compareAnswer(
   if (recorded.nextRun !== undefined) await queue.add({ taskId, run: recorded.nextRun, cause: "answered" });
   // An unknown key is not logged: its sender may have made it up, at any length, and it changed nothing.
   if (recorded.receipt !== "unknown") log.info({ taskId, key: cut(key, KEY_CHARS), receipt: recorded.receipt }, "answer received");
-  return { type: counted(recorded.receipt) };
+  return { type: notOvertaken(recorded.receipt) };
 }
