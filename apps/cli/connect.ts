@@ -37,7 +37,7 @@ export async function connect(url: string, { respond, token }: ConnectOptions = 
     await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`no Parley server responds at ${url} (${reason}). Start one with \`npm start\`, or name another with --url.`, {
+    throw new Error(`no Parley server responds at ${url} (${reason}). Start one with \`parley start\`, or name another with --url.`, {
       cause: error,
     });
   }

@@ -10,6 +10,7 @@ import { type BridgeLimits, createBridge } from "./stdio/bridge.ts";
 import { ask, type Remote, Unreachable } from "./stdio/remote.ts";
 import { messageIn } from "./stdio/responses.ts";
 import { accessToken } from "./token.ts";
+import { noEndpoint } from "./url.ts";
 
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
 
@@ -213,9 +214,9 @@ export async function checkThere(remote: Remote): Promise<void> {
     // For example, the token cannot be read.
     if (!isTimeout && !(error instanceof Unreachable)) throw error;
     const why = isTimeout ? `${url} does not respond` : error.message;
-    throw new Error(`no Parley server responds: ${why}. Start one with \`npm start\`, or name another with --url.`, { cause: error });
+    throw new Error(`no Parley server responds: ${why}. Start one with \`parley start\`, or name another with --url.`, { cause: error });
   }
   if (response.status === 401) throw new Error(await loginNeeded(url, response));
   await response.body?.cancel();
-  if (response.status === 404) throw new Error(`there is no MCP endpoint at ${url}: it usually ends in /mcp`);
+  if (response.status === 404) throw noEndpoint(url);
 }

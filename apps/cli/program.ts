@@ -1,4 +1,5 @@
 /** Registers the commands. Each file in commands/ imports its implementation only when the command runs, since imports take most of a command's time. */
+import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addAnswer } from "./commands/answer.ts";
 import { addAudit } from "./commands/audit.ts";
@@ -22,8 +23,13 @@ import { addWorker } from "./commands/worker.ts";
 import { PIPE_CLOSED, PipeClosed, untilOutputLost } from "./lost-output.ts";
 import { clean, jsonText, printToStderr } from "./terminal.ts";
 
+const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };
+
 export const program = new Command("parley")
   .description("A task-elicitation server for the Model Context Protocol")
+  // Only before the command: a tool may have an argument of this name.
+  .enablePositionalOptions()
+  .version(version, "-V, --version", "Print the version")
   .helpOption("-h, --help", "Show help for a command")
   .helpCommand("help [command]", "Show help for a command")
   .showHelpAfterError();

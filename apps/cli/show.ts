@@ -24,7 +24,14 @@ export interface TaskState {
   readonly _meta?: Readonly<Record<string, unknown>>;
   readonly inputRequests?: Readonly<Record<string, InputRequest>>;
   readonly result?: ToolResult;
-  readonly error?: { readonly code?: number; readonly message?: string };
+  readonly error?: TaskError;
+}
+
+/** A JSON-RPC error. Those of Parley have a hint in their data. */
+export interface TaskError {
+  readonly code?: number;
+  readonly message?: string;
+  readonly data?: unknown;
 }
 
 interface Block {
@@ -67,12 +74,21 @@ function wanted({ kind, choices }: Field): string {
 
 export function showTask(task: TaskState): string {
   const { taskId, inputRequests = {}, result } = task;
-  const { status, statusMessage, error } = cleanAll(task);
+  const { status, statusMessage } = cleanAll(task);
   const lines = [`${cleanLine(taskId)}  ${cleanLine(status)}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`];
   for (const [key, request] of Object.entries(inputRequests)) lines.push(showAsk(taskId, key, request));
   if (result) lines.push(showResult(result));
-  if (error) lines.push(`error ${jsonText(error)}`);
+  if (task.error) lines.push(showError(task.error));
   return lines.join("\n");
+}
+
+export function showError(error: TaskError): string {
+  const { code, message, data } = cleanAll(error);
+  const { hint, code: name } = (data ?? {}) as { readonly hint?: unknown; readonly code?: unknown };
+  const isOurs = typeof hint === "string" && typeof name === "string";
+  const what = `error ${isOurs ? name : (code ?? "")}: ${message ?? "without a message"}`;
+  if (isOurs) return `${what}\n    ${hint}`;
+  return data === undefined ? what : `${what}\n    ${jsonText(data)}`;
 }
 
 export function showResult({ content = [], structuredContent }: ToolResult): string {

@@ -79,5 +79,10 @@ export function readEnvironment<Schema extends z.ZodObject>(schema: Schema, envi
   const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(given);
   if (parsed.success) return Object.freeze(parsed.data);
-  throw new SettingsError(parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`));
+  throw new SettingsError(
+    parsed.error.issues.map(({ path, message }) => {
+      const name = path.join(".");
+      return path.length === 1 && given[name] === undefined ? `${name} is not set` : `${name}: ${message}`;
+    }),
+  );
 }

@@ -27,6 +27,7 @@ test.each([
   ["tasks --status asleep", /--status asleep is not a status: use working, input_required/],
   ["tasks --limit none", /--limit/],
   ["tools --url ftp://example.com/", /must begin with http:\/\/ or https:\/\//],
+  ["keys list", /^parley: invalid settings:\n {2}REDIS_URL is not set\n$/],
 ])("`parley %s` says what is wrong", async (command, says) => {
   const { code, stdout, stderr } = await parley(command.split(" "), { env: { PARLEY_URL: `${deployment.frontEnds[0]?.url}/mcp` } });
   expect({ code, stdout, stderr }).toEqual({ code: 1, stdout: "", stderr: expect.stringMatching(says) as unknown });
@@ -46,6 +47,24 @@ function guardedFrontEnd(issuer: Issuer, settings: Readonly<Record<string, strin
     ...settings,
   });
 }
+
+test("login says where there is no MCP endpoint", async () => {
+  const url = `${deployment.frontEnds[0]?.url}/nope`;
+  expect(await parley(["login", "--url", url])).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `parley: there is no MCP endpoint at ${url}: it usually ends in /mcp\n`,
+  });
+});
+
+test("the version is printed before a command, and is an argument after it", async () => {
+  expect(await parley(["--version"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  const env = { PARLEY_URL: `${deployment.frontEnds[0]?.url}/mcp` };
+  expect(await parley(["call", "greet", "--marker", "m", "--version", "2"], { env })).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("version"),
+  });
+});
 
 test("arguments that a tool refuses are its result, and exit code 1", async () => {
   const { code, stdout } = await parley(["call", "greet"], { env: { PARLEY_URL: `${deployment.frontEnds[0]?.url}/mcp` } });
@@ -77,7 +96,7 @@ test("an unreachable server, and one that requires a login, are reported with wh
   expect(await parley(["tools", "--url", away])).toEqual({
     code: 1,
     stdout: "",
-    stderr: `parley: no Parley server responds: ${away} does not respond (ECONNREFUSED). Start one with \`npm start\`, or name another with --url.\n`,
+    stderr: `parley: no Parley server responds: ${away} does not respond (ECONNREFUSED). Start one with \`parley start\`, or name another with --url.\n`,
   });
 
   const issuer = await startIssuer();

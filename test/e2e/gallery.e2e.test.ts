@@ -334,7 +334,7 @@ describe("the command line against it", () => {
     expect(await parley("call", "book_dinner", "-a", "date=tomorrow")).toMatchObject({ code: 1, stdout: expect.stringContaining("/date") });
     expect(await parley("call", "research", "--url", "http://127.0.0.1:1/mcp")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("npm start"),
+      stderr: expect.stringContaining("parley start"),
     });
   });
 });

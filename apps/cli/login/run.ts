@@ -3,7 +3,7 @@ import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client
 import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
 import { showUrl } from "../show.ts";
 import { cleanLine, print, printJson, printToStderr } from "../terminal.ts";
-import { DEFAULT_URL } from "../url.ts";
+import { DEFAULT_URL, noEndpoint } from "../url.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { logInByDevice } from "./device.ts";
 import { openLoopback } from "./loopback.ts";
@@ -125,6 +125,7 @@ async function challengeOf(url: string): Promise<{ resourceMetadataUrl?: URL | u
     throw new Error(`${url} does not respond: name the server with --url`, { cause: error });
   }
   await response.body?.cancel();
+  if (response.status === 404) throw noEndpoint(url);
   return response.status === 401 ? extractWWWAuthenticateParams(response) : undefined;
 }
 

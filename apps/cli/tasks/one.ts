@@ -2,7 +2,7 @@
 import { asksOf } from "../answering.ts";
 import type { McpClient } from "../mcp-client.ts";
 import type { Reached } from "../reach.ts";
-import { showAsk, showResult, showTask, type TaskState } from "../show.ts";
+import { showAsk, showError, showResult, showTask, type TaskState } from "../show.ts";
 import { cleanAll, cleanLine, jsonText, print, printJson } from "../terminal.ts";
 import { moment } from "../times.ts";
 import { showTimeline, timelineOf } from "./timeline.ts";
@@ -16,8 +16,8 @@ export async function printTask(server: Reached, taskId: string, { json }: { rea
   const timeline = await timelineOf(server, taskId);
   if (json) return printJson({ ...task, timeline: timeline ?? null });
   const nowMs = timeline?.nowMs ?? Date.now();
-  const { result } = task;
-  const { status, statusMessage, createdAt, lastUpdatedAt, ttlMs, error } = cleanAll(task);
+  const { result, error } = task;
+  const { status, statusMessage, createdAt, lastUpdatedAt, ttlMs } = cleanAll(task);
   print(`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`);
   const version = task._meta?.["parley/toolVersion"];
   if (typeof version === "string") print(`  version  ${cleanLine(version)}`);
@@ -28,7 +28,7 @@ export async function printTask(server: Reached, taskId: string, { json }: { rea
   if (timeline) for (const line of showTimeline(timeline)) print(line);
   for (const [key, request] of Object.entries(asksOf(task))) print(showAsk(taskId, key, request));
   if (result) print(showResult(result));
-  if (error) print(`error ${jsonText(error)}`);
+  if (error) print(showError(error));
 }
 
 /** Prints the format that `tasks get` has always had. */
