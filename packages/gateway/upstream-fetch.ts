@@ -195,6 +195,23 @@ function counting({ messageBytesMax, responseBytesMax, isStream: hasEvents }: Bo
   };
 }
 
+/**
+ * Replaces line ends of events, CR and CRLF, by LF. The client's parser holds the last event back if it ends in a CR, until it knows whether an LF
+ * follows.
+ */
+function lineEnds(): (chunk: Uint8Array) => Uint8Array {
+  let isAfterCr = false;
+  return (chunk) => {
+    if (!isAfterCr && !chunk.includes(CR)) return chunk;
+    const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
+    const rest = isAfterCr && text.startsWith("\n") ? text.slice(1) : text;
+    isAfterCr = text.endsWith("\r");
+    return Buffer.from(rest.replaceAll(/\r\n?/g, "\n"), "latin1");
+  };
+}
+
+const CR = 13;
+
 type Chunk = { readonly done: true } | { readonly done?: false; readonly value: Uint8Array };
 
 interface Chunks {
@@ -218,13 +235,14 @@ function chunksOf(body: Readable): Chunks {
 /** Ends the stream with an error at its limits. Not a TransformStream: a waiting call has two of these, and each would take 20 kB. */
 function bounded(chunks: Chunks, bounds: Bounds): ReadableStream<Uint8Array> {
   const problemOf = counting(bounds);
+  const sameLineEnds = bounds.isStream ? lineEnds() : (chunk: Uint8Array) => chunk;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const chunk = await chunks.next();
         if (chunk.done === true) return controller.close();
         const problem = problemOf(chunk.value);
-        if (problem === undefined) return controller.enqueue(chunk.value);
+        if (problem === undefined) return controller.enqueue(sameLineEnds(chunk.value));
         await chunks.stop();
         throw new Error(problem);
       },

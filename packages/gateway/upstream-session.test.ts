@@ -312,6 +312,27 @@ describe("a server", () => {
     expect(sessions).toBe(0);
   });
 
+  test.each([["\n"], ["\r\n"], ["\r"]])("may end the lines of its events with %j, in one part or in many", async (lineEnd) => {
+    const url = await listening(async (request, response) => {
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const { id, method } = JSON.parse(await text(request)) as { id?: number; method: string };
+      if (id === undefined) return void response.writeHead(202).end();
+      const protocol = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "test", version: "1" } };
+      const result = method === "initialize" ? protocol : { content: [{ type: "text", text: "Grüße" }] };
+      const bytes = Buffer.from(`event: message${lineEnd}data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}${lineEnd}${lineEnd}`);
+      const size = method === "initialize" ? bytes.length : 1;
+      // The stream stays open.
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      for (let at = 0; at < bytes.length; at += size) {
+        response.write(bytes.subarray(at, at + size));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    });
+    const session = await connecting(url, { revisions: "sessions" }).open();
+    expect(await session.client.callTool({ name: "any" })).toEqual({ content: [{ type: "text", text: "Grüße" }] });
+    await session.close();
+  });
+
   test("that receives nothing for a while has its connection closed, long before servers close theirs", async () => {
     let closed = 0;
     const url = await listening(({ socket }, response) => {

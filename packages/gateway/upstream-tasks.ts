@@ -6,6 +6,7 @@
  */
 import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
+import { createParser } from "eventsource-parser";
 import { z } from "zod";
 
 /** Maximum number of messages of an upstream in one call: replies, questions and notifications. */
@@ -120,21 +121,12 @@ export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage
     await response.body?.cancel();
     return;
   }
-  // The chunks of an event are joined once it has ended: each look at all of them would take time that grows with the square of its length.
-  let unread: string[] = [];
-  let last = "";
+  const events: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => void events.push(data) });
   let messages = 0;
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    unread.push(chunk);
-    last += chunk;
-    const hasEnded = EVENT_END.test(last);
-    last = last.slice(1 - EVENT_END_CHARS);
-    if (!hasEnded) continue;
-    const events = unread.join("").split(EVENT_END);
-    const rest = events.pop() ?? "";
-    unread = [rest];
-    last = rest.slice(1 - EVENT_END_CHARS);
-    for (const message of events.flatMap(messageOf)) {
+    parser.feed(chunk);
+    for (const message of events.splice(0).flatMap(messageOf)) {
       messages += 1;
       if (messages > MESSAGES_MAX) throw new SdkError(SdkErrorCode.InvalidResult, "too many messages");
       yield message;
@@ -142,22 +134,16 @@ export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage
   }
 }
 
-const EVENT_END = /\r\n\r\n|\n\n|\r\r/;
-/** Of the longest end. */
-const EVENT_END_CHARS = 4;
-
-/** Throws SdkError if the text is not a JSON-RPC message. */
+/** Throws SdkError if the result is not a task. */
 export function readTask(result: JsonObject): UpstreamTask {
   const { data } = task.safeParse(result);
   if (!data) throw new SdkError(SdkErrorCode.InvalidResult, "not a task");
   return data;
 }
 
-function messageOf(event: string): RpcMessage[] {
-  const data = event.split(/\r\n|\n|\r/).flatMap((line) => (line.startsWith("data:") ? [line.slice(5).replace(/^ /, "")] : []));
-  if (data.length === 0) return [];
+function messageOf(data: string): RpcMessage[] {
   try {
-    const { data: message } = reply.safeParse(JSON.parse(data.join("\n")));
+    const { data: message } = reply.safeParse(JSON.parse(data));
     return message ? [message] : [];
   } catch {
     return [];
