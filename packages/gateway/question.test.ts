@@ -10,6 +10,18 @@ const form = (properties: JsonObject, rest: JsonObject = {}) => ({
 const read = (params: object) => readQuestion("elicitation/create", params, DEFAULT_SETTINGS);
 const texts = (count: number) => Array.from({ length: count }, (_, index) => `v${index}`);
 
+test.each(["evil/create", "elicitation/create ", "constructor"])(
+  "a question of another method than those of MCP is refused: %s",
+  (method) => {
+    expect(() => readQuestion(method, form({}), DEFAULT_SETTINGS)).toThrow(
+      expect.objectContaining({
+        code: -32602,
+        message: expect.stringMatching(/^this cannot be asked: \/method must be one of elicitation/),
+      }),
+    );
+  },
+);
+
 describe("a form", () => {
   test("with every kind of field that MCP has is accepted unchanged", () => {
     const params = form(

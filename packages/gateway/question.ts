@@ -24,14 +24,12 @@ export const MESSAGE_CHARS_MAX = 8_192;
 export const FIELDS_MAX = 50;
 export const CHOICES_MAX = 500;
 
-export type QuestionMethod = "elicitation/create" | "sampling/createMessage" | "roots/list";
+const METHODS = ["elicitation/create", "sampling/createMessage", "roots/list"] as const;
+export type QuestionMethod = (typeof METHODS)[number];
 
-/** Throws ProtocolError −32602, with each violation and its path. */
-export function readQuestion(
-  method: QuestionMethod,
-  params: unknown,
-  settings: Pick<Settings, "askUrlSchemes" | "secretNames">,
-): AskRequest {
+/** Throws ProtocolError −32602, with each violation and its path. `method`: a QuestionMethod, or what an upstream wrote in its place. */
+export function readQuestion(method: string, params: unknown, settings: Pick<Settings, "askUrlSchemes" | "secretNames">): AskRequest {
+  if (!isQuestionMethod(method)) throw invalid([{ path: "/method", message: `must be one of ${METHODS.join(", ")}` }]);
   const size = JSON.stringify(params ?? null).length;
   if (size > QUESTION_CHARS_MAX)
     throw invalid([{ path: "", message: `has ${size} characters of JSON; the limit is ${QUESTION_CHARS_MAX}` }]);
@@ -43,6 +41,10 @@ export function readQuestion(
     throw error;
   }
   return request;
+}
+
+function isQuestionMethod(method: string): method is QuestionMethod {
+  return METHODS.some((each) => each === method);
 }
 
 /** Two questions are the same if and only if their digests are equal (I4). */
