@@ -192,7 +192,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       end(isInputRequiredResult(result) ? await rated(required(result, judging)) : { type: "result", result: withoutKind(result) });
     } catch (error) {
       if (!isPrepared || ended || questions.asked() > 0 || !wasNotTaken(error))
-        return end(refusedToken(error) ?? (await rated(failure(error, judging))));
+        return end(refusedToken(error) ?? refusedCall(error) ?? (await rated(failure(error, judging))));
       session = undefined;
       void opened.close();
       await run(true);
@@ -223,6 +223,11 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   /** Authentication comes first, so a call that was refused for its token has not begun. */
   function refusedToken(error: unknown): UpstreamEvent | undefined {
     return currentToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
+  }
+
+  function refusedCall(error: unknown): UpstreamEvent | undefined {
+    const isFirst = request.round === undefined && questions.asked() === 0;
+    return isFirst && wasRefused(error) ? { type: "unavailable", message: `did not take the call: ${wordFor(error)}` } : undefined;
   }
 
   /** A call of an upstream that may answer with a task, or a poll of that task, with the answers to its questions. */
@@ -335,7 +340,12 @@ function isUnauthorized(error: unknown): boolean {
   return (error instanceof SdkHttpError && error.status === 401) || error instanceof UnauthorizedError;
 }
 
-/** Whether the upstream has certainly not begun the call: it refused the session, or the request did not reach it. */
+/** Whether the upstream has certainly not begun the call. Proxies also answer 502, 503 and 504 after they have passed a request on. */
+function wasRefused(error: unknown): boolean {
+  return wasNotTaken(error) || (error instanceof SdkHttpError && [401, 403, 429].includes(error.status ?? 0));
+}
+
+/** Whether another session may be taken by the upstream: it refused the session, or the request did not reach it. */
 function wasNotTaken(error: unknown): boolean {
   if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
   return (error as { cause?: { code?: unknown } }).cause?.code === "ECONNREFUSED";

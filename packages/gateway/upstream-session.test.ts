@@ -23,8 +23,8 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-async function listening(serve: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
-  const http: HttpServer = createServer(serve).listen(0, "127.0.0.1");
+async function listening(serve: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
+  const http: HttpServer = createServer((request, response) => void serve(request, response)).listen(0, "127.0.0.1");
   await once(http, "listening");
   closers.push(() => {
     http.closeAllConnections();

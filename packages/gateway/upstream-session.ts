@@ -185,7 +185,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     );
     prepare?.(client);
     const send = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
-    const stream = streamWatch(send);
+    const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send);
     const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: stream.fetch });
     if (reached.by === "url") insistOnAnswers(transport, owner);
     let isSilent = wasSilent;
@@ -219,7 +219,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
         createTaskRequests({
           url: reached.url,
           headers: headersTo(name, reached),
-          fetch: send,
+          fetch: stream.fetch,
           clientInfo: { name: CLIENT_NAME, version },
           capabilities: capabilities as JsonObject,
           onNotification: (method, params) => owner.onNotification?.(method, params),
@@ -233,6 +233,15 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
         prior: discover ? { kind: "modern", discover } : { kind: "legacy" },
       },
       hasSession: sessionId !== undefined,
+    };
+  }
+
+  /** No request precedes a call of 2026-07-28, so the call itself finds out that the server was replaced by one without that revision. */
+  function forgetsIfRefused(name: string, sends: FetchLike): FetchLike {
+    return async (url, init) => {
+      const response = await sends(url, init);
+      if (response.status >= 400 && response.status < 500) known.delete(name);
+      return response;
     };
   }
 

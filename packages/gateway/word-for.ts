@@ -30,6 +30,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   CLIENT_HTTP_UNEXPECTED_CONTENT: NOT_MCP,
   INVALID_RESULT: NOT_MCP,
   ZodError: NOT_MCP,
+  LIST_PAGINATION_EXCEEDED: "one of its lists has too many pages",
 };
 
 const BY_STATUS: Readonly<Record<number, string>> = {

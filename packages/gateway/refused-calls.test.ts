@@ -1,0 +1,116 @@
+/** Upstreams that refuse calls with an HTTP status, or were replaced by a server of another revision, over real HTTP. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import { afterEach, describe, expect, test } from "vitest";
+import { createUpstreamFetch } from "./upstream-fetch.ts";
+import { startCall } from "./upstream-call.ts";
+import type { UpstreamEvent } from "./upstream-event.ts";
+import { createConnector } from "./upstream-session.ts";
+import { parseUpstreams } from "./upstreams.ts";
+import { aRequest, leading, someDeps } from "./upstream.fixture.ts";
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+type Serve = (method: string, answer: Answering) => void;
+
+interface Answering {
+  readonly revision: unknown;
+  result(result: object): void;
+  /** Refuses the request. The text must reach nobody. */
+  refuse(status: number): void;
+}
+
+const SERVER_INFO = { name: "test", version: "1" };
+const CONTENT = [{ type: "text", text: "done" }];
+
+/** A server of 2025-11-25. */
+const classic: Serve = (method, { revision, result, refuse }) => {
+  if (method === "server/discover") refuse(404);
+  else if (method === "initialize") result({ protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: SERVER_INFO });
+  else if (revision === "2025-11-25") result({ content: CONTENT });
+  else refuse(400);
+};
+
+/** A server of 2026-07-28. */
+const stateless: Serve = (method, { revision, result, refuse }) => {
+  const rest = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+  if (revision !== "2026-07-28") refuse(400);
+  else if (method === "server/discover")
+    result({ ...rest, supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, serverInfo: SERVER_INFO });
+  else result({ resultType: "complete", content: CONTENT });
+};
+
+async function calling(first: Serve) {
+  let serve = first;
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const { id, method } = (await json(request)) as { id?: number; method: string };
+    if (id === undefined) return void response.writeHead(202).end();
+    serve(method, {
+      revision: request.headers["mcp-protocol-version"],
+      result: (result) => response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, result })),
+      refuse: (status) => response.writeHead(status, { "retry-after": "1" }).end("a secret"),
+    });
+  }
+  const http = createServer((request, response) => void respond(request, response)).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  closers.push(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  const { fetch, close } = createUpstreamFetch();
+  closers.push(close);
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url }] }));
+  const connector = createConnector({ fetch, version: "1", deployment: "d" });
+  return {
+    replace: (next: Serve) => void (serve = next),
+    async call(): Promise<UpstreamEvent> {
+      const call = startCall("call", aRequest({ upstream: upstream! }), someDeps(connector));
+      try {
+        return await call.next([], leading());
+      } finally {
+        await call.close();
+      }
+    },
+  };
+}
+
+describe("a call that the upstream refuses", () => {
+  const refusing = (status: number): Serve => {
+    return (method, answering) => (method === "tools/call" ? answering.refuse(status) : classic(method, answering));
+  };
+
+  test.each([400, 401, 403, 404, 429])("with HTTP %i was not started", async (status) => {
+    const { call } = await calling(refusing(status));
+    const message = expect.stringMatching(new RegExp(`^did not take the call: it .* \\(HTTP ${status}\\)$`));
+    expect(await call()).toEqual({ type: "unavailable", message });
+  });
+
+  test.each([307, 500, 502, 503, 504])("with HTTP %i may have been started", async (status) => {
+    const { call } = await calling(refusing(status));
+    const message = expect.stringMatching(new RegExp(`^the call ended without a result: it .* \\(HTTP ${status}\\)$`));
+    expect(await call()).toEqual({ type: "lost", message });
+  });
+});
+
+test.each([
+  ["an older", stateless, classic],
+  ["a newer", classic, stateless],
+])("an upstream that is replaced by a server of %s revision is called again after one failed call", async (_what, before, after) => {
+  const { call, replace } = await calling(before);
+  const done = { type: "result", result: { content: CONTENT } };
+  expect(await call()).toEqual(done);
+  expect(await call()).toEqual(done);
+  replace(after);
+  expect(await call()).not.toEqual(done);
+  expect(await call()).toEqual(done);
+  replace(before);
+  expect(await call()).not.toEqual(done);
+  expect(await call()).toEqual(done);
+});
