@@ -19,20 +19,22 @@ let redis: OpenRedis;
 let env: Record<string, string>;
 /** The tokens that the provider was asked to end. */
 let ended: (string | null)[];
-/** Whether it does not reply. */
-let isSilent: boolean;
+/** It replies once it has received so many requests. */
+let together: number;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-erase-"));
   ended = [];
-  isSilent = false;
+  together = 1;
+  const waiting: (() => unknown)[] = [];
   provider = createServer((request, response) => {
     let body = "";
     request.setEncoding("utf8").on("data", (text: string) => (body += text));
     request.on("end", () => {
       const token = new URLSearchParams(body).get("token");
       ended.push(token);
-      if (!isSilent) response.writeHead(token === "r-bad" ? 503 : 200).end();
+      waiting.push(() => response.writeHead(token === "r-bad" && together === 1 ? 503 : 200).end());
+      if (waiting.length >= together) for (const reply of waiting.splice(0)) reply();
     });
   }).listen(0, "127.0.0.1");
   await once(provider, "listening");
@@ -83,15 +85,21 @@ test("revokes only its grants, and asks their provider to end them, if PARLEY_OA
   expect(acme.stdout + acme.stderr).not.toMatch(/r-ann|r-bad|a-ann|a-bob/);
 }, 60_000);
 
+test("a revocation without the end of the tenant asks about several grants at once, so that a slow provider delays it once", async () => {
+  together = 2;
+  const { stdout } = await parley(["grants", "revoke", "--tenant", "acme", "--json"], { env });
+  expect(JSON.parse(stdout)).toEqual({ revoked: 2, atProvider: { ended: 2, unsupported: 0, failed: 0 } });
+}, 60_000);
+
 test("asks providers before anything is erased, so that a command that is killed can be run again", async () => {
-  isSilent = true;
+  together = Infinity;
   const killing = new AbortController();
   const killed = erase("acme", env, killing.signal);
   await expect.poll(() => ended.length, { timeout: 30_000 }).toBe(2);
   killing.abort();
   await killed;
 
-  isSilent = false;
+  together = 1;
   ended = [];
   expect(JSON.parse((await erase("acme")).stdout)).toMatchObject({ keys: 1, atProvider: { ended: 1, unsupported: 0, failed: 1 } });
   expect(ended.toSorted()).toEqual(["r-ann", "r-bad"]);

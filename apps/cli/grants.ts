@@ -95,10 +95,16 @@ async function* revokeEach({ keptGrants }: RedisBackend, filter: GrantFilter, { 
   }
 }
 
-/** Resolves to the outcomes and their numbers. */
+/** Resolves to the outcomes and their numbers. Takes a grant only when its provider can be asked, so that an interruption leaves few unasked. */
 async function endAtProviders({ audit }: RedisBackend, grants: AsyncIterable<ToEnd>, notice: NoticeSettings): Promise<AtProviders> {
   const counts = { ended: 0, unsupported: 0, failed: 0 };
-  for await (const grant of grants) counts[await endAtProvider(servicesOf(audit, notice), grant)] += 1;
+  const ask = async () => {
+    for await (const grant of grants) {
+      const outcome = await endAtProvider(servicesOf(audit, notice), grant);
+      counts[outcome] += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, ask));
   return counts;
 }
 
