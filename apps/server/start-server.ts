@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { fixedCatalogue, type Services, sweepFiles, describeError } from "@parley/core";
+import { fixedCatalogue, type Services, sweepFiles } from "@parley/core";
 import { fileStore } from "@parley/files";
-import type { Offer, Upstream } from "@parley/gateway";
 import { createIdentity, createLogin, createOauthProviders } from "@parley/identity";
 import {
   agreedSecrets,
@@ -16,7 +15,7 @@ import {
   withLogFields,
 } from "@parley/node";
 import { growingPollInterval } from "@parley/protocol";
-import { connectRedis, deploymentId } from "@parley/redis";
+import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
@@ -24,6 +23,7 @@ import type { ServerConfig } from "./config.ts";
 import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
 import { localVisitors } from "./front-end/visitors.ts";
+import { offerUpstreams } from "./offer-upstreams.ts";
 import { oncePer } from "./once-per.ts";
 import { loggedIn } from "./routes/login/route.ts";
 import { signatures } from "./seals/signatures.ts";
@@ -81,48 +81,13 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const login = identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log });
     const seal = depositSeal(secrets);
     const authenticate = verified ? byCredentials(verified) : anonymous;
-    const { upstreams } = config;
-    const { readLists: read, writeList: write } = redis.gateway;
-    const onAnnouncement: typeof wakeUps.onAnnouncement = (listener) => wakeUps.onAnnouncement(listener);
-    const deployment = upstreams && (await deploymentId(redis.secret));
-    // Loaded only if there are upstreams, because it includes an MCP client.
-    const gateway = upstreams && (await import("@parley/gateway"));
-    const reads = await gateway?.createReadThrough(redis.gateway);
-    // Calls without a task pass through Redis in the clear.
-    const taskless = redis.content.keys ? undefined : await gateway?.createTasklessCalls(redis.gateway, redis.now);
-    if (upstreams?.upstreams.some(({ isTaskless }) => isTaskless) && (!taskless || config.redis.audit))
-      log.warn({}, "`taskless` of upstreams has no effect: every call is a task while there is an audit, or content is encrypted");
-    const offer =
-      upstreams && deployment !== undefined
-        ? await gateway?.createOffer({
-            own: catalogue,
-            deployment,
-            upstreams: upstreams.upstreams,
-            listings: { read, write },
-            onAnnouncement,
-            log,
-            ...(reads && { reads }),
-            ...(taskless && { taskless }),
-          })
-        : undefined;
-    async function replaceUpstreams(of: Offer, others: readonly Upstream[]): Promise<void> {
-      await of.replace(others);
-      for (const type of ["tools", "prompts", "resources"] as const) await wakeUps.announce({ type });
-    }
-    const stopWatching =
-      offer &&
-      upstreams?.watch({
-        log,
-        onChange: (others) =>
-          void replaceUpstreams(offer, others).catch((error: unknown) =>
-            log.warn(describeError(error), "change of upstreams could not be announced"),
-          ),
-      });
+    const { upstreams: file } = config;
+    const upstreams = file && (await offerUpstreams({ file, own: catalogue, redis, hasAudit: config.redis.audit, log }));
     const app = await buildApp({
       services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
       sessions,
-      catalogues: offer ?? fixedCatalogue(catalogue),
-      ...(deployment !== undefined && { deployment }),
+      catalogues: upstreams?.catalogues ?? fixedCatalogue(catalogue),
+      ...(upstreams && { deployment: upstreams.deployment }),
       facts: {
         name: "parley",
         version: VERSION,
@@ -173,10 +138,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       async close() {
         stopSweeping?.();
         await app.close();
-        stopWatching?.();
-        offer?.close();
-        reads?.close();
-        taskless?.close();
+        upstreams?.close();
         await close();
       },
     };
