@@ -9,6 +9,40 @@ const HOUR = 3_600_000;
 const wait = (ms: number) => systemClock.sleep(ms);
 const json = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
+type Exclusively = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** As p-limit with a concurrency of one. */
+function createLimiter(): Exclusively {
+  const waiting: (() => void)[] = [];
+  let isBusy = false;
+  const next = () => {
+    const first = isBusy ? undefined : waiting.shift();
+    isBusy ||= first !== undefined;
+    first?.();
+  };
+  return (work) =>
+    new Promise((resolve, reject) => {
+      const turn = new Promise<void>((begin) => waiting.push(begin));
+      const run = async () => {
+        await turn;
+        await work().then(resolve, reject);
+        isBusy = false;
+        next();
+      };
+      void run();
+      next();
+    });
+}
+
+function createChain(): Exclusively {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+}
+
 describe("the order in which effects settle (I11)", () => {
   test("in a map with two steps per item every item gets its own results, whichever is faster", async () => {
     const charged: string[] = [];
@@ -337,6 +371,52 @@ describe("awaits of something outside ctx", () => {
     });
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
     expect(saved).toEqual(["eu"]);
+  });
+
+  describe.each([
+    ["a limiter that keeps functions", createLimiter],
+    ["a lock that chains promises", createChain],
+  ])("branches that queue up at %s", (_, create) => {
+    test("after an outside await, for a step of one name, fail loudly before the second effect", async () => {
+      const saved: string[] = [];
+      const task = subject(async ({ step }) => {
+        const exclusively = create();
+        const regions = ["eu", "us"].map(async (region) => {
+          await wait(region === "eu" ? 1 : 4);
+          await exclusively(async () => {
+            await step("save", async () => {
+              saved.push(region);
+              await wait(30);
+            });
+          });
+        });
+        for (const region of regions) await region;
+        return {};
+      });
+      expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+      expect(saved).toEqual(["eu"]);
+    });
+
+    test("get their own results in every run if the await came before the last call that they have in common", async () => {
+      const task = subject(async ({ step, ask }) => {
+        const exclusively = create();
+        await wait(1);
+        await step("plan", () => "all");
+        const done = await Promise.all(
+          ["eu", "us", "asia"].map((region) =>
+            exclusively(async () => {
+              await Promise.resolve();
+              return await step("save", () => region);
+            }),
+          ),
+        );
+        await ask("go", form("?"));
+        return { done: json(done) };
+      });
+      expect(askKeys(await task.run())).toEqual(["go"]);
+      task.answer("go", accept(1));
+      expect(await task.run()).toMatchObject({ result: { done: ["eu", "us", "asia"] } });
+    });
   });
 
   test("a branch distinguishes them, whichever is faster in which run", async () => {

@@ -527,11 +527,15 @@ export interface Scope {
   get(): object | undefined;
   /** Sets the value for the rest of this synchronous code and everything that it starts. */
   enter(value: object): void;
-  /**
-   * Returns the items of Promise.all, allSettled and any that await the running code, from the innermost out, such as
-   * `1.0`; `""` if unknown. Costs several microseconds (Node.js: the asynchronous part of a stack trace).
-   */
-  awaitedBy(): string;
+  /** Returns what awaits the running code. Costs several microseconds (Node.js: the asynchronous part of a stack trace). */
+  awaitedBy(): Awaiting;
+}
+
+export interface Awaiting {
+  /** The items of Promise.all, allSettled and any, from the innermost out, such as `1.0`; `""` if unknown. */
+  readonly items: string;
+  /** Whether it is known that the handler itself awaits it, through however many functions. Not so for what a queue or an event calls. */
+  readonly isByHandler: boolean;
 }
 
 export interface Ids {

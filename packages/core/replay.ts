@@ -37,6 +37,7 @@
  *   replay/reports.ts         progress, logs and status          replay/derived.ts         random numbers and UUIDs
  *   replay/request.ts         what a run is given                replay/run.ts             what all of these have at hand
  */
+import { awaitHandler } from "./awaited-by.ts";
 import { COMPENSATION } from "./journal.ts";
 import { OVER } from "./over.ts";
 import { createCourse } from "./replay/course.ts";
@@ -177,7 +178,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   signal.addEventListener("abort", aborted, { once: true });
   course.start(() => {
-    void scope.run(flow, async () => handler(effects)).then(returned, threw);
+    void scope.run(flow, () => awaitHandler(async () => handler(effects))).then(returned, threw);
   });
 
   try {

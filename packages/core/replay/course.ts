@@ -18,13 +18,15 @@ const DRAINS_IN_A_ROW = 200;
 export interface Course {
   /** How many effects have settled for the handler. */
   readonly settled: number;
+  /** The effect that settled last. */
+  readonly settledLast: string | undefined;
   readonly isInDrain: boolean;
   /** What is recorded as the origin of a call made now. */
   at(): CalledAt;
   /** Runs the handler to the end of drain 0, then calls `drained`. */
   start(handler: () => void): void;
   /** Settles the next effect and runs the handler to the end of that drain, then calls `drained`. The caller waits for `drained` before it settles again. */
-  settle(settle: () => void): void;
+  settle(id: string, settle: () => void): void;
 }
 
 export function createCourse(clock: Pick<Clock, "afterMicrotasks" | "idle">, drained: () => void): Course {
@@ -46,13 +48,15 @@ export function createCourse(clock: Pick<Clock, "afterMicrotasks" | "idle">, dra
   // keeps the run in memory until the next full garbage collection.
   const course = {
     settled: 0,
+    settledLast: undefined as string | undefined,
     isInDrain: false,
     at: () => (course.isInDrain ? String(course.settled) : `${course.settled}o`),
     start: drain,
-    settle(settle: () => void) {
+    settle(id: string, settle: () => void) {
       const take = () =>
         drain(() => {
           course.settled += 1;
+          course.settledLast = id;
           settle();
         });
       inARow += 1;

@@ -51,6 +51,11 @@ export class Flow {
     return new Flow(this.strays, this.branch, step, this.#call, this.#before);
   }
 
+  /** The number of its last call, or of the flow that it descends from; 0 for none. */
+  get lastCall(): number {
+    return this.#call;
+  }
+
   /** Whether this flow, or one that it descends from, made that call. */
   hasCalled(call: number): boolean {
     if (this.#call === call) return true;

@@ -1,6 +1,7 @@
 /** Which recorded effect a call is. */
 import { createScope } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import { awaitHandler } from "../awaited-by.ts";
 import { ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
 import type { Ask, Task } from "../task.ts";
@@ -21,6 +22,7 @@ function run({ recorded = {}, asks = {}, generation = 0 }: Remembered = {}) {
   const start = Flow.start({ ...quiet });
   const course = {
     settled: 0,
+    settledLast: undefined as string | undefined,
     isInDrain: true,
     at: () => (course.isInDrain ? `${course.settled}` : `${course.settled}o`),
   };
@@ -39,9 +41,10 @@ function run({ recorded = {}, asks = {}, generation = 0 }: Remembered = {}) {
     scope,
     start,
     journal,
-    /** Moves the handler to the drain of this settlement, or to after an outside await. */
-    goTo(settled: number, where: "drain" | "outside") {
+    /** Moves the handler to the drain of this settlement, of that effect, or to after an outside await. */
+    goTo(settled: number, where: "drain" | "outside", settledLast?: string) {
       course.settled = settled;
+      course.settledLast = settledLast;
       course.isInDrain = where === "drain";
     },
     /** The keys of calls that one flow makes one after another. */
@@ -179,6 +182,75 @@ describe("a second call of a name (C2)", () => {
   test("is the next recorded one if that was called after an outside await, or in the same drain", () => {
     expect(run({ recorded: { "step:a": "0", "step:a#2": "1o" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
     expect(run({ recorded: { "step:a": "0", "step:a#2": "0" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
+  });
+});
+
+describe("a call in a drain by a flow that continues with another flow's effect, as at a lock (C2)", () => {
+  const flowOf = (subject: ReturnType<typeof run>) => Flow.start(subject.start.strays);
+
+  test("is ambiguous after a call of its name if the handler has made a call after an outside await", () => {
+    const subject = run();
+    subject.goTo(0, "outside");
+    subject.keys(["a"], { flow: flowOf(subject) });
+    subject.goTo(1, "drain", "step:a");
+    expect(thrown(() => subject.keys(["a"], { flow: flowOf(subject) }))).toStrictEqual(AMBIGUOUS);
+    expect(subject.keys(["b"], { flow: flowOf(subject) })).toStrictEqual(["b"]);
+  });
+
+  test("is ambiguous, too, if that call was recorded after such an await and is made in a drain now", () => {
+    for (const [recordedAt, expected] of [
+      ["0o", AMBIGUOUS],
+      ["0", []],
+    ] as const) {
+      const subject = run({ recorded: { "step:a": recordedAt } });
+      subject.keys(["a"], { flow: flowOf(subject) });
+      subject.goTo(1, "drain", "step:a");
+      expect(thrown(() => subject.keys(["a"], { flow: flowOf(subject) }))).toStrictEqual(expected);
+    }
+  });
+
+  test("is certain if the flow called that effect itself, or the earlier call of the name", () => {
+    const subject = run();
+    const step = (name: string) => subject.call("step", name).key;
+    subject.goTo(0, "outside");
+    subject.scope.run(flowOf(subject), () => {
+      step("a");
+      step("x");
+      subject.scope.run(flowOf(subject), () => [step("b"), step("y")]);
+      subject.goTo(1, "drain", "step:x");
+      expect(step("b")).toBe("b#2");
+      subject.goTo(2, "drain", "step:y");
+      expect(step("x")).toBe("x#2");
+    });
+  });
+
+  test("is certain if nothing outside was awaited since its own last call, and before anything has settled", () => {
+    const subject = run();
+    subject.goTo(0, "outside");
+    subject.scope.run(flowOf(subject), () => {
+      subject.call("step", "plan");
+      const plannedBy = subject.scope.get() as Flow;
+      subject.goTo(1, "drain", "step:plan");
+      subject.scope.run(plannedBy, () => subject.call("step", "a"));
+      subject.goTo(2, "drain", "step:a");
+      expect(subject.scope.run(plannedBy, () => subject.call("step", "a").key)).toBe("a#2");
+    });
+    const begun = run({ recorded: { "step:a": "0o" } });
+    begun.keys(["a"], { flow: flowOf(begun) });
+    expect(begun.keys(["a"], { flow: flowOf(begun) })).toStrictEqual(["a#2"]);
+  });
+
+  test("is certain if the handler awaits it", async () => {
+    const subject = run();
+    subject.goTo(0, "outside");
+    subject.keys(["a"], { flow: flowOf(subject) });
+    subject.goTo(1, "drain", "step:a");
+    const called = async () => {
+      await Promise.resolve();
+      return subject.scope.run(flowOf(subject), () => subject.call("step", "a").key);
+    };
+    await expect(called()).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
+    expect(await awaitHandler(called)).toBe("a#2");
   });
 });
 

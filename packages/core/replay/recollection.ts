@@ -8,15 +8,15 @@
  *   C1  A recorded effect settles only after every call that preceded it has been made again.
  *   C2  Two calls of one name have a certain order if the later one follows from a settlement that came after the earlier one, if both follow
  *       from the same settlement, or if one flow made both. Calls that are awaited by different items of a Promise.all need no order, because
- *       the item is recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and the run does nothing new. Branches that
- *       queue up for a lock after such an await and call in a drain escape this rule, unless different items await them.
+ *       the item is recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and the run does nothing new. A branch that
+ *       continues with the settlement of another branch, as at a lock, has no certain order either once calls were made after such awaits.
  *   C3  An idempotency key never contains a number that several branches count together. In an earlier run, another branch may have tried that
  *       number without recording it. The key of a call that an item awaits consists of the item and of how often that item called the name.
  *   C4  A record that matches in everything but the digest is a divergence (I4).
  */
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
-import type { Scope } from "../ports.ts";
+import type { Awaiting, Scope } from "../ports.ts";
 import { callKey, eventKey, type Task } from "../task.ts";
 import { awaitedBy, type Course, isFromOutside, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
@@ -60,7 +60,7 @@ export interface RecollectionOptions {
   readonly scope: Scope;
   /** The flow in which the handler starts. */
   readonly start: Flow;
-  readonly course: Pick<Course, "settled" | "isInDrain" | "at">;
+  readonly course: Pick<Course, "settled" | "settledLast" | "isInDrain" | "at">;
 }
 
 /** The calls of one name that this run has made. */
@@ -86,7 +86,11 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   const { settled, arrived, ahead, isCalledBefore } = recorded;
   let isOutsideSeen = recorded.hasOutside;
   const madeByName = new Map<string, MadeCalls>();
+  /** The number of each call, by its id. */
+  const serials = new Map<string, number>();
   let serial = 0;
+  /** The number of the last call that was made, now or when it was recorded, after an await of something outside ctx. */
+  let lastOutside = 0;
 
   function currentFlow(): Flow {
     const flow = scope.get();
@@ -146,7 +150,6 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
 
   /** `item`: that of the call, or of the record that it takes; undefined if the call is not told apart by its item. */
   function take(made: MadeCalls, occurrence: number, item: string | undefined): void {
-    isOutsideSeen ||= !course.isInDrain;
     serial += 1;
     made.taken.add(occurrence);
     while (made.taken.has(made.next)) made.next += 1;
@@ -162,11 +165,21 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   }
 
   /** Whether this call certainly comes after `before`, in every run (C2). */
-  function isCertain(before: CallMoment, flow: Flow, recordedAt: string | undefined): boolean {
+  function isCertain(before: CallMoment, flow: Flow, recordedAt: string | undefined, awaiting: () => Awaiting): boolean {
+    if (flow.hasCalled(before.serial)) return true;
     // In a drain, the earlier call was made in the same drain, or before the settlement that led to this one.
-    if (course.isInDrain || flow.hasCalled(before.serial)) return true;
+    if (course.isInDrain) return !mayHaveQueued(flow) || awaiting().isByHandler;
     // When it was recorded, the call followed from a settlement. In this run it has to wait for something that was at hand then.
     return recordedAt !== undefined && !isFromOutside(recordedAt) && before.settled < settledBefore(recordedAt);
+  }
+
+  /**
+   * Whether another flow's effect let this flow continue, as at a lock, where it may have come to wait at a time that something outside ctx decided:
+   * since its own last call, calls were made after such awaits.
+   */
+  function mayHaveQueued(flow: Flow): boolean {
+    const settledCall = serials.get(course.settledLast ?? "");
+    return settledCall !== undefined && !flow.hasCalled(settledCall) && flow.lastCall < lastOutside;
   }
 
   return {
@@ -190,8 +203,9 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const scoped = kind === "event" ? eventKey(named) : kind === "call" ? callKey(named) : named;
       const entryKind = kind === "event" || kind === "call" ? "ask" : (kind as EntryKind);
       const counter = entryKey(entryKind, scoped);
-      let known: string | undefined;
-      const item = () => (known ??= scope.awaitedBy());
+      let known: Awaiting | undefined;
+      const awaiting = () => (known ??= scope.awaitedBy());
+      const item = () => awaiting().items;
       const made = madeOf(counter);
       const occurrence = occurrenceOf(counter, made, item);
       const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
@@ -202,7 +216,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const isNamed = !course.isInDrain && isRecordable && item() !== "";
       const before = isNamed ? made.lastByItem.get(item()) : made.last;
       const recordedAt = recorded.get(id)?.calledAt;
-      if (occurrence === undefined || (before && !isCertain(before, flow, recordedAt))) {
+      if (occurrence === undefined || (before && !isCertain(before, flow, recordedAt, awaiting))) {
         throw new ParleyError(
           "AMBIGUOUS_EFFECT",
           `${kind} "${named}" is called again after an await of something outside ctx, and replay could not tell the two calls apart`,
@@ -212,6 +226,9 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const recordedItem = recordedAt !== undefined && course.isInDrain && isFromOutside(recordedAt) ? awaitedBy(recordedAt) : "";
       const isUnseen = recordedItem !== "" && item() === "";
       take(made, occurrence, isNamed ? item() : isUnseen ? recordedItem : undefined);
+      serials.set(id, serial);
+      isOutsideSeen ||= !course.isInDrain;
+      if (!course.isInDrain || (recordedAt !== undefined && isFromOutside(recordedAt))) lastOutside = serial;
       scope.enter(flow.after(serial));
       recorded.madeAgain(id);
       // A new call in a drain records its item too: in another run it may have to await something outside ctx.
