@@ -40,12 +40,13 @@ export async function follow(client: McpClient, { taskId, interactive, live, sig
       if (live && task.statusMessage !== undefined && task.statusMessage !== message) screen.print(`… ${cleanLine(task.statusMessage)}`);
       message = task.statusMessage;
       const open = Object.entries(asksOf(task));
-      for (const [key, request] of open) {
+      const prompted = interactive ? open.filter(([, { method }]) => method === "elicitation/create") : [];
+      for (const [key, request] of open.filter((each) => !prompted.includes(each))) {
         if (!shown.has(key)) screen.print(showAsk(taskId, key, request));
         shown.add(key);
       }
-      const next = open.find(([, { method }]) => method === "elicitation/create");
-      if (!interactive || !next) continue;
+      const [next] = prompted;
+      if (!next) continue;
       screen.hold();
       await askUntilOver(client, { taskId, key: next[0], request: next[1], watching, signal }).finally(screen.release);
     }
