@@ -224,6 +224,24 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(said).not.toHaveProperty("site");
   });
 
+  test("a field with a problem is above the buttons, also on a screen of 320 pixels", async () => {
+    const page = await open(at("2026-07-28+tasks", "every_field"), { viewport: { width: 320, height: 568 } });
+    await call(page, "every_field");
+    await dialog(page).getByLabel("Name").fill("Ann");
+    await dialog(page).getByLabel("Code").fill("abc");
+    await canAnswer(page);
+    await dialog(page).getByLabel("Day").focus();
+    await dialog(page).getByLabel("Name").focus();
+    await press(page, "Enter");
+    // The first one that is missing.
+    await expect.poll(() => page.evaluate("document.activeElement?.getAttribute('aria-invalid')")).toBe("true");
+    const bottom = (selector: string) =>
+      page.evaluate(`document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect().bottom`);
+    const top = await page.evaluate("document.querySelector('.dialog-foot').getBoundingClientRect().top");
+    expect(await bottom(":focus")).toBeLessThanOrEqual(top as number);
+    expect(await bottom(".field:has(:focus) .problem")).toBeLessThanOrEqual(top as number);
+  });
+
   test("input that the browser cannot read is reported at its field, and not left out", async () => {
     const page = await open(at("2026-07-28+tasks", "every_field"));
     await call(page, "every_field");
@@ -311,6 +329,32 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       await page.getByRole("listitem").filter({ hasText: "Does operations agree?" }).getByRole("button", { name: "Answer…" }).click();
       await dialog(page).getByRole("button", { name: "Cancel" }).click();
       await result(page).getByText("cancel decline").waitFor();
+    },
+  );
+
+  test("of many questions, all can be put aside at once", async () => {
+    const page = await open(at("2026-07-28+tasks", "two_at_once"));
+    await call(page, "two_at_once");
+    await dialog(page).getByText("2 questions wait").waitFor();
+    await dialog(page).getByRole("button", { name: "All later" }).click();
+    await expect.poll(() => dialog(page).count()).toBe(0);
+    await page.getByRole("listitem").filter({ hasText: "Does legal agree?" }).getByRole("button", { name: "Answer…" }).click();
+    await dialog(page).getByText("Does legal agree?").waitFor();
+  });
+
+  test.each(["2026-07-28+tasks", "2025-11-25+tasks"])(
+    "a call that is cancelled before it has a task is cancelled, in %s",
+    async (dialect) => {
+      const page = await open(at(dialect, "two_at_once"));
+      const answered = Promise.withResolvers<void>();
+      await page.route("**/mcp", async (route) => {
+        if (route.request().postData()?.includes('"tools/call"')) await answered.promise;
+        await route.continue();
+      });
+      await call(page, "two_at_once");
+      await page.getByRole("button", { name: "Cancel the call" }).click();
+      answered.resolve();
+      await page.getByText("cancelled", { exact: true }).waitFor();
     },
   );
 

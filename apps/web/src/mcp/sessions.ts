@@ -252,12 +252,14 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
       left.abort();
     }
 
+    const read = () => inSession((session) => session.ask({ method: "tasks/get", params: { taskId }, signal }));
+
     /** Reads what the stream does not report: states, and answers by other clients. */
     async function poll(): Promise<void> {
       while (!over && !signal.aborted) {
         try {
           const asked = questions.all;
-          const task = await inSession((session) => session.ask({ method: "tasks/get", params: { taskId }, signal }));
+          const task = await read();
           const status = task["status"] as Status;
           if (over) return;
           listener.state(status, task["statusMessage"] as string | undefined);
@@ -292,7 +294,11 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
           });
         } catch (error) {
           if (over || signal.aborted) return;
-          if (error instanceof RpcError && !isPassing(error)) return end(() => listener.ended(endOf(error)));
+          if (error instanceof RpcError && !isPassing(error)) {
+            // The result of a cancelled task is an error, too.
+            const task = await read().catch((): Record<string, unknown> => ({}));
+            return end(() => listener.ended(task["status"] === "cancelled" ? { type: "cancelled" } : endOf(error)));
+          }
           listener.connected(false);
         }
         questions.streamLost();

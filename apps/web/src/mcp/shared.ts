@@ -54,22 +54,30 @@ interface CallThenFollow {
 /** A call whose result may be the handle of a task, which is then followed. */
 export function callThenFollow(listener: CallListener, { call, handleIn, follow }: CallThenFollow): Running {
   const left = new AbortController();
-  let running: Running | undefined;
-  call(left.signal).then(
-    (result) => {
+  const following = begin();
+
+  async function begin(): Promise<Running | undefined> {
+    try {
+      const result = await call(left.signal);
       const taskId = handleIn(result);
-      if (taskId === undefined) return listener.ended({ type: "result", result });
-      listener.handle(taskId);
-      running = follow(taskId, listener);
-    },
-    (error: unknown) => left.signal.aborted || listener.ended(endOf(error)),
-  );
+      if (taskId !== undefined) {
+        listener.handle(taskId);
+        return follow(taskId, listener);
+      }
+      listener.ended({ type: "result", result });
+    } catch (error) {
+      if (!left.signal.aborted) listener.ended(endOf(error));
+    }
+    return undefined;
+  }
+
   return {
-    answer: async (id, reply) => (running ? await running.answer(id, reply) : { type: "late" }),
-    cancel: async () => await running?.cancel(),
+    answer: async (id, reply) => (await (await following)?.answer(id, reply)) ?? { type: "late" },
+    // Before there is a task, as soon as there is one.
+    cancel: async () => await (await following)?.cancel(),
     leave() {
       left.abort();
-      running?.leave();
+      void following.then((running) => running?.leave());
     },
   };
 }

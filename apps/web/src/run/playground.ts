@@ -184,6 +184,10 @@ export function postpone(question: Question): void {
   postponed.value = new Set([...postponed.value, question.id]);
 }
 
+export function postponeAll(): void {
+  postponed.value = new Set([...postponed.value, ...(run.value?.questions ?? []).map(({ id }) => id)]);
+}
+
 export function reopenQuestion(question: Question): void {
   // Postpone the others, so that this question is shown.
   postponed.value = new Set((run.value?.questions ?? []).map(({ id }) => id).filter((id) => id !== question.id));

@@ -4,7 +4,7 @@ import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../f
 import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
-import { answer, postpone, wantsToken } from "../run/playground.ts";
+import { answer, postpone, postponeAll, wantsToken } from "../run/playground.ts";
 import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Said } from "./texts.tsx";
 import { submitOnce, usePause } from "./use-pause.ts";
@@ -88,9 +88,16 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
           <p class="eyebrow">
             <bdi>{tool}</bdi> asks{count > 1 && <span class="badge">{count} questions wait</span>}
           </p>
-          <button type="button" class="quiet" onClick={() => postpone(question)}>
-            Later
-          </button>
+          <span class="laters">
+            <button type="button" class="quiet" onClick={() => postpone(question)}>
+              Later
+            </button>
+            {count > 1 && (
+              <button type="button" class="quiet" onClick={postponeAll}>
+                All later
+              </button>
+            )}
+          </span>
         </header>
         <h2 ref={title} id="question-title" class="sr-only" tabIndex={-1}>
           A question of {tool}

@@ -24,7 +24,7 @@ export function WirePanel() {
     <section class="wire" aria-labelledby="wire-title">
       <header class="panel-head">
         <h2 id="wire-title">On the wire</h2>
-        <span class="notes">{wire.entries.length} messages</span>
+        <span class="notes">{wire.entries.length === 1 ? "1 message" : `${wire.entries.length} messages`}</span>
         <Copy what="all messages" text={() => fitting.map(({ text }) => text).join("\n")} />
         <button type="button" class="quiet" onClick={() => wire.clear()}>
           Clear
