@@ -71,8 +71,18 @@ describe("the doctor", () => {
     const settingsOf = async (environment: NodeJS.ProcessEnv) =>
       (await checkUp({ PARLEY_TOOLS: "./nowhere.ts", ...environment })).filter(({ about }) => about === "settings");
     expect(await settingsOf({ PARLEY_UPSTREAMS: upstreams })).toMatchObject([
-      { level: "problem", says: "PARLEY_UPSTREAMS: upstreams[0].url (crm): give either `url` or `command`" },
+      {
+        level: "problem",
+        says: "PARLEY_UPSTREAMS: upstreams[0].url (crm): give either `url` or `command`",
+        cure: "docs/gateway.md describes the file.",
+      },
     ]);
+    await writeFile(upstreams, '{ "upstreams": [{ "name": "crm", "url": "https://crm.example.com/mcp" }] }');
+    expect(await checkUp({ PARLEY_TOOLS: "./nowhere.ts", PARLEY_UPSTREAMS: upstreams })).toContainEqual({
+      level: "fine",
+      about: "upstreams",
+      says: `1 in ${upstreams}; \`parley upstreams test\` connects to them`,
+    });
     const oauth = { PARLEY_OAUTH: join(directory, "nothing.json"), PARLEY_PUBLIC_URL: "https://parley.example.com" };
     expect(await settingsOf({ ...oauth, PARLEY_SECRET: "s".repeat(32) })).toMatchObject([
       { level: "problem", says: "PARLEY_OAUTH: cannot be read (ENOENT)" },

@@ -1,6 +1,6 @@
 /** The checks of `parley doctor`. Each reports a finding and how to fix it. None changes anything. */
 import { createServer } from "node:net";
-import { UpstreamsError } from "@parley/gateway/every-process";
+import { readUpstreams, UpstreamsError } from "@parley/gateway/every-process";
 import { OauthFileError } from "@parley/identity";
 import { readEnvironment, SettingsError, withFiles } from "@parley/node";
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
@@ -36,6 +36,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
     // Connecting to an unreachable Redis would wait for it. A key management service can be checked without Redis.
     ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
     ...(isServing ? await versionFindings(environment) : []),
+    ...(areSettingsFine ? upstreams(environment["PARLEY_UPSTREAMS"]) : []),
     await port(settings),
     await tools(settings),
   ];
@@ -88,7 +89,15 @@ function problemsIn(error: unknown): readonly string[] {
 }
 
 function problemWithSetting(problem: string): Finding {
-  return { level: "problem", about: "settings", says: problem, cure: ".env.example describes every setting." };
+  const page = problem.startsWith("PARLEY_UPSTREAMS: ") ? "docs/gateway.md describes the file." : ".env.example describes every setting.";
+  return { level: "problem", about: "settings", says: problem, cure: page };
+}
+
+/** It connects to none of them: that may start their processes. */
+function upstreams(file: string | undefined): Finding[] {
+  if (!file) return [];
+  const says = `${readUpstreams(file).length} in ${file}; \`parley upstreams test\` connects to them`;
+  return [{ level: "fine", about: "upstreams", says }];
 }
 
 async function redis(url: string | undefined): Promise<Finding[]> {

@@ -17,6 +17,7 @@ import { GATEWAY_HEADER } from "./settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector, type OpenSession } from "./upstream-session.ts";
 import { parseUpstreams } from "./upstreams.ts";
+import { wordFor } from "./word-for.ts";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -383,6 +384,12 @@ describe("a command", () => {
   function commanding(then: string) {
     return connecting("", { url: undefined, command: process.execPath, args: ["-e", SCRIPT(then)], connectTimeout: "60s" });
   }
+
+  test("of an unknown revision is reported as such", async () => {
+    const script = SCRIPT("").replace("2025-11-25", "2031-01-01");
+    const { open } = connecting("", { url: undefined, command: process.execPath, args: ["-e", script], connectTimeout: "60s" });
+    expect(wordFor(await open().catch((error: unknown) => error))).toBe("it speaks no revision that the gateway knows");
+  });
 
   test("that closes its output counts as ended although it keeps running, and is stopped", async () => {
     const session = await commanding("require('node:fs').closeSync(1); setInterval(() => undefined, 1_000);").open();

@@ -3,6 +3,8 @@ const CAUSES_MAX = 5;
 const UNTRUSTED = "its certificate is not trusted here: set NODE_EXTRA_CA_CERTS";
 const NO_TLS = "it does not speak TLS";
 const CLOSED = "it closed the connection";
+/** This error of the client has no code. */
+const UNKNOWN_REVISION = "Server's protocol version is not supported";
 const NOT_MCP = "its response is not one of MCP";
 
 /** What operators can act on, by the code or name of an error of Node.js, of undici or of the MCP client. */
@@ -54,6 +56,7 @@ export function wordFor(error: unknown): string {
     if (typeof status === "number") return `${meaningOf(status)} (HTTP ${status})`;
     const known = [code, name].find((word) => typeof word === "string" && Object.hasOwn(BY_CODE, word));
     if (typeof known === "string") return `${BY_CODE[known]} (${known})`;
+    if (at instanceof Error && at.message.startsWith(UNKNOWN_REVISION)) return "it speaks no revision that the gateway knows";
     const parts = [name, code].filter((part) => typeof part === "string" || typeof part === "number");
     words.push(parts.join(" "));
     at = cause;
