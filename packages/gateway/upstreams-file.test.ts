@@ -1,5 +1,5 @@
 /** The file of upstreams when it changes while a process is running. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -26,9 +26,9 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-function watching(upstreams: readonly object[]): readonly Upstream[] {
+function watching(upstreams: readonly object[], path = file): readonly Upstream[] {
   write(upstreams);
-  const opened = openUpstreamsFile(file, { environment: {} });
+  const opened = openUpstreamsFile(path, { environment: {} });
   const keep = (fields: object) => void logged.push(fields);
   const log = { debug: () => undefined, info: () => undefined, warn: keep, error: keep };
   stop = opened.watch({ log, everyMs: 5, onChange: (changed) => void seen.push(changed) });
@@ -66,10 +66,34 @@ test("invalid content changes nothing, and its problems are reported once", asyn
   expect(logged).toHaveLength(1);
 });
 
+test("a file that is replaced by renaming, and one that is reached by links that are exchanged, are read like one that is written", async () => {
+  const [versions, linked] = [join(directory, "versions"), join(directory, "linked.json")];
+  for (const name of ["one", "two"]) mkdirSync(join(versions, name), { recursive: true });
+  // As Kubernetes mounts a ConfigMap.
+  writeFileSync(join(versions, "one/up.json"), JSON.stringify({ upstreams: [a()] }));
+  writeFileSync(join(versions, "two/up.json"), JSON.stringify({ upstreams: [a({ callTimeout: "1m" })] }));
+  symlinkSync("one", join(versions, "data"));
+  symlinkSync("versions/data/up.json", linked);
+  watching([a()], linked);
+  symlinkSync("two", join(versions, "next"));
+  renameSync(join(versions, "next"), join(versions, "data"));
+  await until(() => seen.length === 1);
+  expect(seen[0]).toMatchObject([{ callTimeoutMs: 60_000 }]);
+  stop();
+
+  seen = [];
+  watching([a()]);
+  writeFileSync(`${file}~`, JSON.stringify({ upstreams: [a({ callTimeout: "2m" })] }));
+  renameSync(`${file}~`, file);
+  await until(() => seen.length === 1);
+  expect(seen[0]).toMatchObject([{ callTimeoutMs: 120_000 }]);
+  expect(logged).toEqual([]);
+});
+
 test("a file that is missing for a moment changes nothing", async () => {
   watching([a()]);
   rmSync(file);
   await until(() => logged.length > 0);
-  expect(logged[0]?.problems).toEqual(["cannot be read (ENOENT)"]);
+  expect(logged).toEqual([{ file, problems: ["cannot be read (ENOENT)"] }]);
   expect(seen).toEqual([]);
 });

@@ -58,10 +58,10 @@ export function openUpstreamsFile(file: string, options: OpenUpstreamsFile = {})
           onChange(read);
         } catch (error) {
           if (stopped.signal.aborted) return;
-          const problems = error instanceof UpstreamsError ? error.problems : [];
-          const problem = problems.join("\n");
-          if (problem !== lastProblem)
-            log.error({ ...describeError(error), problems }, "file of upstreams is invalid, its last valid content stays in effect");
+          // The stack would say nothing about a mistake in the file.
+          const fields = error instanceof UpstreamsError ? { file, problems: error.problems } : describeError(error);
+          const problem = JSON.stringify(fields);
+          if (problem !== lastProblem) log.error(fields, "file of upstreams is invalid, its last valid content stays in effect");
           lastProblem = problem;
         } finally {
           isReading = false;
