@@ -103,6 +103,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   }
 
   /** Stops taking runs first, so that calls to upstreams can still be answered while active runs end. */
+  /** Resolves to whether no call at an upstream was left. */
   async function stop(): Promise<boolean> {
     const startedMs = Date.now();
     await consumer?.close();
@@ -178,14 +179,15 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       const drained = new AbortController();
       // Runs that are still active then have the rest of the time to stop, and are put back for other workers.
       void systemClock.sleep(config.drainTimeoutMs * STOP_SHARE, drained.signal).then(() => stopping.abort());
-      const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal).then(() => false)]);
+      const ended = await Promise.race([stop(), systemClock.sleep(config.drainTimeoutMs, drained.signal)]);
       drained.abort();
       await stopWatching();
       if (!shared) await telemetry.close();
-      if (ended) log.info({}, "worker stopped");
+      if (ended === true) log.info({}, "worker stopped");
+      else if (ended === false) log.warn({}, "worker stopped, and ended calls at upstreams whose questions were not answered in time");
       else if (runs.count > 0) log.warn({ runs: runs.count }, "worker stopped with active runs, other workers take them over");
       else log.warn({}, "worker stopped without active runs, but Redis or an upstream did not respond in time");
-      return ended;
+      return ended === true;
     },
   };
 }

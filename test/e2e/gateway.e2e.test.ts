@@ -556,6 +556,9 @@ describe("a worker that is asked to stop while it holds calls", () => {
     expect(said(await ended(answered!))).toMatchObject({ said: "answered", content: { ok: true } });
     expect(await ended(left!)).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_LOST" } } });
     await stopped;
+    expect(stopping.map(({ logs }) => logs.at(-1)?.msg)).toContain(
+      "worker stopped, and ended calls at upstreams whose questions were not answered in time",
+    );
     expect(await marked("called confirm left")).toBe(1);
   });
 
