@@ -1,6 +1,9 @@
 /** The event that follows a poll of an upstream's task, by the upstream's reply. */
+import { SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import { DEFAULT_SETTINGS } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { looked } from "./endings.ts";
+import { completed, failure, looked, required } from "./endings.ts";
+import { readQuestion } from "./question.ts";
 import type { UpstreamTask } from "./upstream-tasks.ts";
 import { aRequest } from "./upstream.fixture.ts";
 
@@ -20,4 +23,27 @@ describe("a task that waits for input", () => {
     const event = look(task as Partial<UpstreamTask>);
     expect(event.type === "required" && event.task?.isUnheard).toBe(isUnheard);
   });
+});
+
+test("a result of a kind that is not known is invalid, whoever notices it", () => {
+  const invalid = { type: "invalid", message: "answered with a result that MCP does not allow" };
+  expect(completed({ resultType: "future", content: [] })).toEqual(invalid);
+  expect(failure(new SdkError(SdkErrorCode.UnsupportedResultType, "secret"), judging)).toEqual(invalid);
+  expect(completed({ resultType: "complete", content: [] })).toEqual({ type: "result", result: { content: [] } });
+});
+
+test.each([
+  [{ a: null }, /^asked questions that cannot be read$/],
+  [null, /^asked questions that cannot be read$/],
+  [{ a: 1 }, /^this cannot be asked: \/method must be one of/],
+  [
+    { a: { method: "evil/create", params: { message: "?", requestedSchema: { type: "object", properties: {} } } } },
+    /method must be one of/,
+  ],
+])("questions that are none are invalid: %j", (inputRequests, message) => {
+  const admit = (method: string, params: unknown) => {
+    readQuestion(method, params, DEFAULT_SETTINGS);
+    return judging.admit();
+  };
+  expect(required({ inputRequests }, { ...judging, admit })).toEqual({ type: "invalid", message: expect.stringMatching(message) });
 });

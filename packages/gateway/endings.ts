@@ -50,8 +50,11 @@ export function looked(
 
 /** Validates a result that the MCP client has not validated. */
 export function completed(result: object): UpstreamEvent {
-  const { content } = result as { content?: unknown };
-  const isResult = Array.isArray(content) && content.every((block) => typeof (block as { type?: unknown } | null)?.type === "string");
+  const { content, resultType = "complete" } = result as { content?: unknown; resultType?: unknown };
+  const isResult =
+    resultType === "complete" &&
+    Array.isArray(content) &&
+    content.every((block) => typeof (block as { type?: unknown } | null)?.type === "string");
   return isResult
     ? { type: "result", result: withoutKind(result) }
     : { type: "invalid", message: "answered with a result that MCP does not allow" };
@@ -68,7 +71,7 @@ export function required({ inputRequests = {}, requestState }: Required, { admit
     );
     return { type: "required", questions, ...(typeof requestState === "string" && { state: requestState }) };
   } catch (error) {
-    return { type: "invalid", message: error instanceof Error ? error.message : "its questions cannot be read" };
+    return { type: "invalid", message: error instanceof ProtocolError ? error.message : "asked questions that cannot be read" };
   }
 }
 
@@ -86,7 +89,7 @@ function urlsRequired(error: ProtocolError, { request, admit }: Judging): Upstre
 
 export function failure(error: unknown, call: Judging): UpstreamEvent {
   if (error instanceof ProtocolError) return urlsRequired(error, call) ?? { type: "error", error: failureOf(error) };
-  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
+  if (error instanceof SdkError && (error.code === SdkErrorCode.InvalidResult || error.code === SdkErrorCode.UnsupportedResultType)) {
     return { type: "invalid", message: "answered with a result that MCP does not allow" };
   }
   return { type: "lost", message: `the call ended without a result: ${wordFor(error)}` };
