@@ -89,6 +89,39 @@ function deployment() {
   };
 }
 
+test("an upstream that is down is logged once, and once more when it is back", async () => {
+  const lines: unknown[] = [];
+  const line = (fields: object, message: string) => void lines.push([message, fields]);
+  const refused = Object.assign(new Error("secret"), { code: "ECONNREFUSED" });
+  const reachable = connectorTo(() => ({ tools: ["t"], prompts: [], resources: [] }));
+  const [often] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", refresh: "1ms" }] }));
+  const stops = new AbortController();
+  const statuses: (boolean | undefined)[] = [];
+  const done = keepListed({
+    upstream: often!,
+    connector: {
+      ...reachable,
+      open: async (...request) => await (statuses.length < 2 ? Promise.reject(refused) : reachable.open(...request)),
+    },
+    deployment: "d",
+    listings: deployment().listings,
+    lease: async () => true,
+    announce: async () => undefined,
+    log: { ...log, info: line, warn: line },
+    signal: stops.signal,
+    onStatus: (_name, status) => void statuses.push(status),
+  });
+  await until(() => statuses.length === 4, { timeoutMs: 20_000 });
+  stops.abort();
+  await done;
+  expect(statuses).toEqual([false, false, true, true]);
+  expect(lines).toEqual([
+    ["upstream could not be listed", { upstream: "up", problem: "it refuses connections (ECONNREFUSED)" }],
+    ["upstream can be listed again", { upstream: "up" }],
+    ["upstream listed", expect.objectContaining({ tools: 1 })],
+  ]);
+}, 30_000);
+
 test("a first list is announced by what it has", async () => {
   expect(await deployment().listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools"]);
   expect(await deployment().listedBy({ tools: [], prompts: ["p"], resources: ["r"] })).toEqual(["tools", "prompts", "resources"]);

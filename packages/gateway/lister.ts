@@ -40,6 +40,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
+  let lastProblem: string | undefined;
   let isChanged = true;
   let nextReadMs = 0;
 
@@ -60,8 +61,12 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       await broken?.close();
     }
     deps.onStatus?.(name, problem === undefined);
-    if (problem !== undefined) log.warn({ upstream: name, problem }, "upstream could not be listed");
-    else if (listing) await keep(listing);
+    if (problem !== lastProblem) {
+      lastProblem = problem;
+      if (problem === undefined) log.info({ upstream: name }, "upstream can be listed again");
+      else log.warn({ upstream: name, problem }, "upstream could not be listed");
+    }
+    if (listing) await keep(listing);
   }
 
   async function keep(listing: Listing): Promise<void> {
