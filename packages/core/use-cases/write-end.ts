@@ -24,70 +24,73 @@ interface Ended {
   readonly end: RunEnd;
 }
 
-export async function writeEnd(services: Services, { runnable, newest, begun, asks, lease, end }: Ended): Promise<RunReport> {
-  const { task, attempt } = begun;
-  const { clock, log } = services;
+export async function writeEnd(services: Services, { end, ...ended }: Ended): Promise<RunReport> {
+  const { begun, asks, lease } = ended;
   switch (end.type) {
-    case "aborted":
-      switch (lease.stoppedBy()) {
-        case "timeout":
-          return await finish(services, task, lease, end.entries, end.diverging ?? runTimeout(runnable));
-        // Records what was in flight for the compensation. The store refuses this for a task that is owed none.
-        case "cancelled":
-          await lease.park({ entries: end.entries, asks: [], attempt: 0, dueAtMs: clock.now() });
-          return { type: "fenced" };
-        // Another worker continues at once instead of waiting for the lease to expire.
-        case "draining":
-          await lease.park({ entries: end.entries, asks: [], attempt, dueAtMs: clock.now() });
-          return { type: "fenced" };
-        case undefined:
-          return { type: "fenced" };
-      }
+    case "returned":
+      return await complete(services, ended, end);
     case "parked": {
       const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
-      return await park(services, { task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
+      return await park(services, { task: begun.task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
     }
+    case "restarted":
+      return await restart(services, ended, end.arguments);
     case "threw": {
-      const retried = await retry(services, { runnable, begun, asks, lease, error: end.error, entries: end.entries });
-      return retried ?? (await finish(services, task, lease, end.entries, end.error));
+      const retried = await retry(services, { ...ended, error: end.error, entries: end.entries });
+      return retried ?? (await finish(services, begun.task, lease, end.entries, end.error));
     }
-    case "diverged": {
-      if (end.patches.length > 0) {
-        return await putBack(services, { begun, asks, lease, missing: missingPatches(task, end.patches, end.error) });
-      }
-      const retried = end.thrown && (await retry(services, { runnable, begun, asks, lease, error: end.thrown.error, entries: [] }));
-      if (retried) return retried;
-      log.error({ ...about(task), ...described(task, end.error) }, "replay diverged");
-      return await finish(services, task, lease, [], end.error);
-    }
-    case "restarted": {
-      const read = await runnable.readArguments(end.arguments);
-      if (!read.ok) {
-        const { violations } = read;
-        const message = `the arguments of the restart are invalid for ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
-        return await finish(services, task, lease, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
-      }
-      const nowMs = clock.now();
-      return await park(services, {
-        task,
-        lease,
-        entries: [],
-        asks: [],
-        attempt: 0,
-        dueAtMs: nowMs,
-        restart: await renewed(newest, end.arguments, read.args),
-      });
-    }
-    case "returned": {
-      const { parent } = task.call;
-      const outcome = { type: "result", result: end.result } as const;
-      const finished = await lease.finish({ entries: end.entries, outcome, ...(parent && { parent }) });
-      if (finished === "refused") return await letGo(services, lease, end.entries);
-      await wakeParent(services, finished);
-      log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
-      return { type: "finished", status: "completed" };
-    }
+    case "diverged":
+      if (end.patches.length === 0) return await endDiverged(services, ended, end);
+      return await putBack(services, { begun, asks, lease, missing: missingPatches(begun.task, end.patches, end.error) });
+    case "aborted":
+      return await endStopped(services, ended, end);
   }
+}
+
+type Run = Omit<Ended, "end">;
+type EndOf<Type extends RunEnd["type"]> = Extract<RunEnd, { readonly type: Type }>;
+
+async function complete(services: Services, { begun: { task }, lease }: Run, { entries, result }: EndOf<"returned">): Promise<RunReport> {
+  const { parent } = task.call;
+  const finished = await lease.finish({ entries, outcome: { type: "result", result }, ...(parent && { parent }) });
+  if (finished === "refused") return await letGo(services, lease, entries);
+  await wakeParent(services, finished);
+  services.log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
+  return { type: "finished", status: "completed" };
+}
+
+async function restart(services: Services, { runnable, newest, begun: { task }, lease }: Run, args: JsonObject): Promise<RunReport> {
+  const read = await runnable.readArguments(args);
+  if (!read.ok) {
+    const { violations } = read;
+    const message = `the arguments of the restart are invalid for ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
+    return await finish(services, task, lease, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
+  }
+  const dueAtMs = services.clock.now();
+  const round = await renewed(newest, args, read.args);
+  return await park(services, { task, lease, entries: [], asks: [], attempt: 0, dueAtMs, restart: round });
+}
+
+async function endDiverged(services: Services, run: Run, { error, thrown }: EndOf<"diverged">): Promise<RunReport> {
+  const { begun, lease } = run;
+  const retried = thrown && (await retry(services, { ...run, error: thrown.error, entries: [] }));
+  if (retried) return retried;
+  services.log.error({ ...about(begun.task), ...described(begun.task, error) }, "replay diverged");
+  return await finish(services, begun.task, lease, [], error);
+}
+
+async function endStopped(
+  services: Services,
+  { runnable, begun, lease }: Run,
+  { entries, diverging }: EndOf<"aborted">,
+): Promise<RunReport> {
+  const why = lease.stoppedBy();
+  if (why === "timeout") return await finish(services, begun.task, lease, entries, diverging ?? runTimeout(runnable));
+  // Cancelled: records what was in flight for the compensation. The store refuses this for a task that is owed none.
+  // Draining: another worker continues at once instead of waiting for the lease to expire.
+  const attempt = why === "draining" ? begun.attempt : 0;
+  if (why !== undefined) await lease.park({ entries, asks: [], attempt, dueAtMs: services.clock.now() });
+  return { type: "fenced" };
 }
 
 interface Retry extends Pick<Ended, "runnable" | "begun" | "asks" | "lease"> {
