@@ -1,6 +1,6 @@
 /** A worker: takes runs from the queue, runs them, and sweeps for overdue tasks. It holds no state that another worker could need (I8). */
 import { readFileSync } from "node:fs";
-import { createSuspects, describeError, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
+import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import type { Gateway, GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
 import { createOauthProviders } from "@parley/identity";
@@ -17,16 +17,16 @@ import {
   watchEventLoop,
   withLogFields,
 } from "@parley/node";
-import { connectRedis, type Consumer, deploymentId } from "@parley/redis";
+import { connectRedis, type Consumer, type RedisBackend } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { createTelemetry, type Telemetry } from "@parley/telemetry";
 import type { WorkerConfig } from "./config.ts";
 import { announceVersions } from "./announce-versions.ts";
 import { createDeposits } from "./deposits.ts";
 import { startModules, type StartedModules } from "./modules.ts";
+import { openGateway } from "./open-gateway.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
-import { watchGateway } from "./watch-gateway.ts";
 import { watchWorker } from "./watch-worker.ts";
 
 export interface Worker {
@@ -49,40 +49,15 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const own = telemetry.watchCatalogue(loaded);
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
-  const files = await fileStore(config.files, config.redis.prefix);
   const runs = createRunsAtWork();
   const draining = new AbortController();
   const stopping = new AbortController();
   const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
-  const secrets = await agreedSecrets(config.secrets, redis.secret);
-  const services: Services = {
-    store: telemetry.watchStore(redis.store),
-    queue: redis.queue,
-    wakeUps: redis.wakeUps,
-    ids: redis.ids,
-    clock: { ...systemClock, now: redis.now },
-    scope,
-    digest: redis.content.digest(sha256Digest),
-    validate: createValidator(),
-    log,
-    settings: core,
-    observer: runs.follow(telemetry.observer, (begun) => {
-      watched.begun(begun);
-      gateway?.begun(begun.task.id, begun.task.call);
-    }),
-    stopping: stopping.signal,
-    suspects: createSuspects(systemClock),
-    serving: redis.serving,
-    slots: redis.slots,
-    ...(files && { files }),
-    deposits: createDeposits(redis.store, depositSeal(secrets)),
-    claims: redis.claims,
-    ...(config.oauth.length > 0 && {
-      oauth: createOauthProviders(config.oauth, redis.now),
-      grants: redis.keptGrants.sealedBy(depositSeal(secrets)),
-    }),
-    eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
-  };
+  const observer = runs.follow(telemetry.observer, (begun) => {
+    watched.begun(begun);
+    gateway?.begun(begun.task.id, begun.task.call);
+  });
+  const services = await servicesOf(config, { redis, telemetry, log, scope, observer, stopping: stopping.signal });
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
   let gateway: Gateway | undefined;
@@ -127,28 +102,17 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     runs.listIn(loop);
     modules = await startModules(loaded.modules ?? [], { timeoutMs: config.moduleTimeoutMs, clock: systemClock, log });
     if (config.upstreams) {
-      const { upstreams } = config.upstreams;
-      const deployment = await deploymentId(redis.secret);
-      const observer = watchGateway(telemetry, () => gateway?.counts() ?? { waiting: 0, all: 0 });
-      // Loaded only if there are upstreams, since it includes an MCP client.
-      const { createGateway } = await import("@parley/gateway");
-      gateway = await createGateway({
-        upstreams,
+      const opened = await openGateway({
+        file: config.upstreams,
+        settings: config.gateway,
         own,
         services,
-        share: redis.gateway,
-        settings: config.gateway,
+        redis,
+        telemetry,
         version: VERSION,
-        deployment,
-        ...(observer && { observer }),
       });
+      ({ gateway, stopWatchingFile } = opened);
       catalogues = gateway.offer;
-      const replace = gateway.replace;
-      stopWatchingFile = config.upstreams.watch({
-        log,
-        onChange: (others) =>
-          void replace(others).catch((error: unknown) => log.warn(describeError(error), "change of upstreams could not be announced")),
-      });
       await gateway.open(work);
     }
     stopAnnouncing = await announceVersions(redis.serving, own, log);
@@ -189,6 +153,41 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       else log.warn({}, "worker stopped without active runs, but Redis or an upstream did not respond in time");
       return ended === true;
     },
+  };
+}
+
+interface Parts extends Required<Pick<Services, "log" | "scope" | "observer" | "stopping">> {
+  readonly redis: RedisBackend;
+  readonly telemetry: Telemetry;
+}
+
+async function servicesOf(config: WorkerConfig, { redis, telemetry, log, scope, observer, stopping }: Parts): Promise<Services> {
+  const files = await fileStore(config.files, config.redis.prefix);
+  const secrets = await agreedSecrets(config.secrets, redis.secret);
+  return {
+    store: telemetry.watchStore(redis.store),
+    queue: redis.queue,
+    wakeUps: redis.wakeUps,
+    ids: redis.ids,
+    clock: { ...systemClock, now: redis.now },
+    scope,
+    digest: redis.content.digest(sha256Digest),
+    validate: createValidator(),
+    log,
+    settings: config.core,
+    observer,
+    stopping,
+    suspects: createSuspects(systemClock),
+    serving: redis.serving,
+    slots: redis.slots,
+    ...(files && { files }),
+    deposits: createDeposits(redis.store, depositSeal(secrets)),
+    claims: redis.claims,
+    ...(config.oauth.length > 0 && {
+      oauth: createOauthProviders(config.oauth, redis.now),
+      grants: redis.keptGrants.sealedBy(depositSeal(secrets)),
+    }),
+    eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
   };
 }
 
