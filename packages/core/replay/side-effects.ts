@@ -8,10 +8,9 @@
  *   SE3  When the run ends, what is in flight is told to stop and awaited (R5). A step that succeeds all the same settles for no handler, and is
  *        recorded (`leftOver`); one that fails is done again by the next run.
  */
-import { HEED_SIGNAL_MS, isFinal, stepError, tryStep } from "./steps.ts";
-import { OVER } from "../over.ts";
 import type { StepAttempt, StepOptions, ToolCall } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
+import { OVER } from "../over.ts";
 import type { Json } from "../task.ts";
 import { isFromOutside } from "./course.ts";
 import { derivedUuid } from "./derived.ts";
@@ -21,6 +20,7 @@ import type { Call } from "./recollection.ts";
 import type { Records } from "./records.ts";
 import type { Run } from "./run.ts";
 import type { Settling } from "./settling.ts";
+import { HEED_SIGNAL_MS, isFinal, stepError, tryStep } from "./steps.ts";
 import type { Values } from "./values.ts";
 import type { NewCall } from "./waits.ts";
 
@@ -115,7 +115,7 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
     if (outcome === undefined) return;
     // The whole compensation is tried again, and this step with it.
     if (compensation?.isLastTry === false && outcome.type === "error" && !isFinal(failedWith))
-      return stop(stepError(call.key, outcome, defectIdOf(call)));
+      return stop(stepError(key, outcome, defectIdOf(call)));
     const entry = { digest: "", calledAt, outcome };
     const isLater = outcome.type === "value" && options.isRecordedLater?.(outcome.value) === true;
     settling.add({ id, entry, isStep: true, isLater });

@@ -146,17 +146,15 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     return policy === "fail" ? "fail" : { action: "accept", content: policy.default };
   }
 
-  function newAsk({ key, calledAt }: Call, digestAsked: string, { request, options }: Asked): Open {
+  /** What an ask, an event and a call have in common. */
+  function awaited({ key, calledAt }: Call, digestAsked: string, timeoutMs: number) {
     const askedAtMs = clock.now();
+    return { key, digest: digestAsked, calledAt, askedAtMs, deadlineMs: askedAtMs + timeoutMs };
+  }
+
+  function newAsk(call: Call, digestAsked: string, { request, options }: Asked): Open {
     const timeoutMs = options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs);
-    const common = {
-      key,
-      digest: digestAsked,
-      calledAt,
-      askedAtMs,
-      deadlineMs: askedAtMs + timeoutMs,
-      onTimeout: options.onTimeout ?? "cancel",
-    };
+    const common = { ...awaited(call, digestAsked, timeoutMs), onTimeout: options.onTimeout ?? "cancel" };
     return request.type === "event"
       ? { ...common, request }
       : { ...common, request, ...(options.audience && { audience: options.audience }) };
@@ -248,7 +246,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       sleepUntil(call, sleepEntry, wakeAtMs);
     },
     call(call, { resolve, reject }, { request, options }) {
-      const { entry, id, key, calledAt } = call;
+      const { entry, id, key } = call;
       const wanted = childOf(key, request);
       const before = entry ?? openBefore.get(key);
       if (before && before.digest !== wanted) {
@@ -269,14 +267,8 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       }
       making.add(id);
       checkBounds();
-      const askedAtMs = clock.now();
-      const deadlineMs = askedAtMs + (options.timeoutMs ?? settings.askTimeoutMaxMs);
       const open: AwaitedCall = {
-        key,
-        digest: wanted,
-        calledAt,
-        askedAtMs,
-        deadlineMs,
+        ...awaited(call, wanted, options.timeoutMs ?? settings.askTimeoutMaxMs),
         onTimeout: "cancel",
         request: { type: "call", tool: request.tool },
       };
