@@ -14,38 +14,38 @@ import {
   type AuditFact,
   type Begun,
   callKey,
+  CHILD_END_TOO_LARGE,
   CHILDREN_MAX,
   type Entry,
   entryKey,
+  type EntryOutcome,
   FEED_LENGTH_MAX,
   type FeedItem,
   isFinished,
   type KeyedEntry,
-  type Over,
   type Log,
   type Once,
-  type EntryOutcome,
   type Outcome,
+  type Over,
   type ParentDue,
   ParleyError,
   problemOf,
   type RunRef,
   shareOf,
   SHOWN_OF_CHILDREN_MAX,
+  type Task,
   type TaskQuota,
   type TaskQuotas,
-  type Task,
   type TaskStore,
   unreadableError,
-  CHILD_END_TOO_LARGE,
 } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "./content/codec.ts";
-import { createReads } from "./reads.ts";
 import { type Keys, partitionOf } from "./keys.ts";
 import { NEWS_MAX } from "./news.ts";
 import { createOwnerList } from "./owner-list.ts";
-import { type Acknowledge } from "./replicas.ts";
+import { createReads } from "./reads.ts";
+import type { Acknowledge } from "./replicas.ts";
 import { type AuditRecord, defineScripts, type PackedRun, type Pair } from "./scripts.ts";
 import { DEFAULT_REDIS_SETTINGS } from "./settings.ts";
 import { createSummaries } from "./summaries.ts";
@@ -223,7 +223,8 @@ export function createRedisStore({
     readonly journal: Readonly<Record<string, string>>;
   }
 
-  function begun(taskId: string, hashes: Hashes, recorded: readonly [string, string][]): Extract<Begun, { type: "begun" }> {
+  /** Throws DamagedContent. */
+  function unpackBegun(taskId: string, hashes: Hashes, recorded: readonly [string, string][]): Extract<Begun, { type: "begun" }> {
     const content = codec.of(taskId);
     const task = unpackTaskAtWork(content, taskId, hashes);
     if (!task) throw new Error("begin found a task without state");
@@ -238,7 +239,7 @@ export function createRedisStore({
     return { type: "begun", ...task, journal, journalSize };
   }
 
-  function ended(taskId: string, fields: Hashes["task"], reason: "erased" | "damaged"): Begun {
+  function unreadable(taskId: string, fields: Hashes["task"], reason: "erased" | "damaged"): Begun {
     const found = unpackTask(codec.of(taskId), taskId, fields, reason);
     if (!found) throw new Error("begin found a task without state");
     return { type: "unreadable", task: found.task, reason };
@@ -311,11 +312,11 @@ export function createRedisStore({
       if (reply[0] !== "begun") return { type: "refused", reason: reply[0] };
       const recorded = pairs(reply[2]);
       const hashes = { task: Object.fromEntries(pairs(reply[1])), journal: Object.fromEntries(recorded) };
-      if (access === "erased") return ended(taskId, hashes.task, "erased");
+      if (access === "erased") return unreadable(taskId, hashes.task, "erased");
       try {
-        return begun(taskId, hashes, recorded);
+        return unpackBegun(taskId, hashes, recorded);
       } catch (error) {
-        return ended(taskId, hashes.task, damaged(taskId, error));
+        return unreadable(taskId, hashes.task, damaged(taskId, error));
       }
     },
 
@@ -547,7 +548,7 @@ export function createRedisStore({
       if (access !== "open") return { type: "unreadable", reason: access };
       const hashes = { task: Object.fromEntries(fields), journal: Object.fromEntries(recorded) };
       try {
-        const { task, journal } = begun(taskId, hashes, recorded);
+        const { task, journal } = unpackBegun(taskId, hashes, recorded);
         return { type: "recorded", task, journal };
       } catch (error) {
         return { type: "unreadable", reason: damaged(taskId, error) };
