@@ -33,7 +33,7 @@ const AS_TASKS_MS = 10 * 60_000;
 const SLOW_AS_TASKS_MS = 30_000;
 /** How many tools and prompts that need tasks a front end remembers. */
 export const AS_TASKS_MAX = 10_000;
-/** A reply is on its way for so long at most. */
+/** Maximum time for which a reply is on its way. */
 const REPLY_MARGIN_MS = 500;
 const LOOK_EVERY_MS = 1_000;
 /** A worker that did not reply is left alone for as long as it may be dead without others noticing. */

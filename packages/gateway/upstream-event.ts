@@ -20,7 +20,7 @@ export interface Given {
 
 export type UpstreamEvent =
   | { readonly type: "asked"; readonly questions: readonly Question[] }
-  /** `state` is the upstream's and is sent back unchanged. `refused`: the call did not begin and is made anew (−32042). */
+  /** `state` is the upstream's and is sent back unchanged. `refused`: the call did not begin and is made again (−32042). */
   | {
       readonly type: "required";
       readonly questions: readonly Question[];

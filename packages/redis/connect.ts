@@ -47,8 +47,8 @@ export async function waitForRedis({ url, startTimeoutMs, allowEviction, replica
 export interface ConnectionOptions {
   readonly commandTimeout?: number;
   /**
-   * A server that owes replies and has sent nothing for so long is given up, and connected to again: its process hangs, or its machine has
-   * gone without a word, which TCP notices after a quarter of an hour.
+   * If a server owes replies and has sent nothing for this long, the connection is given up and opened again: the process hangs, or the machine
+   * is gone, which TCP notices only after a quarter of an hour.
    */
   readonly socketTimeout?: number;
   readonly autoResubscribe?: boolean;

@@ -332,8 +332,8 @@ describe("a restart", () => {
     expect(subject.dueInMs()).toBe(0);
     expect(subject.parked).toMatchObject([{ entries: [], asks: [], attempt: 0 }]);
     expect(subject.parked[0]?.restart).toStrictEqual({ arguments: { round: 1 } });
-    expect(subject.saying("task begins anew")).toStrictEqual([
-      { level: "info", message: "task begins anew", fields: { taskId, run: 1, asks: 0 } },
+    expect(subject.saying("task restarted")).toStrictEqual([
+      { level: "info", message: "task restarted", fields: { taskId, run: 1, asks: 0 } },
     ]);
     expect(subject.runs.get(`${taskId}.2`)).toStrictEqual({ taskId, run: 2, cause: "overtaken" });
   });
@@ -450,7 +450,7 @@ describe("a run that no longer has its task", () => {
   test.each<[string, (effects: Effects) => Promise<JsonObject>]>([
     ["parks", async ({ ask }) => text((await ask("size", size)).action)],
     ["is to be tried again", () => Promise.reject(new Error("network"))],
-    ["begins anew", ({ restart }) => restart({})],
+    ["restarts", ({ restart }) => restart({})],
   ])("is fenced if it %s, and adds no run", async (_, handler) => {
     const subject = deployment(handler, { tool: { attempts: 2 }, store: () => refused });
     await subject.create();

@@ -133,7 +133,7 @@ async function park(services: Services, { task, lease, ...request }: Park): Prom
   const parked = await lease.park(request);
   if (parked.type === "refused") return { type: "fenced" };
   if (parked.type === "due") await services.queue.add({ taskId: task.id, run: parked.run, cause: "overtaken" });
-  services.log.info({ taskId: task.id, run: task.run, asks: request.asks.length }, request.restart ? "task begins anew" : "task parked");
+  services.log.info({ taskId: task.id, run: task.run, asks: request.asks.length }, request.restart ? "task restarted" : "task parked");
   return { type: "parked" };
 }
 

@@ -1,4 +1,4 @@
---[[ add.lua: adds one field of a kind that a session may have only so many of, and wakes the watchers.
+--[[ add.lua: adds one field of a kind whose number is limited, and wakes the watchers.
 
 KEYS  session
 ARGV  kind ('uri:' or 'task:'), name, most
