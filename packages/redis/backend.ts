@@ -203,7 +203,7 @@ export async function connectRedis(
     serving: createServing({ redis, keys, now: clock.now }),
     waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
     async consumeRuns(request) {
-      workers ??= connection("workers", { maxRetriesPerRequest: null });
+      workers ??= connection("workers", { socketTimeout: BLOCKED_MAX_MS + commandTimeoutMs, maxRetriesPerRequest: null });
       const consumer = await consumeRuns({
         ...request,
         partitions,
@@ -236,6 +236,9 @@ export async function connectRedis(
 }
 
 const READY_KEPT_MS = 10_000;
+
+/** BullMQ's workers block on a copy of their connection for up to so long. */
+const BLOCKED_MAX_MS = 10_000;
 
 /**
  * Found by trying: Redis before 7 does not have it, and a user may not be permitted to use it. All processes of a

@@ -207,6 +207,7 @@ describe("a connection", () => {
     const log = { debug() {}, info() {}, warn: (...line: unknown[]) => void warned.push(line), error() {} };
     const redis = openConnection(server.url, { log, name: "commands", options: { maxRetriesPerRequest: null } });
     expect(await redis.client("GETNAME")).toBe("parley-commands");
+    expect(redis.options.keepAlive).toBe(10_000);
     expect(warned).toEqual([]);
 
     await server.close();
@@ -330,7 +331,7 @@ describe("a connection", () => {
     const any = openConnection(url, { log, name: "subscriptions", options: { maxRetriesPerRequest: null, anyNode: true } });
     const node = openNodeConnection(url, { node: { host: "127.0.0.1", port: Number(port) }, log, name: "node", socketTimeout: 5_000 });
     expect(await Promise.all([any.client("GETNAME"), node.client("GETNAME")])).toEqual(["parley-subscriptions", "parley-node"]);
-    expect(node.options).toMatchObject({ autoResubscribe: false, socketTimeout: 5_000 });
+    expect(node.options).toMatchObject({ autoResubscribe: false, socketTimeout: 5_000, keepAlive: 10_000 });
     any.disconnect();
     await server.close();
     const trouble = [{ connection: "node", error: expect.stringMatching(/ECONNREFUSED/) }, "redis connection in trouble"];

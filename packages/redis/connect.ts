@@ -69,6 +69,7 @@ export function openConnection(
   const settings: OwnOptions = {
     ...always,
     connectionName: `parley-${name}`,
+    keepAlive: KEEP_ALIVE_MS,
     retryStrategy: retryMs,
     // A server that has become a replica keeps its connections and refuses writes: reconnect, and send the command again.
     reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 2 : false),
@@ -93,6 +94,7 @@ export function openNodeConnection(
     ...(address.type === "cluster" && address.login),
     ...node,
     connectionName: `parley-${name}`,
+    keepAlive: KEEP_ALIVE_MS,
     autoResubscribe: false,
     maxRetriesPerRequest: null,
     ...(socketTimeout !== undefined && { socketTimeout }),
@@ -104,6 +106,12 @@ export function openNodeConnection(
 
 /** ioredis' constructors refuse its own type of options because of this one, which is not needed here. */
 type OwnOptions = Omit<RedisOptions, "replyMapping">;
+
+/**
+ * A connection that is silent for so long is probed by TCP. A subscription to a machine that has gone, on which nothing is sent, would otherwise
+ * be noticed after two hours.
+ */
+const KEEP_ALIVE_MS = 10_000;
 
 function retryMs(times: number): number {
   return Math.min(times * 50, 1_000);
