@@ -1,6 +1,6 @@
 /** Programs by chance, with a leaning towards what people write: a map with steps in it, a race against a patience, a question at the end. */
 import { createRandom, type Random } from "../chaos/random.ts";
-import type { Effect, Group, Node, Program, ProgramKind } from "./program.ts";
+import { canReject, type Effect, type Group, isEffect, type Node, type Program, type ProgramKind, withChildren } from "./program.ts";
 
 /** Most of what can go wrong does so among few effects. */
 const EFFECTS_MAX = [2, 3, 4, 5, 6, 8, 12];
@@ -21,13 +21,33 @@ export function generate(seed: string): Program {
   const others = createRandom(`others ${seed}`);
   const drawing = createRandom(`drawing ${seed}`);
   const undone = kind !== "changed" && createRandom(`undone ${seed}`).chance(0.2);
-  const body = others.chance(0.3) ? answeredByOthers(program.body, others) : program.body;
+  const told = kind === "outside" ? toldApart(program.body) : program.body;
+  const body = others.chance(0.3) ? answeredByOthers(told, others) : told;
   return {
     ...program,
     body: drawing.chance(0.2) ? readByDrawing(body, drawing) : body,
     ...(undone && { compensates: true }),
     ...(createRandom(`hurried ${seed}`).chance(0.05) && { hurried: true }),
   };
+}
+
+/**
+ * The same, but that effects within a `Promise.all` that may fail have names of their own: once it has failed, nothing says any longer which item the
+ * others are of (ADR 8).
+ */
+function toldApart(body: readonly Node[]): readonly Node[] {
+  let names = 0;
+  const told = (node: Node, inFailing: boolean, inMap: boolean): Node => {
+    if (isEffect(node)) {
+      if (!inFailing) return node;
+      if (node.op === "fact") return { op: "micro", times: 1 };
+      names += 1;
+      return { ...node, name: `${node.name}-own${names}`, ...(inMap && { each: true }) };
+    }
+    const isFailing = inFailing || ((node.op === "all" || node.op === "map") && canReject(node));
+    return withChildren(node, (child) => told(child, isFailing, inMap || node.op === "map"));
+  };
+  return body.map((node) => told(node, false, false));
 }
 
 /** The same, but that some questions need two people, some answers come from another system, and some steps are done by another tool. */

@@ -120,6 +120,36 @@ export function childrenOf(node: Node): readonly Node[] {
   }
 }
 
+/** The same node with other children. */
+export function withChildren(node: Node, change: (child: Node) => Node): Node {
+  switch (node.op) {
+    case "seq":
+    case "all":
+    case "allSettled":
+    case "race":
+    case "any":
+      return { ...node, body: node.body.map(change) };
+    case "map":
+    case "loop":
+    case "call":
+    case "branch":
+    case "start":
+      return { ...node, body: change(node.body) };
+    case "try":
+      return {
+        ...node,
+        body: change(node.body),
+        ...(node.catch && { catch: change(node.catch) }),
+        ...(node.finally && { finally: change(node.finally) }),
+      };
+    case "if":
+    case "patched":
+      return { ...node, body: change(node.body), ...(node.else && { else: change(node.else) }) };
+    default:
+      return node;
+  }
+}
+
 export function some(nodes: readonly Node[], test: (node: Node) => boolean): boolean {
   return nodes.some((node) => test(node) || some(childrenOf(node), test));
 }
@@ -143,7 +173,7 @@ export function isEffect(node: Node): node is Effect {
   return EFFECTS.has(node.op);
 }
 
-function canReject(node: Node): boolean {
+export function canReject(node: Node): boolean {
   return some([node], (each) => (each.op === "step" && each.fails !== undefined) || each.op === "throw" || each.op === "any");
 }
 
