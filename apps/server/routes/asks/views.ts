@@ -55,7 +55,7 @@ ${hiddenFields(ask.digest, token)}
 ${fault}
 <label for="file">${countMax === 1 ? "File" : "Files"}</label>
 <input id="file" name="file" type="file" required autofocus${countMax === 1 ? undefined : markup` multiple`} accept="${accept.join(",")}" aria-describedby="${described}">
-<p class="quiet" id="note">${what}${types}. It goes to the tool; your client and its model do not see it.</p>
+<p class="quiet" id="note">${what}${types}. Only the tool gets ${countMax === 1 ? "it" : "them"}; your client and its model do not.</p>
 </form>
 <form method="post" id="no">${hiddenFields(ask.digest, token)}</form>
 <div class="actions"><button class="main" form="upload" name="action" value="accept">Upload</button><button form="no" name="action" value="decline">Decline</button></div>
