@@ -743,6 +743,33 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     }
   });
 
+  test("a request that is refused without the token that was set meanwhile does not ask for another", async () => {
+    const issuer = await startIssuer();
+    const front = await guardedFrontEnd(issuer);
+    try {
+      const context = await browser.newContext();
+      contexts.push(context);
+      const arrives = Promise.withResolvers<void>();
+      await context.route("**/mcp", async (route) => {
+        if (route.request().headers()["authorization"] === undefined) await arrives.promise;
+        await route.continue();
+      });
+      const page = await open("", {}, context, `${front.url}/play/`);
+      await page.getByRole("button", { name: "Token", exact: true }).click();
+      await page.getByLabel("Bearer token").fill(await issuer.token({ sub: "ann", scope: "tools:call" }));
+      await press(page, "Enter");
+      await page.getByRole("button", { name: /^two_at_once/ }).waitFor();
+      const refused = page.waitForResponse((response) => response.status() === 401);
+      arrives.resolve();
+      await (await refused).finished();
+      await page.getByRole("button", { name: /^two_at_once/ }).click();
+      await page.getByRole("button", { name: "Token set", exact: true }).waitFor();
+    } finally {
+      await front.kill();
+      await issuer.close();
+    }
+  });
+
   test("served by plain http from another machine, it works without what browsers allow only to https", async () => {
     const issuer = await startIssuer();
     const front = await guardedFrontEnd(issuer, {
