@@ -81,6 +81,7 @@ describe("a session", () => {
     expect(await call.next()).toMatchObject({ id: "call", ...over });
     expect(await continued.next()).toMatchObject({ id: "resumed", ...over });
     await Promise.all([call.ended(), continued.ended()]);
+    await until(() => !services.wakeUps.isWatched(`session:${client.sessionId}`));
     expect((await services.store.load(String(asked.id).split(":")[0] ?? ""))?.status).toBe("input_required");
     const next = await openSession(a);
     const calls = [await next.stream(a, "tools/call", { name: "greet", arguments: {} }), await next.listen(a)];
