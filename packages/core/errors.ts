@@ -43,7 +43,7 @@ export const ERRORS = {
   INVALID_OUTPUT: "The tool returned a value that does not match its own output schema. Fix the tool or its schema.",
   NOT_SERIALIZABLE: "What a tool returns, asks or reports is stored as JSON: use plain data without secrets.",
   REPLAY_DIVERGED:
-    "The tool's code no longer does what its journal recorded. docs/changing-tools.md explains how to change a tool while tasks wait.",
+    "The tool no longer does what its journal recorded. If its code was changed, docs/changing-tools.md explains how to change a tool while tasks wait. If not, something that it awaits outside ctx decides what it does next, or in which order: put that into a step.",
   AMBIGUOUS_EFFECT:
     "Two calls with the same name were made after an await of something outside ctx, so a replay could not tell them apart. Give each a name of its own, wrap them in ctx.branch, or move what they await into a step. This also applies to a helper that awaits something else before its first effect, even in a plain loop.",
   UNHANDLED_REJECTION: "A promise of the tool was rejected and not handled, or a callback threw. Await every promise that can fail.",

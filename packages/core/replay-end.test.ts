@@ -86,7 +86,14 @@ describe("a run that is stuck", () => {
         return await forever();
       };
       const stuck = await changed(outside, waitMs);
-      expect((await looks(stuck)).lookedMs.filter((ms) => ms > 0)).toStrictEqual(lookedMs);
+      const found = await looks(stuck);
+      expect(found.lookedMs.filter((ms) => ms > 0)).toStrictEqual(lookedMs);
+      expect(found.end).toMatchObject({
+        error: {
+          message:
+            "replay diverged in tool subject: recorded step:one, step:two, ask:go (not called again), found new step:new. What it awaits outside ctx may decide who comes first: put that into a step",
+        },
+      });
     },
   );
 

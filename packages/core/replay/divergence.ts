@@ -29,7 +29,7 @@ export interface Divergence {
 
 export interface DivergenceOptions {
   readonly task: Task;
-  readonly recollection: Pick<Recollection, "ahead">;
+  readonly recollection: Pick<Recollection, "ahead" | "hasOutside">;
   readonly settling: Pick<Settling, "missing">;
 }
 
@@ -61,7 +61,8 @@ export function createDivergence({ task, recollection, settling }: DivergenceOpt
     },
     thrown: () => thrown,
     error(recorded = settling.missing(), found = firstNew ?? "nothing new") {
-      const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}`;
+      const hint = recollection.hasOutside() ? ". What it awaits outside ctx may decide who comes first: put that into a step" : "";
+      const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}${hint}`;
       return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found }, ...(thrown && { cause: thrown.error }) });
     },
   };
