@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Rounds of the race; a long run asks for more (issue 3 wants 1,000). */
+/** Rounds of the race. 1,000 take about a minute. */
 const ROUNDS = Number(process.env["RACE_ROUNDS"] ?? 20);
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
