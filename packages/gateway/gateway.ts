@@ -243,6 +243,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     offer,
     counts: calls.counts,
     async replace(given) {
+      connector.update(given);
       listers.replace(given);
       await offer.replace(given);
       for (const type of ["tools", "prompts", "resources"] as const) await wakeUps.announce({ type });

@@ -16,7 +16,7 @@ import { readListing } from "./listing.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector, type OpenSession } from "./upstream-session.ts";
-import { parseUpstreams } from "./upstreams.ts";
+import { parseUpstreams, type Upstream } from "./upstreams.ts";
 import { wordFor } from "./word-for.ts";
 
 const closers: (() => unknown)[] = [];
@@ -46,6 +46,7 @@ function connecting(url: string, rest: object = {}, options: { readonly messages
   const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, ...rest }] }));
   const connector = createConnector({ fetch, version: "1", deployment: "d", ...options });
   return {
+    connector,
     open: (request: Partial<OpenSession> = {}) => connector.open(upstream!, { capabilities: {}, ...request }),
     list: readListing,
     upstream: upstream!,
@@ -265,6 +266,34 @@ describe("a server", () => {
       listed.catch(() => undefined);
       await session.close();
     }
+  });
+
+  test("receives the present headers of the file in a session that is open, except in place of the caller's token", async () => {
+    const seen: unknown[] = [];
+    const url = await listening((request, response) => {
+      seen.push(request.headers.authorization);
+      const transport = new StreamableHTTPServerTransport();
+      void mcp()
+        .connect(transport as never)
+        .then(() => transport.handleRequest(request, response));
+    });
+    const file = (name: string, address: string, token: string) =>
+      parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name, url: address, headers: { Authorization: token } }] }));
+    const { connector, open, list, upstream } = connecting(url, { revisions: "sessions", headers: { authorization: "old" } });
+    const [plain, asCaller] = [await open(), await open({ accessToken: () => "caller" })];
+    const sent = async (session: typeof plain, upstreams: readonly Upstream[]) => {
+      connector.update(upstreams);
+      seen.length = 0;
+      await list(session, upstream);
+      return [...new Set(seen)];
+    };
+    expect(await sent(plain, [])).toEqual(["old"]);
+    expect(await sent(plain, file("up", url, "new"))).toEqual(["new"]);
+    expect(await sent(asCaller, file("up", url, "new"))).toEqual(["Bearer caller"]);
+    // Another upstream, and another server of the same name.
+    expect(await sent(plain, file("other", url, "new"))).toEqual(["old"]);
+    expect(await sent(plain, file("up", "https://other.example.com/mcp", "new"))).toEqual(["old"]);
+    await Promise.all([plain.close(), asCaller.close()]);
   });
 
   test("that redirects to another path of its own is followed, and one that redirects elsewhere is not", async () => {

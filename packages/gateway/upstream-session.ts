@@ -98,6 +98,11 @@ const SLOW_CONNECT = 20;
 /** How long ending a session at the upstream may take. Without it, the upstream keeps the session. Thousands may end at once. */
 const END_SESSION_MS = 10_000;
 
+export interface Connector extends UpstreamConnector {
+  /** The file was read again: open sessions send its present headers, because a question may be open for longer than a credential is valid. */
+  update(upstreams: readonly Upstream[]): void;
+}
+
 export interface ConnectorOptions {
   readonly fetch: FetchLike;
   readonly version: string;
@@ -114,11 +119,14 @@ const NO_VALIDATOR: NonNullable<ClientOptions["jsonSchemaValidator"]> = {
 };
 const CLIENT_NAME = "parley-gateway";
 
-export function createConnector({ fetch, version, deployment, messagesMax = MESSAGES_MAX, onStderr }: ConnectorOptions): UpstreamConnector {
+export function createConnector({ fetch, version, deployment, messagesMax = MESSAGES_MAX, onStderr }: ConnectorOptions): Connector {
   /** What was detected about each upstream, so that a call need not detect it again. */
   const known = new Map<string, Learned>();
   /** Upstreams with a session whose own stream was open before its first call. If one is late, the upstream is busy: it would drop its questions. */
   const listening = new Set<string>();
+
+  /** By name. */
+  const present = new Map<string, ByUrl>();
 
   async function open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession> {
     const { name, reached, revisions } = upstream;
@@ -184,7 +192,8 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       },
     );
     prepare?.(client);
-    const send = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
+    const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
+    const send = reached.by === "url" ? withPresentHeaders(name, reached, sendAs) : sendAs;
     const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send);
     const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: stream.fetch });
     if (reached.by === "url") insistOnAnswers(transport, owner);
@@ -245,6 +254,18 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     };
   }
 
+  /** The access token of a caller comes after it, and replaces an `authorization` of the file. */
+  function withPresentHeaders(name: string, opened: ByUrl, sends: FetchLike): FetchLike {
+    const { origin } = new URL(opened.url);
+    return (url, init) => {
+      const now = present.get(name);
+      if (!now || now === opened || now.url !== opened.url || new URL(url).origin !== origin) return sends(url, init);
+      const headers = new Headers(init?.headers);
+      for (const [key, value] of Object.entries(now.headers)) headers.set(key, value);
+      return sends(url, { ...init, headers });
+    };
+  }
+
   function headersTo(name: string, { headers }: ByUrl): Readonly<Record<string, string>> {
     return { ...headers, [GATEWAY_HEADER]: `${deployment}/${name}` };
   }
@@ -293,6 +314,10 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
   return {
     open,
     sessionTasks,
+    update(upstreams) {
+      present.clear();
+      for (const { name, reached } of upstreams) if (reached.by === "url") present.set(name, reached);
+    },
     forget({ name }) {
       known.delete(name);
       listening.delete(name);

@@ -2,10 +2,13 @@
  * The file of upstreams changes while a deployment serves: nothing is restarted, and waiting calls are answered at the upstream where they
  * were made.
  */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { createServer, request as forward } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type Client, createClient, message } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { until } from "../support/until.ts";
@@ -78,4 +81,43 @@ test("upstreams come, change and go; waiting questions are answered where they w
 
   await writeUpstreams(directory, []);
   await offered((now) => !now.includes("stateless_echo") && now.includes("research"));
+});
+
+test("the answer to a question is sent with the credentials that the file has by then", async () => {
+  const seen: (string | undefined)[] = [];
+  const watching = createServer((request, response) => {
+    const { method, url, headers } = request;
+    seen.push(headers.authorization);
+    const passed = forward({ port: classic.port, method, path: url, headers }, (reply) => {
+      response.writeHead(reply.statusCode ?? 502, reply.headers);
+      reply.pipe(response);
+    });
+    // A stream is left when its reader is.
+    response.once("close", () => passed.destroy());
+    passed.once("error", () => response.destroy());
+    request.pipe(passed);
+  }).listen(0, "127.0.0.1");
+  await once(watching, "listening");
+  onTestFinished(() => {
+    watching.closeAllConnections();
+    watching.close();
+  });
+  const url = `http://127.0.0.1:${(watching.address() as AddressInfo).port}/mcp`;
+  const token = join(directory, "token");
+  await writeFile(token, "first");
+  await writeUpstreams(directory, [{ name: "rotated", url, headers: { authorization: `Bearer \${file:${token}}` } }]);
+  await offered((all) => all.includes("rotated_confirm"));
+  const { taskId } = await client.call("rotated_confirm", { text: "held" });
+  await until(async () => (await client.get(taskId)).status === "input_required");
+  expect(new Set(seen)).toEqual(new Set(["Bearer first"]));
+
+  const changes = () => deployment.workers.map(({ logs }) => logs.filter(({ msg }) => msg === "file of upstreams has changed").length);
+  const before = changes();
+  await writeFile(`${token}~`, "second");
+  await rename(`${token}~`, token);
+  await until(() => changes().every((count, worker) => count > (before[worker] ?? 0)));
+  seen.length = 0;
+  await client.answer(taskId, { "question-1": { action: "accept", content: { ok: true } } });
+  await until(async () => (await client.get(taskId)).status === "completed");
+  expect(new Set(seen)).toEqual(new Set(["Bearer second"]));
 });
