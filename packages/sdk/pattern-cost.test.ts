@@ -212,12 +212,10 @@ describe("the cost of a pattern", () => {
   });
 });
 
-test("is cached", () => {
-  const source = `^(${Array.from({ length: 12 }, (_, n) => `[a-z${n}]{0,9}x`).join("|")})*$`;
-  const first = patternCost(source, "");
-  const began = performance.now();
-  expect(patternCost(source, "")).toBe(first);
-  expect(performance.now() - began).toBeLessThan(5);
+test("is judged once for each pattern and its flags", () => {
+  const first = patternCost("^once$", "");
+  expect(patternCost("^once$", "")).toBe(first);
+  expect(patternCost("^once$", "i")).not.toBe(first);
 });
 
 test("is forgotten after a thousand other patterns, the one least recently used first", () => {
