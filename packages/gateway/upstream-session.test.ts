@@ -168,11 +168,12 @@ describe("a server", () => {
 
   test("that sends no headers before the first message is waited for once", async () => {
     const url = await streaming(() => new Promise(() => undefined));
-    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "4s" });
+    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "10s" });
     await (await open()).close();
     const startedMs = performance.now();
     await (await open()).close();
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    // The first waited for half of the time limit.
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
   });
 
   test("that is slow in everything is not taken for one that sends no headers", async () => {
