@@ -3,9 +3,9 @@
  * the task as a reader does (packages/redis/news.ts).
  */
 import type { Task, TaskChange, TaskStore } from "@parley/core";
-import { Redis } from "ioredis";
 import { expect, vi } from "vitest";
 import { changeOf } from "../../packages/redis/news.ts";
+import { openLook } from "../support/look.ts";
 import type { OpenRedis } from "./open-redis.ts";
 import type { StoreUnderTest } from "./store/under-test.ts";
 
@@ -18,7 +18,7 @@ export async function withCheckedNews(opened: OpenRedis): Promise<StoreUnderTest
   const told = new Set<string>();
   /** Tasks as a listener knows them: read once, then made from what it hears. */
   const followed = new Map<string, Task>();
-  const listener = new Redis(url);
+  const listener = openLook(url);
   await listener.psubscribe(`${prefix}:{p*}:task:*`);
   listener.on("pmessage", (_pattern, channel: string, message: string) => {
     const change = changeOf(message);

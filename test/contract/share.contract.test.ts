@@ -3,5 +3,10 @@ import { describeShare } from "./share-contract.ts";
 
 describeShare("in memory", async () => {
   let nowMs = 1_000_000;
-  return { share: createMemoryShares(() => nowMs), pass: async (ms) => void (nowMs += ms), close: async () => undefined };
+  return {
+    countsListeners: true,
+    share: createMemoryShares(() => nowMs),
+    pass: async (ms) => void (nowMs += ms),
+    close: async () => undefined,
+  };
 });
