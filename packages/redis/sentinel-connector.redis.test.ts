@@ -10,7 +10,10 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
  * A sentinel that calls `masterPort` the master, and announces a failover whenever it is asked for the master, before
  * it replies. A real one does that only within a few milliseconds of a failover, which a test cannot hit.
  */
-async function announceFailovers(masterPort: number): Promise<{ readonly port: number; readonly asked: () => number; close(): void }> {
+async function announceFailovers(
+  masterPort: number,
+): Promise<{ readonly port: number; readonly asked: () => number; loseMaster(): void; close(): void }> {
+  let master = masterPort;
   const sockets = new Set<Socket>();
   const subscribed = new Set<Socket>();
   let asked = 0;
@@ -27,7 +30,7 @@ async function announceFailovers(masterPort: number): Promise<{ readonly port: n
         } else if (/get-master-addr-by-name/i.test(command)) {
           asked += 1;
           for (const each of subscribed) each.write(`>3\r\n${bulk("message")}${bulk("+switch-master")}${bulk("main")}`);
-          setTimeout(() => socket.write(`*2\r\n${bulk("127.0.0.1")}${bulk(String(masterPort))}`), 100);
+          setTimeout(() => socket.write(`*2\r\n${bulk("127.0.0.1")}${bulk(String(master))}`), 100);
         } else if (/sentinels/i.test(command)) socket.write("*0\r\n");
         else socket.write("+OK\r\n");
       }
@@ -39,6 +42,8 @@ async function announceFailovers(masterPort: number): Promise<{ readonly port: n
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
     asked: () => asked,
+    /** From now on, nothing listens where the master is. */
+    loseMaster: () => void (master = 1),
     close() {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -59,7 +64,7 @@ describe("the connection to the master that the sentinels name", () => {
     const url = `redis-sentinel://${username}:${password}@127.0.0.1:${sentinel.port}/main`;
     const redis = openConnection(url, { log: silent, name: "test", options: { maxRetriesPerRequest: null } });
     onTestFinished(() => redis.disconnect());
-    return { redis, asked: sentinel.asked };
+    return { redis, asked: sentinel.asked, loseMaster: sentinel.loseMaster };
   }
 
   test("survives a failover that is announced while a sentinel is asked for the new master", async () => {
@@ -87,6 +92,22 @@ describe("the connection to the master that the sentinels name", () => {
     expect(stream.listenerCount("close") - listeners).toBe(1);
     expect(await redis.ping()).toBe("PONG");
     expect([asked(), redis.stream === stream]).toEqual([2, false]);
+  });
+
+  test("ends its subscriptions to the sentinels once, however many attempts it takes to connect again", async () => {
+    const { redis, asked, loseMaster } = await connect();
+    redis.on("error", () => undefined);
+    await redis.ping();
+    const detector = await vi.waitFor(() => {
+      const found = Reflect.get(Reflect.get(redis, "connector") as object, "failoverDetector") as { cleanup(): void } | null;
+      if (!found) throw new Error("no subscription yet");
+      return found;
+    });
+    const ends = vi.spyOn(detector, "cleanup");
+    loseMaster();
+    redis.stream.destroy();
+    await vi.waitFor(() => expect(asked()).toBeGreaterThan(3), 5_000);
+    expect(ends).toHaveBeenCalledTimes(1);
   });
 
   test("ends when it is told to, also while a sentinel is asked for the first time or again", async () => {

@@ -19,6 +19,8 @@ export class LastingSentinelConnector extends SentinelConnector {
     // Private to ioredis, and absent before the first connection.
     const detector = Reflect.get(this, "failoverDetector") as { cleanup(): void } | null | undefined;
     detector?.cleanup();
+    // Each time would leave a listener and a timer, and a failover takes many attempts.
+    Reflect.set(this, "failoverDetector", null);
     return await super.connect(...parameters);
   }
 
