@@ -256,11 +256,15 @@ describe("a call in a drain by a flow that continues with another flow's effect,
 
 describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
   /** Makes the call in an async function that is this item. */
-  async function calledAs(subject: ReturnType<typeof run>, item: number, { name = "a", flow = Flow.start(subject.start.strays) } = {}) {
+  async function calledAs(
+    subject: ReturnType<typeof run>,
+    item: number,
+    { name = "a", kind = "step" as CalledKind, flow = Flow.start(subject.start.strays) } = {},
+  ) {
     const calls = await Promise.all(
       [0, 1, 2].map(async (each) => {
         await Promise.resolve();
-        return each === item ? subject.scope.run(flow, () => subject.call("step", name)) : undefined;
+        return each === item ? subject.scope.run(flow, () => subject.call(kind, name)) : undefined;
       }),
     );
     return calls[item];
@@ -297,6 +301,15 @@ describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
     expect(
       straight.scope.run(straight.start, () => [straight.call("step", "a").effectKey, straight.call("step", "a").effectKey]),
     ).toStrictEqual(["a", "a#2"]);
+  });
+
+  test("is not told apart by the item if it has no record: a random number or a UUID", async () => {
+    for (const kind of ["random", "uuid"] as const) {
+      const subject = run();
+      subject.goTo(0, "outside");
+      expect(await callAs(subject, 0, { kind })).toBe("a");
+      await expect(callAs(subject, 1, { kind })).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
+    }
   });
 
   test("is ambiguous if several were recorded before items were", async () => {
