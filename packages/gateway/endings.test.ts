@@ -25,7 +25,7 @@ describe("a task that waits for input", () => {
   });
 });
 
-test("a result of a kind that is not known is invalid, whoever notices it", () => {
+test("a result of an unknown kind is invalid, whether the client or the gateway notices it", () => {
   const invalid = { type: "invalid", message: "answered with a result that MCP does not allow" };
   expect(completed({ resultType: "future", content: [] })).toEqual(invalid);
   expect(failure(new SdkError(SdkErrorCode.UnsupportedResultType, "secret"), judging)).toEqual(invalid);

@@ -11,7 +11,7 @@
  * Repetitions that are counted, and alternatives, multiply that by a number that does not depend on the length, but may be just as large: `a{0,64}` six
  * times, `a?` thirty times. These ways are counted apart, in two steps:
  *
- *   each choice is one way more, whatever the string     exact enough for most patterns: \d{1,3}(\.\d{1,3}){3}
+ *   each choice is one way more, for every string        exact enough for most patterns: \d{1,3}(\.\d{1,3}){3}
  *   each counted repetition is a loop                    only loops that accept the same string multiply their ways: [a-z]{1,64}(\.[a-z]{1,64}){3}
  *
  * Where the automaton is not exact it overestimates: a counted repetition of more than a few states counts as a loop,
@@ -119,7 +119,7 @@ interface Automaton {
   /** By state: its successors, and the number of ways to reach each. */
   readonly next: readonly ReadonlyMap<number, number>[];
   readonly lookarounds: readonly Lookaround[];
-  /** The number of ways through it, whatever the string. Loops count as one: what they add is found by the criteria. */
+  /** The number of ways through it, the same for every string. Loops count as one: what they add is found by the criteria. */
   readonly ways: number;
   /** By state of a counted repetition that is a loop: how many numbers of turns are possible. */
   readonly turns: ReadonlyMap<number, number>;

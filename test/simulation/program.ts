@@ -96,58 +96,23 @@ export type Statement =
   | { readonly op: "changed" }
   | { readonly op: "restart"; readonly rounds: number };
 
+/** Where a node has its children, in the order in which they run. */
+const BRANCHES = ["body", "catch", "finally", "else"] as const;
+type Branches = { readonly [branch in (typeof BRANCHES)[number]]?: Node | readonly Node[] };
+
 export function childrenOf(node: Node): readonly Node[] {
-  switch (node.op) {
-    case "seq":
-    case "all":
-    case "allSettled":
-    case "race":
-    case "any":
-      return node.body;
-    case "map":
-    case "loop":
-    case "call":
-    case "branch":
-    case "start":
-      return [node.body];
-    case "try":
-      return [node.body, ...(node.catch ? [node.catch] : []), ...(node.finally ? [node.finally] : [])];
-    case "if":
-    case "patched":
-      return [node.body, ...(node.else ? [node.else] : [])];
-    default:
-      return [];
-  }
+  const branches = node as Branches;
+  return BRANCHES.flatMap((branch) => branches[branch] ?? []);
 }
 
 /** The same node with other children. */
 export function withChildren(node: Node, change: (child: Node) => Node): Node {
-  switch (node.op) {
-    case "seq":
-    case "all":
-    case "allSettled":
-    case "race":
-    case "any":
-      return { ...node, body: node.body.map(change) };
-    case "map":
-    case "loop":
-    case "call":
-    case "branch":
-    case "start":
-      return { ...node, body: change(node.body) };
-    case "try":
-      return {
-        ...node,
-        body: change(node.body),
-        ...(node.catch && { catch: change(node.catch) }),
-        ...(node.finally && { finally: change(node.finally) }),
-      };
-    case "if":
-    case "patched":
-      return { ...node, body: change(node.body), ...(node.else && { else: change(node.else) }) };
-    default:
-      return node;
+  const changed: Record<string, unknown> = { ...node };
+  for (const branch of BRANCHES) {
+    const children = (node as Branches)[branch];
+    if (children) changed[branch] = "op" in children ? change(children) : children.map(change);
   }
+  return changed as Node;
 }
 
 export function some(nodes: readonly Node[], test: (node: Node) => boolean): boolean {

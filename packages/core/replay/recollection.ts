@@ -84,13 +84,13 @@ interface CallMoment {
 export function recollect({ task, journal, scope, start, course }: RecollectionOptions): Recollection {
   const recorded = readRecordedCalls(task, journal);
   const { settled, arrived, ahead, isCalledBefore } = recorded;
-  let isOutsideSeen = recorded.hasOutside;
   const madeByName = new Map<string, MadeCalls>();
   /** The number of each call, by its id. */
   const serials = new Map<string, number>();
   let serial = 0;
   /** The number of the last call that was made, now or when it was recorded, after an await of something outside ctx. */
   let lastOutside = 0;
+  const hasOutside = () => recorded.hasOutside || lastOutside > 0;
 
   function currentFlow(): Flow {
     const flow = scope.get();
@@ -120,7 +120,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       if (!isFromOutside(at) && settledBefore(at) > course.settled) return false;
       if (isFromOutside(at) || !course.isInDrain) return by === "" || item() === "" || by === item();
       // Items that continue in a drain may have come to wait for it in another order, but only after an await of something outside ctx.
-      return by === "" || !isOutsideSeen || mayBeSame(by, item());
+      return by === "" || !hasOutside() || mayBeSame(by, item());
     };
     const recordedNext = known.get(next);
     const isNamed = !course.isInDrain && item() !== "";
@@ -187,7 +187,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     arrived,
     ahead,
     isCalledBefore,
-    hasOutside: () => isOutsideSeen,
+    hasOutside,
     isAheadOutside() {
       const next = [...ahead].map((id) => recorded.get(id)?.calledAt ?? "").filter((calledAt) => settledBefore(calledAt) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
@@ -227,7 +227,6 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const isUnseen = recordedItem !== "" && item() === "";
       take(made, occurrence, isNamed ? item() : isUnseen ? recordedItem : undefined);
       serials.set(id, serial);
-      isOutsideSeen ||= !course.isInDrain;
       if (!course.isInDrain || (recordedAt !== undefined && isFromOutside(recordedAt))) lastOutside = serial;
       scope.enter(flow.after(serial));
       recorded.madeAgain(id);
