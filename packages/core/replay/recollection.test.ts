@@ -321,6 +321,16 @@ describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
 });
 
 describe("recorded effects", () => {
+  test("tell of an await of something outside ctx before the handler comes to it; so does a call that is made after one", () => {
+    expect(run({ recorded: { "step:a": "0", "step:b": "0o" } }).hasOutside()).toBe(true);
+    const subject = run({ recorded: { "step:a": "0" } });
+    subject.keys(["a"]);
+    expect(subject.hasOutside()).toBe(false);
+    subject.goTo(0, "outside");
+    subject.keys(["b"]);
+    expect(subject.hasOutside()).toBe(true);
+  });
+
   test("settle in the order of their places, whatever the store's order, and later ones by arrival", () => {
     const arrived = (atMs: number, revision: number) => ({ arrived: { atMs, revision } });
     const subject = run({
