@@ -1,7 +1,7 @@
 /** Calls with an idempotency key: the same call twice is one task, for one caller, in every dialect. */
 import { randomUUID } from "node:crypto";
 import { catalogue, defineTool } from "@parley/sdk";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { type Options, rpc } from "./client.fixture.ts";
@@ -240,6 +240,29 @@ describe("in a session", () => {
     await again.ended();
     await session.reply(there, asked.id, { action: "accept", content: { value: 4 } });
     expect(await first.next()).toMatchObject({ id: "first", result: { content: [{ text: "size 4" }] } });
+  });
+
+  test.each(["before", "after"])("a repeated call that is cancelled right %s its session knows of it ends", async (moment) => {
+    const { here, there, sessions } = await deployed();
+    const session = await openSession(here, { principal: "ann" });
+    const call = { name: "ask", arguments: {}, ...meta("k1") };
+    const first = await session.stream(here, "tools/call", call, "first");
+    const asked = await first.next();
+    const cancel = () => session.post(there, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "again" } });
+    const note = sessions.noteCall.bind(sessions);
+    vi.spyOn(sessions, "noteCall").mockImplementationOnce(async (...noting) => {
+      if (moment === "before") await cancel();
+      const noted = await note(...noting);
+      if (moment === "after") await cancel();
+      return noted;
+    });
+
+    const { messages } = await session.request(here, "tools/call", call, "again");
+
+    expect(messages.at(-1)).toMatchObject({ id: "again", error: { message: expect.stringContaining("client cancelled") } });
+    await session.reply(there, asked.id, { action: "accept", content: { value: 4 } });
+    expect(await first.next()).toMatchObject({ id: "first", result: { content: [{ text: "size 4" }] } });
+    await expect.poll(async () => (await sessions.calls(session.sessionId)).size).toBe(0);
   });
 
   test("a repeated call for a task returns the task of the first call", async () => {

@@ -86,11 +86,11 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
   const taskId = await newTaskId(services, { caller, ...key });
   let existingId: string | undefined;
-  await holdNew({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
-    // If the client has disconnected by now, it has no event id to come back with, and may have called again.
-    if (channel.closed.aborted) return;
-    let isNoted = false;
-    try {
+  let isNoted = false;
+  try {
+    await holdNew({ services, waits: waitsOf(route, exchange) }, taskId, async (watch) => {
+      // If the client has disconnected by now, it has no event id to come back with, and may have called again.
+      if (channel.closed.aborted) return;
       const task = await createTask(services, runnable, {
         caller,
         door,
@@ -111,11 +111,11 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
       }
       // If the stream ended without an answer, the note stays: any front end may resume or cancel the call.
       if ((await followCall(route, exchange, { cursor: { stream: "call", event: 0, taskId }, task, watch })) === "left") isNoted = false;
-    } finally {
-      if (isNoted) forgetCall(route, exchange, { taskId, requestId });
-    }
-  });
-  if (existingId !== undefined) await join(route, exchange, existingId);
+    });
+    if (existingId !== undefined) await join(route, exchange, existingId);
+  } finally {
+    if (isNoted) forgetCall(route, exchange, { taskId, requestId });
+  }
   return ANSWERED;
 }
 

@@ -17,13 +17,35 @@ export async function noteCall(
   { session, caller, door }: SessionContext,
   { taskId, requestId }: CarriedCall,
 ): Promise<void> {
-  const { sessions, services, limits } = route;
+  const { sessions, limits } = route;
   const noted = await sessions.noteCall(session.id, callName(route, requestId), taskId, limits.sessionWaitsMax);
   if (noted !== "full" && noted !== "cancelled") return;
   const reason = noted === "full" ? "The session has too many calls." : CANCELLED;
-  await cancelTask(services, { taskId, caller, door, reason });
+  await cancelNotedTask(route, { caller, door }, { taskId, reason });
   if (noted === "cancelled") throw cancelled();
   throw new ParleyError("TOO_MANY_CALLS", `${limits.sessionWaitsMax} calls of this session (PARLEY_SESSION_WAITS_MAX) are open`);
+}
+
+interface Cancel extends Pick<CarriedCall, "taskId"> {
+  readonly reason: string;
+}
+
+/**
+ * Returns false if the task does not exist: it has expired, or belongs to a repeated call (idempotency key), whose answer is that of the first call's
+ * task.
+ */
+export async function cancelNotedTask(
+  { services }: SessionRoute,
+  { caller, door }: Pick<SessionContext, "caller" | "door">,
+  { taskId, reason }: Cancel,
+): Promise<boolean> {
+  try {
+    await cancelTask(services, { taskId, caller, door, reason });
+    return true;
+  } catch (error) {
+    if (error instanceof ParleyError && error.code === "TASK_NOT_FOUND") return false;
+    throw error;
+  }
 }
 
 /** What the client of a cancelled call sees, if it still listens. */

@@ -1,11 +1,11 @@
 /**
  * The messages of clients that are not requests: replies to asks and notifications. Any front end receives them.
  */
-import { answerTask, cancelTask, describeViolations, ParleyError, type Receipt, type Task } from "@parley/core";
+import { answerTask, describeViolations, ParleyError, type Receipt, type Task } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
-import { CANCELLED, cancelledTaskOf, forgetCall, heldStream } from "./note-call.ts";
+import { CANCELLED, cancelledTaskOf, cancelNotedTask, forgetCall, heldStream } from "./note-call.ts";
 import { STANDALONE } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 
@@ -74,21 +74,22 @@ function throwIfRefused(receipt: Receipt | undefined): void {
  * notifications/cancelled: cancels the task of the call, whichever front end follows it. A call that has no task yet gets none, or one that is
  * cancelled at once. The stream of a tasks/result or of a repeated call ends, and its task continues. Any other request is not affected.
  */
-export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason }: Notice): Promise<void> {
+export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason: given }: Notice): Promise<void> {
+  const { sessions, services } = route;
+  const { session, caller } = context;
   const taskId = await cancelledTaskOf(route, context, requestId);
-  if (taskId === undefined) {
-    const { sessions, services } = route;
-    const stream = heldStream(route, requestId);
-    return await sessions.endStream({ sessionId: context.session.id, stream, heir: STANDALONE, nowMs: services.clock.now() });
-  }
-  await cancelTask(route.services, {
-    taskId,
-    caller: context.caller,
-    door: `${context.session.version} notifications/cancelled`,
-    reason: reason === undefined ? CANCELLED : `The client cancelled the call: ${reason.slice(0, 200)}`,
-  }).catch((error: unknown) => {
-    if (!(error instanceof ParleyError && error.code === "TASK_NOT_FOUND")) throw error;
-    // The task has ended and expired in the meantime.
+  const door = `${session.version} notifications/cancelled`;
+  const reason = given === undefined ? CANCELLED : `The client cancelled the call: ${given.slice(0, 200)}`;
+  if (taskId !== undefined) {
+    if (await cancelNotedTask(route, { caller, door }, { taskId, reason })) return;
+    // Now that no task is noted, this notes the cancellation.
     forgetCall(route, context, { taskId, requestId });
+    await cancelledTaskOf(route, context, requestId);
+  }
+  await sessions.endStream({
+    sessionId: session.id,
+    stream: heldStream(route, requestId),
+    heir: STANDALONE,
+    nowMs: services.clock.now(),
   });
 }
