@@ -170,6 +170,18 @@ describe("a call of a session that is cancelled", () => {
     await forgotten(client);
   });
 
+  test("by the end of its session gets no task", async () => {
+    const needsTask = Promise.withResolvers<undefined>();
+    const { fronts, called, created } = await deployed(() => needsTask.promise, { fronts: 2 });
+    const client = await openSession(fronts[0] as Front);
+    const response = client.request(fronts[0] as Front, "tools/call", { name: "find", arguments: {} }, "the-call");
+    await expect.poll(() => called.mock.calls.length).toBe(1);
+    await fetch((fronts[1] as Front).url, { method: "DELETE", headers: { "mcp-session-id": client.sessionId } });
+    needsTask.resolve(undefined);
+    expect((await response).messages).toMatchObject([{ error: { message: "The session has ended." } }]);
+    expect(created).not.toHaveBeenCalled();
+  });
+
   test("once it has a task cancels the task", async () => {
     const { front, created } = await deployed(async () => undefined);
     const client = await openSession(front);

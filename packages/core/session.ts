@@ -62,8 +62,8 @@ export interface SessionStore {
    * calls: the call may not have a task yet.
    */
   cancelCall(sessionId: string, call: string, most: number): Promise<string | undefined>;
-  /** Whether cancelCall has found no task of the call. */
-  isCallCancelled(sessionId: string, call: string): Promise<boolean>;
+  /** `cancelled` if cancelCall has found no task of the call; `gone` if the session has ended. */
+  stateOfCall(sessionId: string, call: string): Promise<"open" | "cancelled" | "gone">;
   forgetCalls(sessionId: string, calls: readonly string[]): Promise<void>;
   /** Every noted call with its task, or `CANCELLED_CALL`. */
   calls(sessionId: string): Promise<ReadonlyMap<string, string>>;

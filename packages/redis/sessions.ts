@@ -84,9 +84,12 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
       return (await reached(scripts.cancel(key, { call, most }))) || undefined;
     },
 
-    async isCallCancelled(sessionId, call) {
+    async stateOfCall(sessionId, call) {
       const key = keys.session(sessionId);
-      return key !== undefined && (await reached(redis.hget(key, `call:${call}`))) === CANCELLED_CALL;
+      if (key === undefined) return "gone";
+      const [isOpen, noted] = await reached(redis.hmget(key, "session", `call:${call}`));
+      if (isOpen === null) return "gone";
+      return noted === CANCELLED_CALL ? "cancelled" : "open";
     },
 
     async forgetCalls(sessionId, calls) {

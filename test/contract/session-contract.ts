@@ -105,7 +105,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
           expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
           expect(await sessions.close(id)).toBe(false);
           expect(await sessions.cancelCall(id, "1", 10)).toBeUndefined();
-          expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+          expect(await sessions.stateOfCall(id, "1")).toBe("gone");
           await end(id, "standalone");
           expect(await sessions.calls(id)).toEqual(new Map());
           expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
@@ -274,26 +274,26 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.noteCall(id, "1", "one", 1);
         expect(await sessions.cancelCall(id, "1", 1)).toBe("one");
         expect(await sessions.cancelCall(id, "1", 1)).toBe("one");
-        expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+        expect(await sessions.stateOfCall(id, "1")).toBe("open");
         expect(await taskOf(id, "1")).toBe("one");
       });
 
       test("a call that is cancelled before it has a task gets none, until it is forgotten", async () => {
         const id = await opened();
-        expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+        expect(await sessions.stateOfCall(id, "1")).toBe("open");
         expect(await sessions.cancelCall(id, "1", 1)).toBeUndefined();
         expect(await sessions.cancelCall(id, "1", 1)).toBeUndefined();
-        expect(await sessions.isCallCancelled(id, "1")).toBe(true);
+        expect(await sessions.stateOfCall(id, "1")).toBe("cancelled");
         expect(await sessions.noteCall(id, "1", "one", 1)).toBe("cancelled");
         expect(await sessions.noteCall(id, "1", "one", 1)).toBe("cancelled");
         // A cancellation takes the place of a call.
         expect(await sessions.noteCall(id, "2", "two", 1)).toBe("full");
         await sessions.forgetCalls(id, ["1"]);
-        expect(await sessions.isCallCancelled(id, "1")).toBe(false);
+        expect(await sessions.stateOfCall(id, "1")).toBe("open");
         expect(await sessions.noteCall(id, "1", "one", 1)).toBe("noted");
         // There is no place for it.
         expect(await sessions.cancelCall(id, "2", 1)).toBeUndefined();
-        expect(await sessions.isCallCancelled(id, "2")).toBe(false);
+        expect(await sessions.stateOfCall(id, "2")).toBe("open");
       });
 
       test("of a call and its cancellation at the same moment, one finds the other", async () => {

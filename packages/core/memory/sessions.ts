@@ -109,8 +109,10 @@ export function createMemorySessions({
       return undefined;
     },
 
-    async isCallCancelled(sessionId, call) {
-      return find(sessionId)?.calls.get(call) === CANCELLED_CALL;
+    async stateOfCall(sessionId, call) {
+      const calls = find(sessionId)?.calls;
+      if (!calls) return "gone";
+      return calls.get(call) === CANCELLED_CALL ? "cancelled" : "open";
     },
 
     async forgetCalls(sessionId, calls) {

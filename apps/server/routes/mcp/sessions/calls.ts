@@ -11,7 +11,7 @@ import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { promptOf, toolOf } from "../shared/served.ts";
 import { followCall } from "./follow-call.ts";
-import { checkNotCancelled, forgetCall, noteCall } from "./note-call.ts";
+import { checkStillWanted, forgetCall, noteCall } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
 
@@ -119,7 +119,7 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
   return ANSWERED;
 }
 
-/** Makes the call without a task. Undefined if it needs one. A cancellation that has come by then is respected. */
+/** Makes the call without a task. Undefined if it needs one. It gets none if its client has cancelled it by then, or ended the session. */
 async function withoutTask(route: SessionRoute, exchange: SessionExchange, { runnable, intent }: Carry): Promise<object | undefined> {
   const { session, id: requestId, encode } = exchange;
   const result = await resultWithoutTask(route, exchange, {
@@ -131,7 +131,7 @@ async function withoutTask(route: SessionRoute, exchange: SessionExchange, { run
     waits: waitsOf(route, exchange),
   });
   if (result) return runnable.kind === "tool" ? encode.callResult(result) : encode.promptResult(result);
-  await checkNotCancelled(route, exchange, requestId);
+  await checkStillWanted(route, exchange, requestId);
   return undefined;
 }
 

@@ -31,7 +31,7 @@ import { unlessAway } from "../shared/unless-away.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
-import { callName, checkNotCancelled, forgetCall, heldStream } from "./note-call.ts";
+import { callName, checkStillWanted, forgetCall, heldStream } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 /** A stream renews its session this many times per session TTL. */
@@ -181,7 +181,7 @@ class CallStream {
     this.#hold = hold;
     this.#sent = new Set(hold.sentBefore(this.#task.id));
     // A cancellation takes the hold from its stream, unless it came before the hold.
-    if (this.#cursor.event === 0) await checkNotCancelled(this.#route, this.#exchange, id);
+    if (this.#cursor.event === 0) await checkStillWanted(this.#route, this.#exchange, id);
   }
 
   /** A call that ends within a moment is answered as JSON. A longer one becomes a stream, which can be resumed from here on. */
@@ -258,9 +258,10 @@ class CallStream {
   }
 
   /** Any front end that receives the cancellation of a request takes the stream from its holder, as another connection for it does. */
-  async #whyLost(): Promise<{ readonly why: "cancelled" | "taken" }> {
+  async #whyLost(): Promise<{ readonly why: "cancelled" | "session ended" | "taken" }> {
     const { session, id } = this.#exchange;
-    if (!(await this.#route.sessions.isCallCancelled(session.id, callName(this.#route, id)))) return { why: "taken" };
+    const state = await this.#route.sessions.stateOfCall(session.id, callName(this.#route, id));
+    if (state !== "cancelled") return { why: state === "gone" ? "session ended" : "taken" };
     forgetCall(this.#route, this.#exchange, { requestId: id });
     return { why: "cancelled" };
   }

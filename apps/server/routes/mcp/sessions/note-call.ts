@@ -53,12 +53,14 @@ export const CANCELLED = "The client cancelled the call.";
 export const cancelled = () => new RpcFailure(INTERNAL_ERROR, CANCELLED);
 
 /**
- * Throws `cancelled` if the client has cancelled a call that has no task yet. noteCall throws it as well, but only when
- * the task is there.
+ * Throws if the client has cancelled a call that has no task yet, or has ended its session. noteCall notices both as well,
+ * but only when the task is there.
  */
-export async function checkNotCancelled(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<void> {
+export async function checkStillWanted(route: SessionRoute, { session }: SessionContext, requestId: RequestId): Promise<void> {
   const call = callName(route, requestId);
-  if (!(await route.sessions.isCallCancelled(session.id, call))) return;
+  const state = await route.sessions.stateOfCall(session.id, call);
+  if (state === "open") return;
+  if (state === "gone") throw new RpcFailure(INTERNAL_ERROR, "The session has ended.");
   forgetCall(route, { session }, { requestId });
   throw cancelled();
 }

@@ -107,6 +107,16 @@ describe("a session", () => {
     held.release();
   });
 
+  test("ends a tasks/result that has seen no heartbeat yet", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const result = await client.stream(a, "tasks/result", { taskId: messages[0]?.result?.["taskId"] }, "result");
+    await result.next();
+    await end(b, client);
+    expect(await result.next()).toMatchObject({ id: "result", ...over });
+  });
+
   test("ends a call that began to watch it too late", async () => {
     const { a, b, replaced } = await replacing("watch", { keepAliveMs: 20 });
     const client = await openSession(a);
@@ -738,14 +748,12 @@ describe("tasks of 2025-11-25", () => {
   });
 
   test("a tasks/result that loses its stream while Redis is away ends as it would have, when Redis is back", async () => {
-    const { a, b, replaced } = await replacing("isCallCancelled");
+    const { a, b, replaced } = await replacing("stateOfCall");
     const client = await openSession(a);
     const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
     const result = await client.stream(a, "tasks/result", { taskId: messages[0]?.result?.["taskId"] }, "result");
     const asked = await result.next();
-    const away = vi
-      .spyOn(replaced, "isCallCancelled")
-      .mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+    const away = vi.spyOn(replaced, "stateOfCall").mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
 
     const taken = await client.listen(b, asked.eventId);
 
