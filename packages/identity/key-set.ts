@@ -21,6 +21,9 @@ const WITHOUT_KEYS_AGAIN_MS = 1_000;
 /** Maximum number of keys of one issuer. */
 const KEYS_MAX = 100;
 
+/** Fewest bits of an RSA key (RFC 7518, 3.3). jose refuses a shorter one only when it verifies, as if it were a defect. */
+const RSA_BITS_MIN = 2_048;
+
 type KeySetSettings = Pick<IdentitySettings, "providerTimeoutMs" | "keysTtlMs" | "keysStaleMs" | "keysCooldownMs" | "allowHttp">;
 
 export interface KeySetPorts {
@@ -36,8 +39,11 @@ export interface KeySet {
   fetchNow(): Promise<number>;
 }
 
+/** Resolves to the key that a token names; undefined if there is none. Throws TOKEN_KEY_UNKNOWN for one that cannot be used. */
+type Find = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey | undefined>;
+
 interface Fetched {
-  readonly find: ReturnType<typeof createLocalJWKSet>;
+  readonly find: Find;
   readonly count: number;
   readonly atMs: number;
 }
@@ -101,27 +107,14 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
 
   return {
     async keyOf(header, token) {
-      const known = await usable();
-      try {
-        return await known.find(header, token);
-      } catch (error) {
-        if (error instanceof errors.JWKSMultipleMatchingKeys) {
-          throw refuse("TOKEN_KEY_UNKNOWN", "the token names no key (kid), and several keys of its issuer match", error);
-        }
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw refuse("TOKEN_KEY_UNKNOWN", unusable(header), error);
-      }
+      const known = await (await usable()).find(header, token);
+      if (known) return known;
       await fetchOnce();
-      const now = await usable();
-      return await now.find(header, token).catch((error: unknown) => {
-        const isMissing = error instanceof errors.JWKSNoMatchingKey;
-        // While the provider does not answer, its current keys are unknown, so the token may be good and is not refused as bad.
-        if (isMissing && failure) throw refuse(failure.code, `${failure.message}; the token names a key that is not known yet`, failure);
-        throw refuse(
-          "TOKEN_KEY_UNKNOWN",
-          isMissing ? `the issuer publishes no key ${shown(header.kid)} for ${header.alg}` : unusable(header),
-          error,
-        );
-      });
+      const published = await (await usable()).find(header, token);
+      if (published) return published;
+      // While the provider does not answer, its current keys are unknown, so the token may be good and is not refused as bad.
+      if (failure) throw refuse(failure.code, `${failure.message}; the token names a key that is not known yet`, failure);
+      throw refuse("TOKEN_KEY_UNKNOWN", `the issuer publishes no key ${shown(header.kid)} for ${header.alg}`);
     },
     async fetchNow() {
       await (running ?? (running = fetchKeys()));
@@ -131,14 +124,29 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
   };
 }
 
-function unusable({ kid, alg }: JWSHeaderParameters): string {
-  return `the key ${shown(kid)} of the issuer cannot be used for ${alg}`;
-}
-
-function localSet(issuer: Issuer, keys: JSONWebKeySet): Fetched["find"] {
+/** Throws PROVIDER_INVALID. */
+function localSet(issuer: Issuer, keys: JSONWebKeySet): Find {
+  let find: ReturnType<typeof createLocalJWKSet>;
   try {
-    return createLocalJWKSet(keys);
+    find = createLocalJWKSet(keys);
   } catch (error) {
     throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name} are not a JSON Web Key Set`, error);
   }
+  return async (header, token) => {
+    const { kid, alg } = header;
+    try {
+      const key = await find(header, token);
+      const { modulusLength: bits = RSA_BITS_MIN } = key.algorithm as { readonly modulusLength?: number };
+      if (bits >= RSA_BITS_MIN) return key;
+      throw refuse("TOKEN_KEY_UNKNOWN", `the key ${shown(kid)} of the issuer has ${bits} bits, and needs at least ${RSA_BITS_MIN}`);
+    } catch (error) {
+      if (error instanceof ParleyError) throw error;
+      if (error instanceof errors.JWKSNoMatchingKey) return undefined;
+      if (error instanceof errors.JWKSMultipleMatchingKeys) {
+        const named = kid === undefined ? "no key (kid)" : `the key ${shown(kid)}`;
+        throw refuse("TOKEN_KEY_UNKNOWN", `the token names ${named}, and several keys of its issuer match`, error);
+      }
+      throw refuse("TOKEN_KEY_UNKNOWN", `the key ${shown(kid)} of the issuer cannot be used for ${alg}`, error);
+    }
+  };
 }

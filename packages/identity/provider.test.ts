@@ -1,4 +1,5 @@
 /** Providers that are down, slow, verbose or lying: their keys, their metadata, and what they say about opaque tokens. */
+import { generateKeyPairSync, type JsonWebKey } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { ParleyError } from "@parley/core";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -40,6 +41,11 @@ const says =
   (text: string | Buffer): Answer =>
   (_request, response) =>
     void response.writeHead(200, { "content-type": "application/json" }).end(text);
+
+/** Part of an RSA key pair. */
+function rsa(bits: number, part: "publicKey" | "privateKey"): JsonWebKey {
+  return generateKeyPairSync("rsa", { modulusLength: bits })[part].export({ format: "jwk" });
+}
 
 function trickle(response: ServerResponse): void {
   response.writeHead(200, { "content-type": "application/json" }).write("{");
@@ -104,6 +110,24 @@ describe("a provider of keys", () => {
     expect(logged).toEqual([
       { message: "keys of a provider not fetched", fields: { issuer: issuer.url, problem: expect.stringMatching(message) } },
     ]);
+  });
+
+  test.each([
+    {
+      what: "is short",
+      key: rsa(1_024, "publicKey"),
+      times: 1,
+      message: /^the key "key-1" of the issuer has 1024 bits, .* at least 2048$/,
+    },
+    { what: "is private", key: rsa(2_048, "privateKey"), times: 1, message: /^the key "key-1" of the issuer cannot be used for RS256$/ },
+    { what: "has the name of another", key: {}, times: 2, message: /^the token names the key "key-1", and several .* match$/ },
+    { what: "has no name", key: { kid: undefined }, times: 2, message: /^the token names no key \(kid\), and several .* match$/ },
+  ])("one of which $what is refused by name", async ({ key, times, message }) => {
+    const [published] = issuer.keys;
+    const keys = Array.from({ length: times }, () => ({ ...published, ...key }));
+    issuer.answer(KEYS_PATH, says(JSON.stringify({ keys })));
+    const token = await issuer.token({}, "kid" in key ? { header: { kid: undefined } } : {});
+    expect(await refusalOf(() => trusting().bearer(token))).toEqual({ code: "TOKEN_KEY_UNKNOWN", message: expect.stringMatching(message) });
   });
 
   test("may have at most a hundred keys, in a response of at most 262,144 bytes", async () => {
