@@ -1,5 +1,6 @@
 /** Pages on which people answer: who may open them, what settles a question, and what they show after a change. */
-import { sweep } from "@parley/core";
+import { type ErrorCode, ParleyError, sweep } from "@parley/core";
+import { CREDENTIAL_ERRORS } from "@parley/protocol";
 import { catalogue, defineTool, Secret } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -255,6 +256,27 @@ describe("where people log in", () => {
     const sent = await send(at(here), { ...fields, action: "accept", secret: "hunter2" }, { "x-principal": "bob" });
     expect(sent.status).toBe(404);
     expect((await get())["status"]).toBe("input_required");
+  });
+});
+
+describe("credentials that are refused", () => {
+  const others = {
+    CREDENTIALS_MISSING: 401,
+    CREDENTIALS_MISPLACED: 400,
+    LOGIN_REFUSED: 401,
+    PROVIDER_UNAVAILABLE: 503,
+    PROVIDER_INVALID: 503,
+  };
+  const statuses: Record<string, number> = { ...Object.fromEntries(Object.keys(CREDENTIAL_ERRORS).map((code) => [code, 403])), ...others };
+
+  test.each(Object.entries(statuses))("%s: the page says so with status %i, and the log has no defect", async (code, status) => {
+    const visitors: Visitors = { ...named, authenticate: () => Promise.reject(new ParleyError(code as ErrorCode, "no")) };
+    const { fronts, logged } = await deploy({ catalogue: asking, fronts: 1, visitors });
+    for (const path of [`/asks/0-${"A".repeat(22)}/key`, "/returns/state", "/oauth/callback/google"]) {
+      const { status: given, text } = await open(new URL(path, fronts[0]!.url).href);
+      expect([path, given, /<h1>Something went wrong/.test(text)]).toEqual([path, status, false]);
+    }
+    expect(logged.filter(({ message }) => message === "request failed")).toEqual([]);
   });
 });
 

@@ -94,10 +94,13 @@ function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
     switch (error.code) {
       case "TASK_NOT_FOUND":
         return "unknown";
-      case "SCOPE_INSUFFICIENT":
-        return "refused";
       case "CREDENTIALS_MISSING":
         return "logged-out";
+      case "CREDENTIALS_MISPLACED":
+        return "unreadable";
+      case "SCOPE_INSUFFICIENT":
+      case "PROXY_NOT_TRUSTED":
+        return "refused";
       case "QUOTA_EXCEEDED":
         return "busy";
       case "UNAVAILABLE":
