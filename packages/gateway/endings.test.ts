@@ -1,5 +1,5 @@
 /** The event that follows a poll of an upstream's task, by the upstream's reply. */
-import { SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { DEFAULT_SETTINGS } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { completed, failure, looked, required } from "./endings.ts";
@@ -30,6 +30,12 @@ test("a result of an unknown kind is invalid, whether the client or the gateway 
   expect(completed({ resultType: "future", content: [] })).toEqual(invalid);
   expect(failure(new SdkError(SdkErrorCode.UnsupportedResultType, "secret"), judging)).toEqual(invalid);
   expect(completed({ resultType: "complete", content: [] })).toEqual({ type: "result", result: { content: [] } });
+});
+
+test("an error that requires visits but names no page is the upstream's error", () => {
+  const request = aRequest({ capabilities: { elicitation: { form: true, url: true } } });
+  const error = new ProtocolError(-32042, "visit first", { elicitations: [] });
+  expect(failure(error, { ...judging, request })).toMatchObject({ type: "error", error: { code: -32042 } });
 });
 
 test.each([

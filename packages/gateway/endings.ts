@@ -78,7 +78,8 @@ export function required({ inputRequests = {}, requestState }: Required, { admit
 /** The upstream requires a visit to a page first, and has done nothing yet. */
 function urlsRequired(error: ProtocolError, { request, admit }: Judging): UpstreamEvent | undefined {
   const { elicitations } = (error.data ?? {}) as { elicitations?: unknown };
-  if (error.code !== URL_REQUIRED || !Array.isArray(elicitations) || request.capabilities.elicitation?.url !== true) return undefined;
+  const isAskable = Array.isArray(elicitations) && elicitations.length > 0 && request.capabilities.elicitation?.url === true;
+  if (error.code !== URL_REQUIRED || !isAskable) return undefined;
   try {
     const questions = elicitations.map((params: object) => admit("elicitation/create", { ...params, mode: "url" }));
     return { type: "required", questions, refused: failureOf(error) };

@@ -91,9 +91,24 @@ describe("an upstream", () => {
   });
 
   test("that requires input too often is given up", async () => {
-    const { result, leads } = await run(() => ({ type: "required", state: "s", questions: [] }));
+    const { result, leads } = await run(() => ({ type: "required", state: "s", questions: [question("question-1")] }));
     expect(result).toMatchObject({ code: "UPSTREAM_INVALID" });
     expect(leads).toHaveLength(50);
+  });
+
+  test("that asks nothing yet is called again with its state after a pause, until its time is over", async () => {
+    const { result, leads, slept } = await run(
+      ({ request }) => ({ type: "required", state: `${request.round?.state ?? ""}s`, questions: [] }),
+      {
+        upstream: { callTimeout: "4s" },
+      },
+    );
+    expect(result).toMatchObject({ code: "UPSTREAM_TIMEOUT" });
+    expect(slept).toEqual([1_000, 1_000, 1_000, 1_000]);
+    expect(leads.map(({ request }) => request.round)).toEqual([
+      undefined,
+      ...["s", "ss", "sss", "ssss"].map((state) => ({ state, responses: {} })),
+    ]);
   });
 
   test.each([

@@ -58,7 +58,7 @@ type Required = Extract<UpstreamEvent, { type: "required" }>;
 
 /** The entry of the permit for the first call: it is the handler's first effect, in its first drain. */
 const OPEN = "step:open";
-/** When a task is polled again after its upstream was down. */
+/** When a task is polled again after its upstream was down, and an upstream called again that asked for that without asking anything. */
 const RETRY_MS = 1_000;
 /** After so many polls in a row, five seconds each, a task that waits for an answer without showing a question has lost its question. */
 const UNHEARD_MAX = 3;
@@ -116,7 +116,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       await polls.wait(RETRY_MS);
       continue;
     }
-    const { task, questions } = event;
+    const { task, questions, state } = event;
     unheard = task?.isUnheard === true ? unheard + 1 : 0;
     if (unheard === UNHEARD_MAX) {
       if (!mayRepeat) throw failureOf({ type: "lost", message: LOST_QUESTION }, led);
@@ -126,9 +126,9 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       round = undefined;
       unheard = 0;
       rounds += 1;
-    } else if (task && questions.length === 0) {
-      await polls.wait(task.pollMs);
-      round = { responses: {}, task: followed(task, round) };
+    } else if (questions.length === 0) {
+      await polls.wait(task?.pollMs ?? RETRY_MS);
+      round = { responses: {}, ...(state !== undefined && { state }), ...(task && { task: followed(task, round) }) };
     } else {
       rounds += 1;
       polls.restart();
