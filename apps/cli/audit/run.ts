@@ -43,7 +43,7 @@ export async function verifyRecords(files: readonly string[], { checkpoint: file
   const anchored = Object.entries(checkpoint?.heads ?? {});
   const { records, problems, found } = await verifyFiles(files, new Set(anchored.map(([p, { n }]) => `${p} ${n}`)));
   const beside = anchored
-    .filter(([p, { n, hash }]) => found.get(`${p} ${n}`) !== hash)
+    .filter(([p, { n, hash }]) => found.get(`${p} ${n}`)?.has(hash) !== true)
     .map(([p, { n }]): Problem => {
       const isThere = found.has(`${p} ${n}`);
       return {

@@ -1,7 +1,6 @@
 /** Reads files of audit records, offline, and reports each problem with its location. */
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { canonicalJson, type JsonObject } from "@parley/core";
+import { linesOf } from "../lines.ts";
 import { GENESIS, type Head, hashOf, type Heads } from "./chain.ts";
 
 export interface Problem {
@@ -17,8 +16,8 @@ export interface Verified {
   readonly records: number;
   readonly heads: Heads;
   readonly problems: readonly Problem[];
-  /** Of every record that `wanted` names, by partition and number, the hash that it has here. */
-  readonly found: ReadonlyMap<string, string>;
+  /** The hashes of the records that `wanted` names: several for a number that a stream reached again after it restarted. */
+  readonly found: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /** Maximum number of problems to report: a file that is not an audit has one in each line. */
@@ -30,14 +29,14 @@ export const LINE_MAX = 65_536;
 export async function verifyFiles(files: readonly string[], wanted: ReadonlySet<string> = new Set()): Promise<Verified> {
   const heads: Heads = new Map();
   const problems: Problem[] = [];
-  const found = new Map<string, string>();
+  const found = new Map<string, Set<string>>();
   let records = 0;
   for (const file of files) {
     let line = 0;
     const note = ({ kind, says }: Found) => {
       if (problems.length < PROBLEMS_MAX) problems.push({ file, line, kind, says });
     };
-    for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    for await (const text of linesOf(file)) {
       line += 1;
       const link = readLink(text);
       if (typeof link === "string") {
@@ -48,7 +47,7 @@ export async function verifyFiles(files: readonly string[], wanted: ReadonlySet<
       const head = heads.get(link.p);
       for (const problem of problemsOf(link, head)) note(problem);
       const key = `${link.p} ${link.n}`;
-      if (wanted.has(key)) found.set(key, link.hash);
+      if (wanted.has(key)) found.set(key, (found.get(key) ?? new Set()).add(link.hash));
       // Later records are compared with this one, so that one change is reported once.
       heads.set(link.p, { n: link.n, hash: link.hash, ...(link.whole["action"] !== "missing" && { prev: link.prev }) });
     }

@@ -21,6 +21,15 @@ test("a line at the limit is read, and one character more is refused", async () 
   await expect(read(LINE_MAX + 1)).rejects.toThrow(`${file}:1: has ${LINE_MAX + 1} characters`);
 });
 
+test("a text may contain the separators of lines and paragraphs, and a line may end as on Windows", async () => {
+  const file = join(folder, "separators.jsonl");
+  const tasks = ["one\u2028two", "three\u2029four"].map((unreadable) => ({ format: 1, taskId: "0-a", unreadable }));
+  await writeFile(file, tasks.map((task) => `${JSON.stringify(task)}\r\n`).join(""));
+  const read: unknown[] = [];
+  for await (const task of tasksOf(file)) read.push(task);
+  expect(read).toEqual(tasks);
+});
+
 test("a difference is shown with its context, and a long one is cut", () => {
   const steps = Array.from({ length: 10 }, (_, index) => `step:s${index}`);
   expect(callsDiff({ recorded: steps, found: steps.with(5, "step:new") })).toEqual([

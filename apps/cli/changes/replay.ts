@@ -1,9 +1,8 @@
 /** `parley replay`: replays exported tasks with changed tools, offline and without running steps. */
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { parseDuration } from "@parley/core";
 import { readRecordedTask, type RecordedTask, type UnreadableTask, type Verdict } from "@parley/sdk/replay";
 import type { ReplayTasks } from "../commands/changes.ts";
+import { linesOf } from "../lines.ts";
 import { print, printJson } from "../terminal.ts";
 import { type ReplayThread, startReplayThread, type ReplayReport } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
@@ -41,8 +40,7 @@ async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTas
 /** Throws an Error that names the first line that is not a task. */
 export async function* tasksOf(file: string): AsyncGenerator<RecordedTask | UnreadableTask> {
   let number = 0;
-  const input = createReadStream(file, "utf8");
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+  for await (const line of linesOf(file)) {
     number += 1;
     if (line.trim() === "") continue;
     if (line.length > LINE_MAX) throw new Error(`${file}:${number}: has ${line.length} characters, and no task has more than ${LINE_MAX}`);
