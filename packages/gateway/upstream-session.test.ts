@@ -434,6 +434,38 @@ describe("a command", () => {
     });
   });
 
+  test.each([
+    ["ends with its input", ""],
+    ["ignores the end of its input, and SIGTERM", "process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1_000);"],
+  ])("takes what it has started along when its session ends: a server in a shell that %s", async (_what, then) => {
+    const script = `${SCRIPT("")} ${then}`;
+    const { open } = connecting("", {
+      url: undefined,
+      command: "sh",
+      args: ["-c", `'${process.execPath}' -e '${script.replaceAll("'", '"')}'; exit`],
+      connectTimeout: "60s",
+    });
+    const session = await open();
+    const pid = Number(session.client.getServerVersion()?.version);
+    await session.close();
+    expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  });
+
+  test("that ends by itself takes what it has started along", async () => {
+    const started = "const { pid } = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1_000)']);";
+    const result =
+      "console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], _meta: { pid } } })); process.stdout.end(() => process.exit());";
+    const session = await commanding(`${started} ${result}`).open();
+    const { _meta } = await session.client.callTool({ name: "any" });
+    await until(() => {
+      try {
+        return !process.kill(Number(_meta?.["pid"]), 0);
+      } catch {
+        return true;
+      }
+    });
+  });
+
   test("leaves no open pipes here, even if a process that it started keeps them", async () => {
     const pipes = () => process.getActiveResourcesInfo().filter((each) => each === "PipeWrap").length;
     const before = pipes();

@@ -5,7 +5,6 @@
  * Each call has its own connection. In a session without tasks, a question does not name its call, so only a session with a single call identifies
  * it reliably. (A reused session has a single call at a time: prepared.ts.)
  */
-import type { ChildProcess } from "node:child_process";
 import {
   Client,
   type ClientCapabilities,
@@ -19,8 +18,9 @@ import {
   type FetchLike,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { JsonObject } from "@parley/core";
+import { CommandTransport } from "./command-transport.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { MESSAGE_BYTES_MAX } from "./upstream-fetch.ts";
 import { insistOnAnswers } from "./sent-answers.ts";
@@ -273,16 +273,14 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
   function transportTo({ reached, name }: Upstream, { isSse, owner, fetch }: Transporting) {
     if (reached.by === "command") {
       const { command, args, env, cwd } = reached;
-      const transport = new CommandTransport({
+      return new CommandTransport({
         command,
-        args: [...args],
+        args,
         env: { ...getDefaultEnvironment(), ...env },
-        stderr: onStderr ? "pipe" : "ignore",
-        maxBufferSize: MESSAGE_BYTES_MAX,
-        ...(cwd !== undefined && { cwd }),
+        cwd,
+        messageBytesMax: MESSAGE_BYTES_MAX,
+        onStderr: onStderr && ((text) => onStderr(name, text)),
       });
-      transport.stderr?.on("data", (chunk: Buffer) => onStderr?.(name, chunk.toString()));
-      return transport;
     }
     const requestInit = { headers: headersTo(name, reached) };
     const url = new URL(reached.url);
@@ -399,25 +397,6 @@ function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () 
     else if (messages === messagesMax + 1) onFlood();
   };
   return () => void (messages = 0);
-}
-
-/**
- * The client's transport waits for the end of the process and of its pipes. A process that has closed its standard output can send nothing more,
- * even if it keeps running; and processes that it started may keep the pipes open after it has ended.
- */
-class CommandTransport extends StdioClientTransport {
-  #process: ChildProcess | undefined;
-
-  override async start(): Promise<void> {
-    await super.start();
-    this.#process = (this as unknown as { readonly _process?: ChildProcess })._process;
-    this.#process?.stdout?.once("end", () => void this.close());
-  }
-
-  override async close(): Promise<void> {
-    await super.close();
-    for (const pipe of this.#process?.stdio ?? []) pipe?.destroy();
-  }
 }
 
 /** Reports streams that end before their result. The client would wait for it forever; only its transport notices. */
