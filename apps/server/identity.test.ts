@@ -414,6 +414,13 @@ describe("scopes", () => {
     expect(await asked("tools tasks asks", "tools/call", { name: "pay", arguments: {} })).toBe("tools tasks asks payments:approve");
   });
 
+  test("to request have the provider's prefix, except those that are the provider's own; offline_access is never among them", async () => {
+    const { here } = await guarded({ PARLEY_AUTH_SCOPE_PREFIX: "parley/" });
+    const token = await issuer.token({ scope: "openid email offline_access parley/tasks:read" });
+    const { scope } = challengeOf(await post(here, "tools/call", { name: "echo", arguments: {} }, bearing(token)));
+    expect(scope).toBe("openid email parley/tasks:read parley/tools:call parley/asks:answer");
+  });
+
   test("of a token are repeated up to the size of a header", async () => {
     const { here } = await guarded();
     const asked = async (scp: readonly string[]) =>

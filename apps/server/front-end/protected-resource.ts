@@ -24,6 +24,10 @@ export interface ProtectedResource {
 
 /** Followed by the path of the resource (RFC 9728, 3). */
 export const METADATA_PATH = "/.well-known/oauth-protected-resource";
+/** Scopes for the provider alone, of which no resource has its own (OpenID Connect Core 1.0, 5.4). */
+const OPENID_SCOPES: ReadonlySet<string> = new Set(["openid", "profile", "email", "address", "phone"]);
+/** A client requests it if it wants a refresh token. A resource server should not (SEP-2207). */
+const OFFLINE = "offline_access";
 /** A scope that may appear in a challenge (RFC 6749, 3.3). A provider may put anything into its tokens. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 /** Longest list of a token's scopes that a challenge repeats. Some proxies refuse headers larger than 4 kB. */
@@ -32,7 +36,7 @@ const HELD_CHARS = 2_000;
 const DESCRIPTION_CHARS = 300;
 
 export function protectedResource({ url, authorizationServers, scopePrefix }: ProtectedResourceSettings): ProtectedResource {
-  const prefixed = (scopes: readonly string[]) => scopes.map((scope) => scopePrefix + scope);
+  const prefixed = (scopes: readonly string[]) => scopes.map((scope) => (OPENID_SCOPES.has(scope) ? scope : scopePrefix + scope));
   // trusted-callers.ts has checked the Host. TLS ends at a proxy, so `https` can only come from PARLEY_PUBLIC_URL.
   const resourceOf = ({ headers }: FastifyRequest) => url ?? `http://${headers.host}/mcp`;
 
@@ -100,7 +104,7 @@ export function requireScopes({ scopes: held }: Caller, needed: readonly string[
   const lacked = lackedScopes(held, needed);
   if (lacked.length === 0) return;
   const through = needed.includes(SCOPES.call) ? lackedScopes(held, CLIENT_SCOPES) : [];
-  const kept = held.filter((scope) => SCOPE.test(scope));
+  const kept = held.filter((scope) => SCOPE.test(scope) && scope !== OFFLINE);
   const scopes = [...new Set([...(kept.join(" ").length > HELD_CHARS ? [] : kept), ...lacked, ...through])];
   throw new ParleyError(
     "SCOPE_INSUFFICIENT",
