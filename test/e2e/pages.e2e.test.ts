@@ -3,6 +3,7 @@ import { hash, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { filesPage, grantPage, NOTICES, noticePage, secretPage, visitPage } from "../../apps/server/routes/asks/views.ts";
 import { createClient } from "../../bench/client.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
@@ -122,6 +123,31 @@ describe.skipIf(command === undefined)("a browser without script", () => {
       await page.getByRole("heading", { name: "Declined" }).waitFor();
     });
     await reaches(deployment.url, taskId, ({ status }) => status === "completed");
+  });
+
+  test("fits a screen of 320 pixels, however long the names on the page are", async () => {
+    const tool = "a_tool_with_a_name_of_as_many_characters_as_the_name_may_have_64";
+    const host = `${"a-long-name".repeat(5)}.${"of-a-site".repeat(6)}.example.com`;
+    const caller = { authenticatedBy: "https://id.example", names: [`${"name".repeat(30)}@example.com`] };
+    const ask = { key: "key", digest: "digest" };
+    const shown = { page: { ask, message: "x".repeat(200), page: {}, call: { name: tool } }, caller, token: "token" } as never;
+    const scopes = [`https://${host}/auth/calendar.readonly`];
+    await visit(async (page) => {
+      await page.setViewportSize({ width: 320, height: 640 });
+      for (const text of [
+        secretPage(shown),
+        filesPage({
+          wanted: { accept: ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], bytesMax: 1, countMax: 2 },
+          shown,
+        }),
+        grantPage({ shown, title: host, scopes, action: "/" }),
+        visitPage(shown, { host, action: "/" }),
+        noticePage(NOTICES.unknown),
+      ]) {
+        await page.setContent(text);
+        expect(await page.evaluate<number>("document.documentElement.scrollWidth"), await page.title()).toBe(320);
+      }
+    });
   });
 
   test.each(["light", "dark"] as const)("shows the page in %s, with its own style", async (colorScheme) => {

@@ -39,18 +39,18 @@ const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#c9ced6, #454b54); --accent: light-dark(#1d4ed8, #8ab4ff); --on-accent: light-dark(#fff, #0b1220); --bad: light-dark(#b42318, #ff9d92); }
 * { box-sizing: border-box; }
 body { margin: 0; font: 1rem/1.55 system-ui, sans-serif; background: light-dark(#f4f6f9, #14171c); color: light-dark(#1b1f24, #e8eaed); }
-main { max-width: 34rem; margin: 8vh auto; padding: 2rem; background: light-dark(#fff, #1c2026); border: 1px solid var(--line); border-radius: .75rem; }
+main { max-width: 34rem; margin: 8vh auto; padding: 2rem; background: light-dark(#fff, #1c2026); border: 1px solid var(--line); border-radius: .75rem; overflow-wrap: anywhere; }
 a { color: var(--accent); }
 h1 { margin: 0 0 1rem; font-size: 1.35rem; line-height: 1.3; }
-h2 { margin: 0 0 .5rem; font-size: 1.1rem; overflow-wrap: anywhere; }
+h2 { margin: 0 0 .5rem; font-size: 1.1rem; }
 p { margin: 0 0 1rem; }
 .list { margin: 0; padding: 0; list-style: none; }
 .list > li { padding: 1.25rem 0; border-top: 1px solid var(--line); }
 .list .actions { margin-top: 1rem; }
 time { white-space: nowrap; }
 .done { padding-left: .9rem; border-left: 3px solid var(--accent); }
-.said { white-space: pre-line; overflow-wrap: anywhere; padding-left: .9rem; border-left: 3px solid var(--accent); }
-.quiet { margin-top: .6rem; font-size: .9rem; opacity: .8; overflow-wrap: anywhere; }
+.said { white-space: pre-line; padding-left: .9rem; border-left: 3px solid var(--accent); }
+.quiet { margin-top: .6rem; font-size: .9rem; opacity: .8; }
 .bad { color: var(--bad); font-weight: 600; }
 label { display: block; font-weight: 600; margin-bottom: .35rem; }
 input { width: 100%; padding: .65rem .75rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .5rem; }
