@@ -181,6 +181,7 @@ async function servicesOf(config: WorkerConfig, { redis, telemetry, log, scope, 
     serving: redis.serving,
     slots: redis.slots,
     ...(files && { files }),
+    ...(config.redis.audit && { audit: redis.audit }),
     deposits: createDeposits(redis.store, depositSeal(secrets)),
     claims: redis.claims,
     ...(config.oauth.length > 0 && {

@@ -18,7 +18,8 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-audit-"));
-  deployment = await startDeployment({ workers: 1, tools: [join(import.meta.dirname, "tools/greet.ts")], env: { PARLEY_AUDIT: "true" } });
+  const tools = ["greet", "passes"].map((name) => join(import.meta.dirname, `tools/${name}.ts`));
+  deployment = await startDeployment({ workers: 1, tools, env: { PARLEY_AUDIT: "true" } });
 });
 afterAll(async () => {
   await deployment.close();
@@ -45,6 +46,8 @@ test("calls, questions and answers of two front ends are exported once, verified
   await until(async () => (await client.get(taskId)).status === "input_required");
   await client.answer(taskId, { name: { action: "accept", content: { name: "MARKER" } } });
   await until(async () => (await client.get(taskId)).status === "completed");
+  const { taskId: passing } = await client.call("passes", {});
+  await until(async () => (await client.get(passing)).status === "completed");
   client.close();
   const blocking = new Client({ name: "audit", version: "1" }, { capabilities: { elicitation: { form: {} } } });
   blocking.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept" as const, content: { name: "MARKER" } }));
@@ -70,6 +73,13 @@ test("calls, questions and answers of two front ends are exported once, verified
     verdict: "accepted",
     door: "2026-07-28 tasks/update",
     call: records[0]?.["call"],
+  });
+  expect(records.find(({ tool }) => tool === "tool takes")).toMatchObject({
+    action: "call",
+    door: "tool passes",
+    parent: passing,
+    principal: records.find(({ tool }) => tool === "tool passes")?.["principal"],
+    verdict: "created",
   });
 
   // Through a session: on the call's own stream, and back by a message of its own.
