@@ -23,7 +23,7 @@ import type { ServerConfig } from "./config.ts";
 import { anonymous, byCredentials } from "./front-end/caller.ts";
 import { protectedResource } from "./front-end/protected-resource.ts";
 import { localVisitors } from "./front-end/visitors.ts";
-import { offerUpstreams } from "./offer-upstreams.ts";
+import { type OfferedUpstreams, offerUpstreams } from "./offer-upstreams.ts";
 import { oncePer } from "./once-per.ts";
 import { loggedIn } from "./routes/login/route.ts";
 import { signatures } from "./seals/signatures.ts";
@@ -49,7 +49,11 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "server", version: VERSION, allowedHosts, withLogFields }));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
+  let upstreams: OfferedUpstreams | undefined;
+  let stopSweeping: (() => void) | undefined;
   const close = async () => {
+    stopSweeping?.();
+    upstreams?.close();
     await redis.close();
     if (!shared) await telemetry.close();
   };
@@ -82,7 +86,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const seal = depositSeal(secrets);
     const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams: file } = config;
-    const upstreams = file && (await offerUpstreams({ file, own: catalogue, redis, hasAudit: config.redis.audit, log }));
+    upstreams = file && (await offerUpstreams({ file, own: catalogue, redis, hasAudit: config.redis.audit, log }));
     const app = await buildApp({
       services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
       sessions,
@@ -121,7 +125,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       reachable: oncePer(1_000, () => redis.writable()),
       telemetry,
     });
-    const stopSweeping = files && startSweeping(services);
+    stopSweeping = files && startSweeping(services);
     // A worker in the same process already shows it.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });
@@ -136,9 +140,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       url,
       playground,
       async close() {
-        stopSweeping?.();
         await app.close();
-        upstreams?.close();
         await close();
       },
     };
