@@ -37,6 +37,7 @@ import { resourceMetadata } from "./plugins/resource-metadata.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
+import { limitUnread } from "./plugins/unread.ts";
 import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import { accountsRoute } from "./routes/accounts/route.ts";
@@ -139,6 +140,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   declareCaller(server);
   declareOffered(server);
   limitConnections(server, { limits, times, log });
+  limitUnread(server, { limits, log });
   closeConnectionsWhileDraining(server, life);
   securityHeaders(server);
   oneHost(server, trusted);

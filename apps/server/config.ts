@@ -117,6 +117,9 @@ export const SERVER_SETTINGS = z.object({
     "Total number of items and members that the arrays and objects of a request body may have.",
   ),
   PARLEY_CONNECTIONS_MAX: whole(20_000).describe("Maximum number of connections that one front end keeps open at once, streams included."),
+  PARLEY_UNREAD_BYTES_MAX: whole(67_108_864).describe(
+    "Maximum size of what clients have not read yet, over all connections of one front end, in bytes.",
+  ),
   PARLEY_WAITS_MAX: whole(5_000).describe("Maximum number of calls from clients without tasks that one front end holds open at once."),
   PARLEY_LISTENS_MAX: whole(10_000).describe("Maximum number of listen streams that one front end holds open at once."),
   PARLEY_SESSION_TASKS_MAX: whole(1_000).describe(
@@ -232,6 +235,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       bodyDepthMax: environment.PARLEY_BODY_DEPTH_MAX,
       bodyValuesMax: environment.PARLEY_BODY_VALUES_MAX,
       connectionsMax: environment.PARLEY_CONNECTIONS_MAX,
+      unreadBytesMax: environment.PARLEY_UNREAD_BYTES_MAX,
       waitsMax: environment.PARLEY_WAITS_MAX,
       listensMax: environment.PARLEY_LISTENS_MAX,
       listenTasksMax: environment.PARLEY_LISTEN_TASKS_MAX,

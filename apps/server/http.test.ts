@@ -437,6 +437,32 @@ describe("a connection", () => {
     expect(here.logged.find(({ fields }) => fields["rpcMethod"] === "tools/call")?.fields).toMatchObject({ gone: true });
   });
 
+  test("that reads nothing gives way to others when there is too much to read", { timeout: 30_000 }, async () => {
+    const letter = defineTool({ name: "letter", run: () => "x".repeat(20_000_000) });
+    const here = await one({
+      catalogue: catalogue([letter]),
+      settings: { storedValueMax: 30_000_000 },
+      limits: { unreadBytesMax: 30_000_000 },
+    });
+    const { sessionId } = await openSession(here);
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "letter", arguments: {} } });
+    const headers = `Accept: text/event-stream, application/json\r\nContent-Type: application/json\r\nMcp-Session-Id: ${sessionId}\r\n`;
+    const unread = async () => {
+      const seen = await raw(here, "");
+      seen.socket.pause();
+      seen.socket.write(`POST /mcp HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`);
+      return seen;
+    };
+    const first = await unread();
+    await until(() => first.socket.bytesRead > 0);
+    const second = await unread();
+    await until(() => here.logged.some(({ message }) => message.includes("PARLEY_UNREAD_BYTES_MAX")));
+    for (const { socket } of [first, second]) socket.resume();
+    await until(() => first.closed && second.text.length > 20_000_000);
+    expect(first.text.length).toBeLessThan(20_000_000);
+    expect(here.logged.find(({ message }) => message.startsWith("connections dropped"))?.fields).toEqual({ dropped: 1, most: 30_000_000 });
+  });
+
   test("beyond the limit is dropped, and logged", async () => {
     const here = await one({ limits: { connectionsMax: 3 } });
     const open = await Promise.all(Array.from({ length: 3 }, () => raw(here, "")));

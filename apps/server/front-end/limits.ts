@@ -4,6 +4,7 @@ export interface Limits {
   readonly bodyDepthMax: number;
   readonly bodyValuesMax: number;
   readonly connectionsMax: number;
+  readonly unreadBytesMax: number;
   readonly waitsMax: number;
   readonly ownWaitsMax: number;
   readonly listensMax: number;
