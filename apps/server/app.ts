@@ -47,6 +47,7 @@ import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { callbackRoute } from "./routes/asks/callback-route.ts";
 import { createGrants } from "./routes/asks/grants.ts";
 import { asksRoute } from "./routes/asks/route.ts";
+import { noticePage, NOTICES } from "./routes/asks/views.ts";
 import { createVisits } from "./routes/asks/visits.ts";
 import { eventsRoute } from "./routes/events/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
@@ -135,7 +136,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     forceCloseConnections: "idle",
     return503OnClosing: false,
     frameworkErrors: unroutable,
-    ...connectionOptions(times),
+    ...connectionOptions(times, { text: noticePage(NOTICES.late), headers: PAGE_HEADERS }),
   });
   declareCaller(server);
   declareOffered(server);

@@ -348,6 +348,24 @@ describe("a connection", () => {
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
   });
 
+  test("on which a browser's request does not arrive in time is closed with a page for the person", async () => {
+    const here = await one({ times });
+    const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/html,*/*;q=0.8\r\n";
+    const form = await raw(here, `${head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`);
+    await until(() => form.closed);
+    const [lines = "", page = ""] = form.text.split("\r\n\r\n");
+    expect(lines.toLowerCase().split("\r\n")).toEqual(
+      expect.arrayContaining([
+        "http/1.1 408 request timeout",
+        "connection: close",
+        "content-type: text/html; charset=utf-8",
+        `content-length: ${Buffer.byteLength(page)}`,
+        expect.stringMatching(/^content-security-policy: default-src 'none'; style-src 'sha256-/),
+      ]),
+    );
+    expect(page).toContain("<h1>Too slow</h1>");
+  });
+
   test("is closed before the request timeout if the headers do not arrive in their own time", async () => {
     const here = await one({ times: { ...times, requestTimeoutMs: 60_000 } });
     const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";

@@ -18,15 +18,21 @@ import { DATA_HEADERS } from "./security-headers.ts";
 
 type ConnectionTimes = Pick<Times, "headersTimeoutMs" | "requestTimeoutMs" | "idleTimeoutMs">;
 
+/** For a browser whose request took too long to arrive, as an upload on a slow connection does. */
+export interface LatePage {
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** The options of the HTTP server. */
-export function connectionOptions({ headersTimeoutMs, requestTimeoutMs, idleTimeoutMs }: ConnectionTimes) {
+export function connectionOptions({ headersTimeoutMs, requestTimeoutMs, idleTimeoutMs }: ConnectionTimes, late: LatePage) {
   // Node rejects a headersTimeout that exceeds requestTimeout, and compares them before Fastify has set requestTimeout.
   const headersTimeout = Math.min(headersTimeoutMs, requestTimeoutMs);
   return {
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
     http: { headersTimeout, requestTimeout: requestTimeoutMs, connectionsCheckingInterval: Math.min(1_000, headersTimeout) },
-    clientErrorHandler: refuseUnreadable,
+    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseUnreadable(error, socket, late),
   } satisfies FastifyHttpOptions<Server>;
 }
 
@@ -86,43 +92,52 @@ const refused = new WeakSet<Socket>();
  * Answers input that never became a request: bytes that are not HTTP, headers that are too large, a request that took too long. The reply
  * closes the connection and says so, because a client that reuses connections must not send its next request on this one.
  */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, late: LatePage): void {
   // Every further chunk raises another error.
   if (refused.has(socket)) return;
   refused.add(socket);
   const answer = answerOn(socket);
   if (error.code === "ECONNRESET" || !socket.writable || (answer && !answer.writableEnded)) return void socket.destroy();
-  if (!answer || answer.writableFinished) return sendRefusal(error, socket);
+  if (!answer || answer.writableFinished) return sendRefusal(error, socket, late);
   // The previous request is answered, but its reply is not sent completely. The refusal follows it and closes the connection.
-  answer.once("finish", () => sendRefusal(error, socket));
+  answer.once("finish", () => sendRefusal(error, socket, late));
 }
 
-function sendRefusal(error: NodeJS.ErrnoException, socket: Socket): void {
+function sendRefusal({ code = "" }: NodeJS.ErrnoException, socket: Socket, late: LatePage): void {
   if (!socket.writable) return void socket.destroy();
-  const [status, problem] = REFUSALS[error.code ?? ""] ?? [400, "the request is not valid HTTP/1.1"];
-  const body = JSON.stringify(invalidRequest(problem).message);
-  const headers = {
-    connection: "close",
-    "content-type": "application/json; charset=utf-8",
-    "content-length": Buffer.byteLength(body),
-    ...DATA_HEADERS,
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
+  const [status, problem] = REFUSALS[code] ?? [400, "the request is not valid HTTP/1.1"];
+  const { text, headers } = code === LATE && isOfBrowser(socket) ? late : dataOf(problem);
+  const all = { ...headers, connection: "close", "content-length": Buffer.byteLength(text) };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${text}`);
   const linger = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(linger));
 }
 
+function dataOf(problem: string) {
+  const headers = { ...DATA_HEADERS, "content-type": "application/json; charset=utf-8" };
+  return { text: JSON.stringify(invalidRequest(problem).message), headers };
+}
+
+const LATE = "ERR_HTTP_REQUEST_TIMEOUT";
+
 const REFUSALS: Readonly<Record<string, readonly [status: number, problem: string]>> = {
   HPE_HEADER_OVERFLOW: [431, "the headers are larger than 16 KiB"],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "the chunk extensions are larger than 16 KiB"],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "the request took too long to arrive (PARLEY_HEADERS_TIMEOUT, PARLEY_REQUEST_TIMEOUT)"],
+  [LATE]: [408, "the request took too long to arrive (PARLEY_HEADERS_TIMEOUT, PARLEY_REQUEST_TIMEOUT)"],
 };
 
-/** The reply that is being sent on this socket, to a request that arrived completely. Node has no public property for it. */
-function answerOn(socket: Socket & { readonly _httpMessage?: ServerResponse<IncomingMessage> | null }) {
-  const { _httpMessage: response } = socket;
+/** Node has no public property for the reply to the request that is being handled. */
+type Handling = Socket & { readonly _httpMessage?: ServerResponse<IncomingMessage> | null };
+
+/** The reply that is being sent on this socket, to a request that arrived completely. */
+function answerOn({ _httpMessage: response }: Handling) {
   return response && (response.headersSent || response.req.complete) ? response : undefined;
+}
+
+/** Whether a person waits for the reply to the request whose body is arriving on this socket. */
+function isOfBrowser({ _httpMessage: response }: Handling): boolean {
+  return response?.req.headers.accept?.includes("text/html") === true;
 }
 
 /**

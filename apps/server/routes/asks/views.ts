@@ -203,6 +203,11 @@ export const NOTICES = {
     sentence: "The request does not come from the form of this page, so nothing was sent.",
   },
   large: { status: 413, title: "Too large", sentence: "Your answer is larger than this page accepts, so nothing was sent." },
+  late: {
+    status: 408,
+    title: "Too slow",
+    sentence: "Your answer took too long to arrive, so nothing was sent: go back and try again, on a faster connection if you can.",
+  },
   "logged-out": {
     status: 401,
     title: "Log in",
