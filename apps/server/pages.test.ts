@@ -95,6 +95,11 @@ describe("a secret", () => {
     expect(await services.store.deposit(taskId, "api/key")).toBeUndefined();
   });
 
+  test("is a new password to the browser, which fills in none that it keeps", async () => {
+    const { here, at } = await asked();
+    expect((await open(at(here))).text).toMatch(/<input [^>]*name="secret" type="password" [^>]*autocomplete="new-password"/);
+  });
+
   test("is sealed in the store", async () => {
     const { here, at, services } = await asked();
     const deposits: string[] = [];
@@ -223,6 +228,7 @@ describe("without identity", () => {
       right.replace("key", "other"),
       right.replace(taskId, `0-${"A".repeat(22)}`),
       `${origin}/asks/${taskId}/`,
+      `${origin}/asks/${taskId}`,
       `${origin}/asks/${taskId}/api%2Fother?k=a&k=b`,
       `${origin}/asks/${"x".repeat(80)}/${"y".repeat(2_000)}?k=z`,
     ];
@@ -248,6 +254,13 @@ describe("where people log in", () => {
     const unknown = await open(at(here).replace(/asks\/[^/]+/, `asks/0-${"A".repeat(22)}`), { "x-principal": "bob" });
     expect(foreign).toEqual(unknown);
     expect(foreign.status).toBe(404);
+  });
+
+  test("a person learns that there is no login if there is none, instead of being sent to it", async () => {
+    const authenticate = () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "no"));
+    const { fronts } = await deploy({ catalogue: asking, fronts: 1, visitors: { ...named, authenticate } });
+    const { status, text } = await open(`${new URL(fronts[0]!.url).origin}/asks/0-${"A".repeat(22)}/key`);
+    expect([status, sentence(text)]).toEqual([401, expect.stringContaining("has no login for browsers: ask its operator")]);
   });
 
   test("a person cannot send the form that another person was shown", async () => {

@@ -73,7 +73,8 @@ export function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */
 export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, visitors: Visitors): void {
   scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
-    const name = noticeOf(error);
+    const problem = noticeOf(error);
+    const name = problem === "logged-out" && !visitors.logIn ? "no-login" : problem;
     if (name === "logged-out" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
     if (name !== "broken") {
       // A failure of the file store, the provider or the key may need an operator.

@@ -60,6 +60,11 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     return show(request, reply, visit.page);
   });
 
+  // The end of the address was lost on its way to the person.
+  scope.get(`${ASKS_PATH}/:taskId`, () => {
+    throw new ParleyError("TASK_NOT_FOUND", "no such page");
+  });
+
   scope.post(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
     if (!isOwnForm(request, addresses)) return notice(reply, "foreign");
     await permit(frontEnd, request, "answers");

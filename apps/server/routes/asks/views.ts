@@ -14,6 +14,7 @@ export interface Shown {
 /** Longest secret. Keys and certificates fit. */
 export const SECRET_CHARS_MAX = 16_384;
 
+/** Browsers fill in a password that they keep in spite of `autocomplete="off"`: that of an earlier question, as this one's answer. */
 export function secretPage({ page: { ask, message, call }, caller, token, problem }: Shown): string {
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
   const described = problem === undefined ? "note" : "problem note";
@@ -25,7 +26,7 @@ export function secretPage({ page: { ask, message, call }, caller, token, proble
 ${hiddenFields(ask.digest, token)}
 ${fault}
 <label for="secret">Secret</label>
-<input id="secret" name="secret" type="password" maxlength="${SECRET_CHARS_MAX}" required autofocus autocomplete="off" spellcheck="false" aria-describedby="${described}"${invalid}>
+<input id="secret" name="secret" type="password" maxlength="${SECRET_CHARS_MAX}" required autofocus autocomplete="new-password" spellcheck="false" aria-describedby="${described}"${invalid}>
 <p class="quiet" id="note">It is sent to the tool encrypted. Neither your client nor its model sees it.</p>
 ${buttons("Send")}
 </form>
@@ -212,6 +213,11 @@ export const NOTICES = {
     status: 401,
     title: "Log in",
     sentence: "You are not logged in, or your login has expired, so nothing was sent: open the page again.",
+  },
+  "no-login": {
+    status: 401,
+    title: "Log in",
+    sentence: "This page is for people who are logged in, and this server has no login for browsers: ask its operator.",
   },
   "login-refused": {
     status: 401,
