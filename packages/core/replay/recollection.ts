@@ -10,6 +10,7 @@
  *       from the same settlement, or if one flow made both. Calls that are awaited by different items of a Promise.all need no order, because
  *       the item is recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and the run does nothing new. A branch that
  *       continues with the settlement of another branch, as at a lock, has no certain order either once calls were made after such awaits.
+ *       Where only items tell the records of a name apart, a call without one is ambiguous too, and so is one with an item among records without.
  *   C3  An idempotency key never contains a number that several branches count together. In an earlier run, another branch may have tried that
  *       number without recording it. The key of a call that an item awaits consists of the item and of how often that item called the name.
  *   C4  A record that matches in everything but the digest is a divergence (I4).
@@ -110,7 +111,8 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
    *
    * If the next one is recorded as following from a settlement that is still to come, or as awaited by another item of a Promise.all, it belongs to
    * another call. This call then comes from a flow that has got further than in any earlier run, and takes a record of its own or a new number.
-   * Returns undefined if the call could be any of several that were recorded without an item (C2).
+   * Returns undefined if the call could be any of several (C2): its item is known and theirs are not, or the other way round. No item is known of a
+   * function that has awaited nothing yet, for example because a cache has what it had to fetch in another run.
    */
   function occurrenceOf(counter: string, { taken, next }: MadeCalls, item: () => string): number | undefined {
     const known = recorded.ofName(counter);
@@ -122,21 +124,22 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       // Items that continue in a drain may have come to wait for it in another order, but only after an await of something outside ctx.
       return by === "" || !hasOutside() || mayBeSame(by, item());
     };
+    const isToldByItem = ({ calledAt: at }: RecordedCall) => isFromOutside(at) && awaitedBy(at) !== "";
+    const certainOf = (call: RecordedCall) =>
+      isToldByItem(call) && item() === "" && recorded.inOrder(counter).byItem.size > 1 ? undefined : call.occurrence;
     const recordedNext = known.get(next);
     const isNamed = !course.isInDrain && item() !== "";
     const isNextOwn = recordedNext === undefined || isOwn(recordedNext);
-    if (!isNamed && isNextOwn) return next;
+    if (!isNamed && isNextOwn) return recordedNext ? certainOf(recordedNext) : next;
     const isFree = (call: RecordedCall) => !taken.has(call.occurrence) && isOwn(call);
     const { all, byItem } = recorded.inOrder(counter);
     const own = isNamed
       ? byItem.get(item())?.find(isFree)
       : all.find((call) => settledBefore(call.calledAt) === course.settled && isFree(call));
-    if (own) return own.occurrence;
-    // A record without an item may be this call, made in a run in which it had nothing to await outside ctx. If there are several, no evidence
-    // tells which.
-    const isCandidate = (call: RecordedCall) => !isFromOutside(call.calledAt) && isFree(call);
-    const candidate = isNamed ? byItem.get("")?.find(isCandidate) : undefined;
-    if (candidate && byItem.get("")?.some((other) => other !== candidate && isCandidate(other))) return undefined;
+    if (own) return certainOf(own);
+    // A record without an item may be this call, made in a run in which it had nothing to await outside ctx.
+    const itemless = isNamed ? (byItem.get("") ?? []).filter(({ calledAt: at }) => !isFromOutside(at)) : [];
+    if (itemless.length > 1 && itemless.some(isFree)) return undefined;
     return isNextOwn ? next : Math.max(...taken, ...known.keys()) + 1;
   }
 

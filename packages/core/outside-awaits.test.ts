@@ -1,0 +1,367 @@
+/** Handlers that await something outside ctx: which of their calls are told apart, and what happens to the others. */
+import { systemClock } from "@parley/node";
+import { describe, expect, test } from "vitest";
+import { accept, askKeys, form, subject } from "./replay.fixture.ts";
+import type { JsonObject } from "./task.ts";
+
+const HOUR = 3_600_000;
+const wait = (ms: number) => systemClock.sleep(ms);
+const json = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
+
+type Exclusively = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** As p-limit with a concurrency of one. */
+function createLimiter(): Exclusively {
+  const waiting: (() => void)[] = [];
+  let isBusy = false;
+  const next = () => {
+    const first = isBusy ? undefined : waiting.shift();
+    isBusy ||= first !== undefined;
+    first?.();
+  };
+  return (work) =>
+    new Promise((resolve, reject) => {
+      const turn = new Promise<void>((begin) => waiting.push(begin));
+      const run = async () => {
+        await turn;
+        await work().then(resolve, reject);
+        isBusy = false;
+        next();
+      };
+      void run();
+      next();
+    });
+}
+
+function createChain(): Exclusively {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
+}
+
+test("a branch that takes more than a second before its recorded step has not diverged", async () => {
+  let slow = 1;
+  const task = subject(
+    async ({ ask, step }) => {
+      await Promise.all([
+        (async () => {
+          await wait(slow);
+          await step("own", () => 1);
+        })(),
+        (async () => {
+          await ask("go", form("?"));
+          await step("other", () => 1);
+        })(),
+        // Keeps the first run from parking before `own` was called.
+        step("wait", () => wait(20)),
+      ]);
+      return {};
+    },
+    { divergenceWaitMs: 10 },
+  );
+  await task.run();
+  expect(task.journal.has("step:own")).toBe(true);
+  slow = 300;
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned" });
+});
+
+test("items of a Promise.all that use the same name after an outside await are distinguished by their number", async () => {
+  let euMs = 1;
+  const saved: string[] = [];
+  const task = subject(async ({ step, ask }) => {
+    const done = await Promise.all(
+      ["eu", "us"].map(async (region) => {
+        await wait(region === "eu" ? euMs : 10);
+        return await step("save", ({ idempotencyKey }) => {
+          saved.push(`${region} ${idempotencyKey}`);
+          return region;
+        });
+      }),
+    );
+    await ask("go", form("?"));
+    return { done: json(done) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  euMs = 30;
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
+  expect(saved).toEqual(["eu 0-task.save~0", "us 0-task.save~1"]);
+  expect(task.recordings[0]).toEqual(["step:save"]);
+  expect(task.journal.get("step:save")?.calledAt).toBe("0o:0");
+});
+
+test("an item that gets further than before does not take another item's record", async () => {
+  let usMs = 200;
+  const task = subject(async ({ step, ask }) => {
+    const done = await Promise.all([
+      ...["eu", "us"].map(async (region) => {
+        await wait(region === "eu" ? 1 : usMs);
+        return await step("save", () => region);
+      }),
+      step("keep", () => wait(20)),
+      ask("go", form("?")).then(({ action }) => action),
+    ]);
+    return { done: json(done.slice(0, 2)) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  expect(task.journal.has("step:save")).toBe(true);
+  usMs = 0;
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
+});
+
+test("items that waited for one another in another order than before get their own records", async () => {
+  let [euMs, usMs] = [1, 5];
+  const task = subject(async ({ step, ask }) => {
+    const queue: (() => void)[] = [];
+    const [eu, us] = await Promise.all([
+      ...["eu", "us"].map(async (region) => {
+        await wait(region === "eu" ? euMs : usMs);
+        await new Promise<void>((proceed) => queue.push(proceed));
+        return await step("save", () => region);
+      }),
+      (async () => {
+        while (queue.length < 2) await wait(1);
+        await step("open", () => true);
+        for (const proceed of queue) proceed();
+      })(),
+    ]);
+    await ask("go", form("?"));
+    return { done: json([eu, us]) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  [euMs, usMs] = [15, 1];
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
+});
+
+test("an item keeps its record if the handler comes to a Promise.all further out later than before", async () => {
+  const task = subject(async ({ step, ask }) => {
+    const saving = Promise.all(
+      ["eu", "us"].map(async (region) => {
+        await step("load", () => wait(20));
+        return await step("save", () => region);
+      }),
+    );
+    await wait(1);
+    await step("mark", () => true);
+    await wait(1);
+    const [done] = await Promise.all([saving, wait(1)]);
+    await ask("go", form("?"));
+    return { done: json(done) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  expect(task.journal.get("step:save")?.calledAt).toBe("2:0.0");
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
+});
+
+test("a call that took the record of another item, because V8 does not show its own, fails the task before that item repeats its work", async () => {
+  const waits = new Map([
+    ["eu", 1],
+    ["us", 200],
+  ]);
+  const saved: string[] = [];
+  const task = subject(async ({ step, ask }) => {
+    const save = async (region: string) => {
+      const ms = waits.get(region);
+      await (ms === undefined ? undefined : wait(ms));
+      return await step("save", () => saved.push(region));
+    };
+    await Promise.all([
+      // Until the returned promise is listened to, nothing connects `save` with its item.
+      ...["eu", "us"].map(async (region) => save(region)),
+      step("keep", () => wait(20)),
+      ask("go", form("?")),
+    ]);
+    return {};
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  expect(saved).toEqual(["eu"]);
+  waits.delete("us");
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+  expect(saved).toEqual(["eu"]);
+});
+
+test("two indistinguishable flows that use the same name after an outside await fail loudly before the second effect", async () => {
+  const saved: string[] = [];
+  const task = subject(async ({ step }) => {
+    const save = async (region: string) => {
+      await wait(region === "eu" ? 1 : 5);
+      await step("save", () => saved.push(region));
+    };
+    await Promise.race([save("eu"), save("us")]);
+    await wait(20);
+    return {};
+  });
+  expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+  expect(saved).toEqual(["eu"]);
+});
+
+describe.each([
+  ["a limiter that keeps functions", createLimiter],
+  ["a lock that chains promises", createChain],
+])("branches that queue up at %s", (_, create) => {
+  test("after an outside await, for a step of one name, fail loudly before the second effect", async () => {
+    const saved: string[] = [];
+    const task = subject(async ({ step }) => {
+      const exclusively = create();
+      const regions = ["eu", "us"].map(async (region) => {
+        await wait(region === "eu" ? 1 : 4);
+        await exclusively(async () => {
+          await step("save", async () => {
+            saved.push(region);
+            await wait(30);
+          });
+        });
+      });
+      for (const region of regions) await region;
+      return {};
+    });
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+    expect(saved).toEqual(["eu"]);
+  });
+
+  test("get their own results in every run if the await came before the last call that they have in common", async () => {
+    const task = subject(async ({ step, ask }) => {
+      const exclusively = create();
+      await wait(1);
+      await step("plan", () => "all");
+      const done = await Promise.all(
+        ["eu", "us", "asia"].map((region) =>
+          exclusively(async () => {
+            await Promise.resolve();
+            return await step("save", () => region);
+          }),
+        ),
+      );
+      await ask("go", form("?"));
+      return { done: json(done) };
+    });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ result: { done: ["eu", "us", "asia"] } });
+  });
+});
+
+test("a branch distinguishes them, whichever is faster in which run", async () => {
+  let euMs = 1;
+  const task = subject(async ({ step, branch, ask }) => {
+    const done = await Promise.all(
+      ["eu", "us"].map((region) =>
+        branch(region, async () => {
+          await wait(region === "eu" ? euMs : 6);
+          return await step("save", () => region);
+        }),
+      ),
+    );
+    await ask("go", form("?"));
+    return { done: json(done) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  expect([...task.journal.keys()]).toEqual(["step:eu/save", "step:us/save"]);
+  euMs = 20;
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ result: { done: ["eu", "us"] } });
+});
+
+test("a branch may be entered again, even while it is active: its names continue counting", async () => {
+  const task = subject(async ({ branch, ask, sleep }) => {
+    for (let round = 0; round < 2; round += 1) {
+      await Promise.race([branch("approval", () => ask("approve", form("?"))), sleep("patience", HOUR)]);
+    }
+    return {};
+  });
+  expect(askKeys(await task.run())).toEqual(["approval/approve"]);
+  task.skip(HOUR);
+  expect(askKeys(await task.run())).toEqual(["approval/approve", "approval/approve#2"]);
+  task.answer("approval/approve#2", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned" });
+});
+
+test("a loop that reads something outside before each step needs no names", async () => {
+  const task = subject(async ({ step, ask }) => {
+    const done: unknown[] = [];
+    for (const file of ["a", "b", "c"]) {
+      await wait(1);
+      done.push(await step("upload", () => file));
+    }
+    await ask("go", form("?"));
+    return { done: json(done) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ result: { done: ["a", "b", "c"] } });
+});
+
+test("a client that is warm in one run and cold in the next confuses nothing", async () => {
+  let warm = true;
+  const task = subject(async ({ step, ask }) => {
+    const helper = async (id: number) => {
+      await (warm ? Promise.resolve() : wait(3));
+      return await step("load", () => id);
+    };
+    await helper(0);
+    await (warm ? undefined : wait(1));
+    const rows = await Promise.all([1, 2, 3].map((id) => step("load", () => id)));
+    await ask("go", form("?"));
+    return { rows: json(rows) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  warm = false;
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ result: { rows: [1, 2, 3] } });
+});
+
+describe("a map over items whose reads a cache may answer", () => {
+  /** Each item reads, unless it is cached, and saves. `read` takes the milliseconds of each item that is not. */
+  function subjectWithCache() {
+    let reads: Readonly<Record<string, number>> = {};
+    const saved: string[] = [];
+    const task = subject(async ({ step, ask }) => {
+      const ids = await Promise.all(
+        ["eu", "us", "jp"].map(async (region) => {
+          const ms = reads[region];
+          if (ms !== undefined) await wait(ms);
+          return await step("save", () => {
+            saved.push(region);
+            return `saved ${region}`;
+          });
+        }),
+      );
+      await ask("go", form("?"));
+      return { ids: json(ids) };
+    });
+    return { task, saved, read: (ms: typeof reads) => (reads = ms) };
+  }
+
+  test.each([
+    ["in the first run only", { eu: 9, us: 1, jp: 5 }, {}],
+    ["in the first run only, by one item", { eu: 5 }, {}],
+    ["in the second run only", {}, { eu: 9, us: 1, jp: 5 }],
+    ["in the second run only, by one item", {}, { eu: 5 }],
+  ])("fails loudly, and saves nothing twice, if it reads %s", async (_, first, second) => {
+    const { task, saved, read } = subjectWithCache();
+    read(first);
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    read(second);
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+    expect(saved.toSorted()).toEqual(["eu", "jp", "us"]);
+  });
+
+  test("gives every item its own result if it reads in both runs, in any order", async () => {
+    const { task, saved, read } = subjectWithCache();
+    read({ eu: 9, us: 1, jp: 5 });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    read({ eu: 1, us: 9, jp: 5 });
+    expect(await task.run()).toMatchObject({ result: { ids: ["saved eu", "saved us", "saved jp"] } });
+    expect(saved).toHaveLength(3);
+  });
+});
