@@ -9,7 +9,7 @@ import { decode, type Reading } from "./decode.ts";
 import type { StatelessDialect, StatelessEncoder } from "./dialect.ts";
 import { inputRequired, toolResult } from "./encode-call.ts";
 import { acknowledged, subscribed } from "./encode-listen.ts";
-import { acknowledgement, createTaskResult, shownTask, taskNotification } from "./encode-task.ts";
+import { createTaskResult, shownTask, taskNotification, withReceipts } from "./encode-task.ts";
 import { SERVER_INFO, TASKS_EXTENSION } from "./names.ts";
 
 export interface Revision extends Reading, Pick<Words, "listItems" | "shown" | "statusOf" | "dataOf" | "tellsModel"> {}
@@ -56,7 +56,8 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
       ),
     createTaskResult: (task) => createTaskResult(task, { facts, meta }),
     detailedTask: (task, { capabilities }) => answer(shownTask(task, { facts, capabilities })),
-    acknowledgement: (receipts) => answer(acknowledgement(receipts)),
+    acknowledgement: (receipts) => answer(receipts ? withReceipts({}, receipts) : {}),
+    withReceipts,
     inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),
     acknowledged,
     taskNotification: (task, { subscriptionId, capabilities }) => taskNotification(task, { facts, subscriptionId, capabilities }),

@@ -42,6 +42,8 @@ export interface StatelessEncoder extends Encoder {
    * `accepted`, `duplicate`, `late` or `unknown`.
    */
   acknowledgement(receipts?: ReadonlyMap<string, Receipt>): object;
+  /** The answer to a call that was retried with answers, with their receipts in the same place. */
+  withReceipts(answer: object, receipts: ReadonlyMap<string, Receipt>): object;
 
   /** Asks the caller itself. Needs asks, `requestState`, or both. See `requiredCapabilities` for asks that must not be sent. */
   inputRequired(asks: readonly Ask[], requestState?: string): object;

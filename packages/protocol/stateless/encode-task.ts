@@ -13,7 +13,7 @@ import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { subscribed } from "./encode-listen.ts";
 
-/** Parley's own key in `_meta` of an acknowledged tasks/update: receipts by ask key. The specification has no such member. */
+/** Parley's own key in `_meta` of the answer to a message with answers: receipts by ask key. The specification has no such member. */
 const RECEIPTS = "parley/receipts";
 
 /** The only message with `resultType: "task"`. */
@@ -51,9 +51,9 @@ export function taskNotification(
   });
 }
 
-/** The answer to tasks/update and tasks/cancel. */
-export function acknowledgement(receipts: ReadonlyMap<string, Receipt> | undefined): object {
-  return receipts ? { _meta: { [RECEIPTS]: Object.fromEntries([...receipts].map(([key, { type }]) => [key, type])) } } : {};
+export function withReceipts(answer: { readonly _meta?: object }, receipts: ReadonlyMap<string, Receipt>): object {
+  const byKey = Object.fromEntries([...receipts].map(([key, { type }]) => [key, type]));
+  return { ...answer, _meta: { ...answer._meta, [RECEIPTS]: byKey } };
 }
 
 function handle(task: Task, facts: ServerFacts, capabilities = task.call.capabilities): object {

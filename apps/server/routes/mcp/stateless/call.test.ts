@@ -1,4 +1,7 @@
+import { sweep } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { until } from "../../../../../test/support/until.ts";
 import { type Options, post, rpc, stream } from "../../../client.fixture.ts";
 import { callerNamed, deploy, type Front, holdNext } from "../../../deployment.fixture.ts";
@@ -332,6 +335,35 @@ describe("a client without tasks", () => {
       return task?.status === "cancelled" && task;
     });
     expect(ended.message).toBe("The client closed the call.");
+  });
+
+  test("learns that its answer was late, with the result of the call that went on without it", async () => {
+    const guess = defineTool({
+      name: "guess",
+      async run(_args, ctx) {
+        const assumed = { timeout: "30s", onTimeout: { default: { name: "Nobody" } } } as const;
+        const { name } = await ctx.elicit("who", { message: "Who?", schema: z.object({ name: z.string() }), ...assumed });
+        return { content: [{ type: "text", text: name }], _meta: { own: true } };
+      },
+    });
+    const { fronts, services, skip } = await deploy({ catalogue: catalogue([guess]), fronts: 1 });
+    const here = fronts[0]!;
+    const created = vi.spyOn(services.store, "create");
+    const call = { name: "guess", arguments: {} };
+    const asked = await rpc(here, "tools/call", call, plain);
+    const taskId = created.mock.calls[0]?.[0].taskId ?? "";
+    skip(31_000);
+    await sweep(services, { partition: 0 });
+    await until(async () => (await services.store.load(taskId))?.status === "completed");
+
+    const retried = await rpc(
+      here,
+      "tools/call",
+      { ...call, requestState: asked.result!["requestState"], inputResponses: { who: alice } },
+      plain,
+    );
+
+    expect(retried.result).toMatchObject({ content: [{ text: "Nobody" }], _meta: { own: true, "parley/receipts": { who: "late" } } });
   });
 
   test("loses no answer with a retry whose connection is dropped: the same retry gets the result", async () => {

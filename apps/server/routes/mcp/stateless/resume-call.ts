@@ -1,7 +1,7 @@
 import { answerTask, findTask, ParleyError, readable, type Receipt, type Task } from "@parley/core";
 import { invalidState, type RequestState, wasAsked } from "../../../seals/request-state.ts";
 import { waitGateFor } from "../../../front-end/gate.ts";
-import type { Handled } from "../shared/answer.ts";
+import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
 import { throwIfRefused } from "../shared/refusals.ts";
 import { askCaller } from "./ask-caller.ts";
@@ -27,23 +27,33 @@ export async function resumeCall(
   const { caller, client, encode } = exchange;
   const state = await route.states.open(requestState, bindingOf(services, called, caller), services.clock.now());
   const { taskId, feedCursor } = state;
-  return await holdOpen({ services, waits: waitGateFor(route, caller) }, taskId, async (watch) => {
-    const task = await deliver(route, called, exchange, state);
+  let receipts: ReadonlyMap<string, Receipt> = new Map();
+  const answered = await holdOpen({ services, waits: waitGateFor(route, caller) }, taskId, async (watch) => {
+    const { task, ...delivered } = await deliver(route, called, exchange, state);
+    ({ receipts } = delivered);
     if (task.call.hidden || !client.speaksTasks)
       return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
     const open = task.asks.some(({ key }) => wasAsked(state, key));
     if (open) return await askCaller(route, called, exchange, { task, feedCursor });
     return encode.createTaskResult(task);
   });
+  const isLate = [...receipts.values()].some(({ type }) => type === "late");
+  return answered === ANSWERED || !isLate ? answered : encode.withReceipts(answered, receipts);
 }
 
-/** Delivers the answers and returns the task as it is afterwards. */
+interface Delivered {
+  /** As it is afterwards. */
+  readonly task: Task;
+  readonly receipts: ReadonlyMap<string, Receipt>;
+}
+
+/** Delivers the answers. */
 async function deliver(
   { services }: StatelessRoute,
   called: Called,
   { caller, door }: StatelessExchange,
   state: RequestState,
-): Promise<Task> {
+): Promise<Delivered> {
   const { taskId, deadlineMs } = state;
   // A state answers only the asks that it was sent with. The specification requires other keys to be ignored.
   const replies = Object.fromEntries(Object.entries(called.retry.replies ?? {}).filter(([key]) => wasAsked(state, key)));
@@ -54,13 +64,13 @@ async function deliver(
   });
   const receipts = [...answered.receipts.values()];
   if (receipts.some(isMalformed)) throwIfRefused(answered.receipts);
-  // If the question has timed out, a late answer is not an error: the call continues without it.
+  // If the question has timed out, a late answer is not an error: the call continues without it, and its answer says so.
   if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
     throw invalidState("its questions were already answered differently");
   }
   const task = answered.receipts.size === 0 ? answered.task : await findTask(services, { taskId, caller });
   if (!task) throw invalidState("its call has ended and is no longer stored");
-  return readable(task);
+  return { task: readable(task), receipts: answered.receipts };
 }
 
 /** Whether the answer itself is malformed, not just the content of its form. */
