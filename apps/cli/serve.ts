@@ -1,14 +1,14 @@
 /** The commands that run Parley itself. Client commands do not load this file, and start three times as fast without it. */
 import { readEnvironment } from "@parley/node";
+import type { Running } from "@parley/node/until-stopped";
 import type { EmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
 import type { StartOptions } from "./commands/start.ts";
 import { serveWithoutOutput } from "./lost-output.ts";
 import { serveEverything } from "./serve-all.ts";
-import { untilStopped } from "./until-stopped.ts";
 
-export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<void> {
+export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<Running> {
   serveWithoutOutput();
   const { url, playground, embedded, showsErrors, broken, close } = await serveEverything({ dataDir, ...rest });
   const errors = showsErrors ? "  Errors of tools are shown to clients (PARLEY_SHOW_ERRORS)\n" : "";
@@ -18,20 +18,19 @@ export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<void
     `Parley serves ${url}\n${page}  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are kept for the next start.\n`,
   );
   if (embedded) endWith(embedded, dataDir);
-  untilStopped(close, broken);
+  return { close, broken };
 }
 
-export async function serveFrontEnd(): Promise<void> {
+export async function serveFrontEnd(): Promise<Running> {
   serveWithoutOutput();
   const server = await startServer(serverConfig(readEnvironment(SERVER_SETTINGS, process.env)));
   process.stdout.write(`${server.url}\n`);
-  untilStopped(() => server.close());
+  return server;
 }
 
-export async function serveWorker(): Promise<void> {
+export async function serveWorker(): Promise<Running> {
   serveWithoutOutput();
-  const worker = await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, process.env)));
-  untilStopped(() => worker.close(), worker.broken);
+  return await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, process.env)));
 }
 
 /** Without its embedded Redis the process cannot work, and would wait forever: nothing restarts that Redis. */

@@ -1,3 +1,4 @@
+import { untilStopped } from "@parley/node/until-stopped";
 import type { Command } from "commander";
 
 export interface StartOptions {
@@ -13,5 +14,5 @@ export function addStart(program: Command): void {
     .option("-p, --port <port>", "Port to listen on (default: PARLEY_PORT, PORT, or 3000)")
     .option("-t, --tools <modules>", "Tool modules, separated by commas (default: PARLEY_TOOLS, or the gallery)")
     .option("-d, --data-dir <directory>", "Directory where the embedded Redis keeps its data", ".parley/redis")
-    .action(async (options: StartOptions) => (await import("../serve.ts")).serveAll(options));
+    .action((options: StartOptions) => untilStopped(async () => (await import("../serve.ts")).serveAll(options)));
 }
