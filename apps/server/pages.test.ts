@@ -190,6 +190,21 @@ describe("the page of a question", () => {
     },
   );
 
+  test("says nothing certain about an answer whose receipt was lost, and shows when it is opened again that it was recorded", async () => {
+    const { here, at, services } = await asked();
+    const { fields } = await open(at(here));
+    const { answer } = services.store;
+    services.store.answer = async (request) => {
+      await answer(request);
+      throw new ParleyError("UNAVAILABLE", "Redis did not answer in time");
+    };
+    const sent = await send(at(here), { ...fields, action: "accept", secret: "hunter2" });
+    expect([sent.status, sentence(sent.text)]).toEqual([503, expect.stringContaining("it shows whether it was recorded")]);
+    expect(sent.text).not.toContain("nothing was sent");
+    services.store.answer = answer;
+    expect(sentence((await open(at(here))).text)).toContain("was already answered");
+  });
+
   test("is declined by its button", async () => {
     const { here, at, get } = await asked();
     const sent = await send(at(here), { ...(await open(at(here))).fields, action: "decline" });

@@ -78,7 +78,7 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
     if (name === "logged-out" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
     if (name !== "broken") {
       // A failure of the file store, the provider or the key may need an operator.
-      log[name === "away" ? "warn" : "info"](
+      log[NOTICES[name].status === 503 ? "warn" : "info"](
         { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
         "page refused",
       );
@@ -105,6 +105,7 @@ function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
       case "QUOTA_EXCEEDED":
         return "busy";
       case "UNAVAILABLE":
+        return "unsure";
       case "PROVIDER_UNAVAILABLE":
       case "PROVIDER_INVALID":
       case "OVERLOADED":

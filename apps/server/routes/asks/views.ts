@@ -235,7 +235,18 @@ export const NOTICES = {
     title: "Not available",
     sentence: "The server cannot do this right now, and nothing was sent: try again in a moment.",
   },
-  broken: { status: 500, title: "Something went wrong", sentence: "The server could not do this, and nothing was sent." },
+  // Redis may have recorded an answer and not said so in time.
+  unsure: {
+    status: 503,
+    title: "Not available",
+    sentence:
+      "The server cannot do this right now. If you sent something, open the page again in a moment: it shows whether it was recorded.",
+  },
+  broken: {
+    status: 500,
+    title: "Something went wrong",
+    sentence: "The server could not do this. If you sent something, open the page again: it shows whether it was recorded.",
+  },
 } as const satisfies Readonly<Record<string, Notice>>;
 
 export type NoticeName = keyof typeof NOTICES;
