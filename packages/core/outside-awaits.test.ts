@@ -320,12 +320,12 @@ test("a client that is warm in one run and cold in the next confuses nothing", a
 
 describe("a map over items whose reads a cache may answer", () => {
   /** Each item reads, unless it is cached, and saves. `read` takes the milliseconds of each item that is not. */
-  function subjectWithCache() {
+  function subjectWithCache(regions = ["eu", "us", "jp"]) {
     let reads: Readonly<Record<string, number>> = {};
     const saved: string[] = [];
     const task = subject(async ({ step, ask }) => {
       const ids = await Promise.all(
-        ["eu", "us", "jp"].map(async (region) => {
+        regions.map(async (region) => {
           const ms = reads[region];
           if (ms !== undefined) await wait(ms);
           return await step("save", () => {
@@ -353,6 +353,50 @@ describe("a map over items whose reads a cache may answer", () => {
     read(second);
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
     expect(saved.toSorted()).toEqual(["eu", "jp", "us"]);
+  });
+
+  test("gives every item its own result if the same items read in both runs", async () => {
+    const { task, saved, read } = subjectWithCache();
+    read({ us: 1, jp: 5 });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    read({ us: 5, jp: 1 });
+    expect(await task.run()).toMatchObject({ result: { ids: ["saved eu", "saved us", "saved jp"] } });
+    expect(saved).toHaveLength(3);
+  });
+
+  test.each([
+    ["first", { eu: 1 }, {}],
+    ["second", {}, { eu: 1 }],
+  ])("gives a single item its own result, even if it reads in the %s run only", async (_, first, second) => {
+    const { task, saved, read } = subjectWithCache(["eu"]);
+    read(first);
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    read(second);
+    expect(await task.run()).toMatchObject({ result: { ids: ["saved eu"] } });
+    expect(saved).toEqual(["eu"]);
+  });
+
+  test("gets further in a later run, after calls of the same name in a line", async () => {
+    let slow = HOUR;
+    const saved: string[] = [];
+    const task = subject(async ({ step, ask }) => {
+      for (const region of ["eu", "us"]) await step("save", () => saved.push(region));
+      await Promise.all([
+        ask("go", form("?")),
+        ...["jp", "br"].map(async (region) => {
+          await wait(region === "br" ? slow : 1);
+          await step("save", () => saved.push(region));
+        }),
+      ]);
+      return {};
+    });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    slow = 1;
+    expect(await task.run()).toMatchObject({ type: "returned" });
+    expect(saved).toEqual(["eu", "us", "jp", "br"]);
   });
 
   test("gives every item its own result if it reads in both runs, in any order", async () => {

@@ -124,21 +124,17 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       // Items that continue in a drain may have come to wait for it in another order, but only after an await of something outside ctx.
       return by === "" || !hasOutside() || mayBeSame(by, item());
     };
-    const isToldByItem = ({ calledAt: at }: RecordedCall) => isFromOutside(at) && awaitedBy(at) !== "";
-    const certainOf = (call: RecordedCall) =>
-      isToldByItem(call) && item() === "" && recorded.inOrder(counter).byItem.size > 1 ? undefined : call.occurrence;
     const recordedNext = known.get(next);
-    const isNamed = !course.isInDrain && item() !== "";
     const isNextOwn = recordedNext === undefined || isOwn(recordedNext);
-    if (!isNamed && isNextOwn) return recordedNext ? certainOf(recordedNext) : next;
+    const isNamed = !course.isInDrain && item() !== "";
     const isFree = (call: RecordedCall) => !taken.has(call.occurrence) && isOwn(call);
     const { all, byItem } = recorded.inOrder(counter);
-    const own = isNamed
-      ? byItem.get(item())?.find(isFree)
-      : all.find((call) => settledBefore(call.calledAt) === course.settled && isFree(call));
-    if (own) return certainOf(own);
+    const inLine = () => (isNextOwn ? recordedNext : all.find((call) => settledBefore(call.calledAt) === course.settled && isFree(call)));
+    const own = isNamed ? byItem.get(item())?.find(isFree) : inLine();
+    const isOneOfSeveral = own && hasOutside() && byItem.size > 1 && awaitedBy(own.calledAt) !== "" && item() === "";
+    if (own) return isOneOfSeveral ? undefined : own.occurrence;
     // A record without an item may be this call, made in a run in which it had nothing to await outside ctx.
-    const itemless = isNamed ? (byItem.get("") ?? []).filter(({ calledAt: at }) => !isFromOutside(at)) : [];
+    const itemless = isNamed ? (byItem.get("") ?? []) : [];
     if (itemless.length > 1 && itemless.some(isFree)) return undefined;
     return isNextOwn ? next : Math.max(...taken, ...known.keys()) + 1;
   }
