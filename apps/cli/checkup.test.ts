@@ -8,9 +8,11 @@ import { checkUp, nodeVersion, redisFindings } from "./checkup.ts";
 const HEALTHY = {
   version: "Redis 7.0.15",
   recent: true,
+  readOnly: false,
   maxmemoryPolicy: "noeviction",
   appendOnly: true,
   appendFsync: "everysec",
+  missingRights: [],
   usedMemoryBytes: 1,
   maxmemoryBytes: 0,
 };
@@ -31,6 +33,8 @@ describe("the doctor", () => {
 
   test.each([
     [{ recent: false, version: "Redis 5.0.7" }, "problem", "too old"],
+    [{ readOnly: true }, "problem", "a replica"],
+    [{ missingRights: ["+evalsha", "+zrank"] }, "problem", "its user lacks rights: +evalsha +zrank"],
     [{ maxmemoryPolicy: "allkeys-lru" }, "problem", "may drop tasks"],
     [{ appendOnly: false }, "advice", "no append-only file"],
     [{ appendFsync: "no" }, "advice", "up to half a minute"],

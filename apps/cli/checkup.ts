@@ -28,7 +28,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   const settings = unread ? environment : { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
   const found = configuration(settings);
   const areSettingsFine = !unread && found.every(({ level }) => level !== "problem");
-  found.push(...(unread ? [] : await redis(environment["REDIS_URL"])));
+  found.push(...(unread ? [] : await redis(environment["REDIS_URL"], environment["PARLEY_PREFIX"] || "parley")));
   const isServing = Boolean(environment["REDIS_URL"]) && found.every(({ level }) => level !== "problem");
   return [
     nodeVersion(process.versions.node),
@@ -100,7 +100,7 @@ function upstreams(file: string | undefined): Finding[] {
   return [{ level: "fine", about: "upstreams", says }];
 }
 
-async function redis(url: string | undefined): Promise<Finding[]> {
+async function redis(url: string | undefined, prefix: string): Promise<Finding[]> {
   const about = "Redis";
   if (!url) {
     return [
@@ -113,7 +113,7 @@ async function redis(url: string | undefined): Promise<Finding[]> {
     ];
   }
   try {
-    return redisFindings(await inspectRedis(url));
+    return redisFindings(await inspectRedis(url, prefix));
   } catch (error) {
     const says = `${withoutPassword(url)} cannot be used: ${error instanceof Error ? error.message : String(error)}`;
     return [{ level: "problem", about, says, cure: "Start it, or correct REDIS_URL (redis://user:password@host:port)." }];
@@ -123,9 +123,11 @@ async function redis(url: string | undefined): Promise<Finding[]> {
 export function redisFindings({
   version,
   recent,
+  readOnly,
   maxmemoryPolicy,
   appendOnly,
   appendFsync,
+  missingRights,
   usedMemoryBytes,
   maxmemoryBytes,
 }: RedisFacts): Finding[] {
@@ -135,6 +137,23 @@ export function redisFindings({
       ? { level: "fine", about, says: version }
       : { level: "problem", about, says: `${version} is too old`, cure: "Install Redis 6.2 or newer, or Valkey." },
   ];
+  if (readOnly) {
+    findings.push({
+      level: "problem",
+      about,
+      says: "it is a replica and refuses writes",
+      cure: "Name its master in REDIS_URL; with Sentinel, the sentinels: redis-sentinel://host,host/name.",
+    });
+  }
+  if (missingRights.length > 0) {
+    const rights = missingRights.join(" ");
+    findings.push({
+      level: "problem",
+      about,
+      says: `its user lacks rights: ${rights}`,
+      cure: `redis-cli ACL SETUSER <user> ${rights}; docs/redis.md lists all of them.`,
+    });
+  }
   if (maxmemoryPolicy !== "noeviction") {
     findings.push({
       level: "problem",

@@ -87,8 +87,8 @@ describe("waiting for a suitable Redis", () => {
 
   test("a server is inspected by what it says: a Valkey is one, and what it leaves out has its default", async () => {
     const defaults = { recent: false, maxmemoryPolicy: "noeviction", appendOnly: false, usedMemoryBytes: 0, maxmemoryBytes: 0 };
-    expect(await inspectRedis(await serve("valkey_version:8.1.0\r\n"))).toMatchObject({ version: "Valkey 8.1.0", ...defaults });
-    expect(await inspectRedis(await serve("used_memory:7\r\n"))).toMatchObject({ version: "Redis 0", usedMemoryBytes: 7 });
+    expect(await inspectRedis(await serve("valkey_version:8.1.0\r\n"), "parley")).toMatchObject({ version: "Valkey 8.1.0", ...defaults });
+    expect(await inspectRedis(await serve("used_memory:7\r\n"), "parley")).toMatchObject({ version: "Redis 0", usedMemoryBytes: 7 });
   });
 
   test.each(["6.1.99", "5.9.0", "0"])("a server of version %s is too old", async (version) => {
@@ -180,12 +180,46 @@ describe("waiting for a suitable Redis", () => {
   test("a missing password, and a user who may not read INFO, are reported at once", async () => {
     const open = new URL(embedded.url);
     open.password = "";
-    await expect(wait(open.href, { startTimeoutMs: 60_000 })).rejects.toThrow(/NOAUTH.*\. Check user and password in REDIS_URL$/);
+    await expect(wait(open.href, { startTimeoutMs: 60_000 })).rejects.toThrow(/NOAUTH.*\. Check user, password and database in REDIS_URL$/);
     await admin.call("ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all", "-info");
     const limited = new URL(embedded.url);
     [limited.username, limited.password] = ["limited", "secret"];
-    await expect(wait(limited.href, { startTimeoutMs: 60_000 })).rejects.toThrow(/NOPERM.*\. Check user and password in REDIS_URL$/);
+    await expect(wait(limited.href, { startTimeoutMs: 60_000 })).rejects.toThrow(
+      /NOPERM.*\. Check user, password and database in REDIS_URL$/,
+    );
     expect(messages).toEqual([]);
+  });
+
+  test.each([
+    ["that does not exist", "/99", /ERR DB index is out of range\. Check user, password and database in REDIS_URL$/],
+    ["that the user may not select", "/3", /NOPERM.*'select'.*\. Check user, password and database in REDIS_URL$/],
+  ])(
+    "a database %s is reported at once: database 0, which the connection is on, may be another deployment's",
+    async (_which, path, says) => {
+      await admin.call("ACL", "SETUSER", "unselecting", "on", ">secret", "~*", "&*", "+@all", "-select");
+      const url = new URL(embedded.url);
+      if (path === "/3") [url.username, url.password] = ["unselecting", "secret"];
+      url.pathname = path;
+      await expect(wait(url.href, { startTimeoutMs: 60_000 })).rejects.toThrow(says);
+      await expect(inspectRedis(url.href, "parley")).rejects.toThrow(/^(ERR DB index|NOPERM)/);
+      expect(messages).toEqual([]);
+    },
+  );
+
+  test.each(["role:slave\r\nslave_read_only:0", "role:slave\r\nslave_read_only:1\r\ncluster_enabled:1"])(
+    "a replica that accepts writes is accepted, and so is one of a cluster, where commands go to the master of their key: %j",
+    async (what) => {
+      await wait(await serve(`redis_version:7.0.15\r\n${what}\r\n`));
+      expect(messages).toEqual(["redis is suitable"]);
+    },
+  );
+
+  test("a replica that refuses writes is waited for, and then refused with advice", async () => {
+    const replica = "redis_version:7.0.15\r\nrole:slave\r\nslave_read_only:1\r\n";
+    const url = await serve(replica);
+    await expect(wait(url)).rejects.toThrow(/it is a replica and refuses writes; name its master/);
+    expect(messages).toEqual(["waiting for redis"]);
+    expect(await inspectRedis(url, "parley")).toMatchObject({ readOnly: true });
   });
 
   test("a wrong password is reported at once and not shown", async () => {
@@ -194,7 +228,7 @@ describe("waiting for a suitable Redis", () => {
 
     const refused = await wait(url.href, { startTimeoutMs: 60_000 }).catch((error: unknown) => String(error));
 
-    expect(refused).toMatch(/WRONGPASS.*Check user and password in REDIS_URL/);
+    expect(refused).toMatch(/WRONGPASS.*Check user, password and database in REDIS_URL/);
     expect(refused).not.toContain("not-the-password");
   });
 });

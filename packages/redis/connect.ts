@@ -34,7 +34,7 @@ export async function waitForRedis({ url, startTimeoutMs, allowEviction, replica
       checkFitness(tried.info, { url, allowEviction, replicas, log });
       return;
     }
-    if (tried.refusesUs) throw unfit(url, `${tried.message}. Check user and password in REDIS_URL`);
+    if (tried.refusesUs) throw unfit(url, `${tried.message}. Check user, password and database in REDIS_URL`);
     if (Date.now() >= giveUpAtMs) {
       throw unfit(url, `no answer within ${startTimeoutMs} ms (${tried.message}). Is it running, and is REDIS_URL right?`);
     }
@@ -281,14 +281,29 @@ async function probeOne(redis: Redis): Promise<Probe> {
   try {
     await redis.connect();
     const info = await redis.info();
+    // The database was not selected, and the connection works all the same: on database 0.
+    if (cause && refusesUs(cause)) throw cause;
     if (/^loading:1/m.test(info)) return { ok: false, message: "it is still loading its data", refusesUs: false };
+    if (isReadOnly(info)) return { ok: false, message: "it is a replica and refuses writes; name its master", refusesUs: false };
     return { ok: true, info };
   } catch (error) {
-    const { message } = cause ?? (error instanceof Error ? error : new Error(String(error)));
-    return { ok: false, message, refusesUs: /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH)|without any password configured/.test(message) };
+    const told = cause ?? (error instanceof Error ? error : new Error(String(error)));
+    return { ok: false, message: told.message, refusesUs: refusesUs(told) };
   } finally {
     redis.disconnect();
   }
+}
+
+/** Whether a server is not going to serve this user, or not on this database. */
+export function refusesUs({ message }: Error): boolean {
+  return /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH)|without any password configured|^ERR (invalid DB index|DB index is out of range)/.test(
+    message,
+  );
+}
+
+/** Whether INFO is of a replica that refuses writes. In a cluster, any node may be asked: commands go to the master of their key. */
+export function isReadOnly(info: string): boolean {
+  return field(info, "role") === "slave" && field(info, "slave_read_only") === "1" && field(info, "cluster_enabled") !== "1";
 }
 
 function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<WaitForRedis, "startTimeoutMs">): void {

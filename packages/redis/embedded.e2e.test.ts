@@ -77,7 +77,7 @@ describe("an embedded Redis", () => {
         expect(await redis.config("GET", setting)).toEqual([setting, value]);
       }
     });
-    expect((await inspectRedis(server.url)).version.split(" ")[1]).toBe(server.version);
+    expect((await inspectRedis(server.url, "parley")).version.split(" ")[1]).toBe(server.version);
     await using(`redis://127.0.0.1:${server.port}`, async (redis) => {
       await expect(redis.get("kept")).rejects.toThrow("NOAUTH");
     });
@@ -173,7 +173,7 @@ describe("an embedded Redis", () => {
   test("comes from the Python wheel if necessary", async () => {
     const server = await start({ sources: ["wheel"] });
     expect(server).toMatchObject({ source: "wheel", version: "9.1.2" });
-    expect(await inspectRedis(server.url)).toMatchObject({ version: "Valkey 9.1.2", recent: true });
+    expect(await inspectRedis(server.url, "parley")).toMatchObject({ version: "Valkey 9.1.2", recent: true });
     expect(await using(server.url, (redis) => redis.ping())).toBe("PONG");
   });
 

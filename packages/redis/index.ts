@@ -13,6 +13,7 @@ export type { GrantFilter, GrantRegister, RegisteredGrant } from "./kept-grants.
 export type { RateLimits } from "./rates.ts";
 export { inspectRedis, type RedisFacts } from "./inspect.ts";
 export { createKeys, partitionOf, sealWordOf } from "./keys.ts";
+export { RIGHTS } from "./rights.ts";
 export { DEFAULT_REDIS_SETTINGS, type RedisEnvironment, type RedisSettings, redisSettings, toRedisSettings } from "./settings.ts";
 export { deploymentId } from "./secret.ts";
 export { SERVED_FOR_MS, type ServedVersion } from "./serving.ts";

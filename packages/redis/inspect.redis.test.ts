@@ -2,6 +2,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis.ts";
 import { inspectRedis } from "./inspect.ts";
+import { RIGHTS } from "./rights.ts";
 
 let server: SharedRedis;
 let admin: Redis;
@@ -15,11 +16,13 @@ afterAll(async () => {
 });
 
 test("a Redis as Parley starts it is durable, evicts nothing and has no limit", async () => {
-  const { version, usedMemoryBytes, ...facts } = await inspectRedis(server.url);
+  const { version, usedMemoryBytes, ...facts } = await inspectRedis(server.url, "parley");
   expect(version).toMatch(/^(Redis|Valkey) \d+\.\d+\.\d+$/);
   expect(usedMemoryBytes).toBeGreaterThan(100_000);
   expect(facts).toEqual({
     recent: true,
+    readOnly: false,
+    missingRights: [],
     maxmemoryPolicy: "noeviction",
     appendOnly: true,
     appendFsync: "everysec",
@@ -33,18 +36,18 @@ test("what its operator has changed is shown, except where CONFIG is forbidden, 
   await admin.config("SET", "appendfsync", "always");
   await admin.acl("SETUSER", "hosted", "on", ">secret", "~*", "+@all", "-config");
   const facts = { maxmemoryPolicy: "allkeys-lru", maxmemoryBytes: 200 * 1_024 * 1_024 };
-  expect(await inspectRedis(server.url)).toMatchObject({ ...facts, appendFsync: "always" });
+  expect(await inspectRedis(server.url, "parley")).toMatchObject({ ...facts, appendFsync: "always" });
   const { port } = new URL(server.url);
-  expect(await inspectRedis(`redis://hosted:secret@127.0.0.1:${port}`)).toMatchObject({ ...facts, appendFsync: undefined });
+  expect(await inspectRedis(`redis://hosted:secret@127.0.0.1:${port}`, "parley")).toMatchObject({ ...facts, appendFsync: undefined });
   await admin.config("SET", "appendonly", "no");
-  expect(await inspectRedis(server.url)).toMatchObject({ appendOnly: false });
+  expect(await inspectRedis(server.url, "parley")).toMatchObject({ appendOnly: false });
 });
 
 test("a Redis that refuses or cannot be reached is reported with the cause", async () => {
   const { port } = new URL(server.url);
-  await expect(inspectRedis(`redis://127.0.0.1:${port}`)).rejects.toThrow("NOAUTH");
-  await expect(inspectRedis(`redis://nobody:wrong@127.0.0.1:${port}`)).rejects.toThrow("WRONGPASS");
-  await expect(inspectRedis("redis://127.0.0.1:1")).rejects.toThrow("ECONNREFUSED");
+  await expect(inspectRedis(`redis://127.0.0.1:${port}`, "parley")).rejects.toThrow("NOAUTH");
+  await expect(inspectRedis(`redis://nobody:wrong@127.0.0.1:${port}`, "parley")).rejects.toThrow("WRONGPASS");
+  await expect(inspectRedis("redis://127.0.0.1:1", "parley")).rejects.toThrow("ECONNREFUSED");
 });
 
 test("no connection stays", async () => {
@@ -53,6 +56,23 @@ test("no connection stays", async () => {
       .trim()
       .split("\n").length;
   const before = await clients();
-  await inspectRedis(server.url);
+  await inspectRedis(server.url, "parley");
   await expect.poll(clients).toBe(before);
+});
+
+test("a user's missing rights are named, and to look for them changes nothing", async () => {
+  const { port } = new URL(server.url);
+  const missing = async (...rules: readonly string[]) => {
+    await admin.acl("SETUSER", "least", "reset", "on", ">secret", "~own:*", "&own:*", ...RIGHTS, ...rules);
+    return (await inspectRedis(`redis://least:secret@127.0.0.1:${port}`, "own")).missingRights;
+  };
+  expect(await missing()).toEqual([]);
+  expect(await missing("resetkeys")).toEqual(["~own:*"]);
+  expect(await missing("resetchannels")).toEqual(["&own:*"]);
+  // Without these a user cannot log in or be inspected, and the last two are for clusters.
+  const others = RIGHTS.filter((right) => !/^\+(hello|auth|ping|info|unsubscribe|cluster.*)$/.test(right));
+  expect(others.length).toBeGreaterThan(50);
+  for (const right of others) expect(await missing(right.replace("+", "-"))).toEqual([right]);
+  expect(await missing("-evalsha", "-zrank")).toEqual(["+evalsha", "+zrank"]);
+  expect(await admin.dbsize()).toBe(0);
 });

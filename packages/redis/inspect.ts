@@ -1,23 +1,28 @@
 /** What an operator should know about a Redis before trusting it with tasks. `parley doctor` turns it into advice. */
 import type { Redis } from "ioredis";
-import { field, isRecent, openForOnce } from "./connect.ts";
+import { field, isReadOnly, isRecent, openForOnce, refusesUs } from "./connect.ts";
+import { missingRights } from "./rights.ts";
 
 export interface RedisFacts {
   /** Of Redis, or of Valkey: `Valkey 9.1.2`. */
   readonly version: string;
   readonly recent: boolean;
+  /** A replica that refuses writes. */
+  readonly readOnly: boolean;
   readonly maxmemoryPolicy: string;
   /** Whether there is an append-only file. */
   readonly appendOnly: boolean;
   /** `everysec`, `always`, `no`; undefined if CONFIG is disabled, as on hosted servers. */
   readonly appendFsync: string | undefined;
+  /** Rights that the user needs and lacks, as ACL SETUSER takes them. */
+  readonly missingRights: readonly string[];
   readonly usedMemoryBytes: number;
   /** 0 for no limit. */
   readonly maxmemoryBytes: number;
 }
 
-/** Throws an Error that says why Redis could not be asked. */
-export async function inspectRedis(url: string): Promise<RedisFacts> {
+/** `prefix`: of the deployment's keys and channels. Throws an Error that says why Redis could not be asked. */
+export async function inspectRedis(url: string, prefix: string): Promise<RedisFacts> {
   // The nodes of a cluster are configured alike, so the first speaks for all.
   const redis = openForOnce(url, 3_000)[0] as Redis;
   // The cause of a failed connection arrives as an event; the promise only says that the connection is closed.
@@ -26,15 +31,18 @@ export async function inspectRedis(url: string): Promise<RedisFacts> {
   try {
     await redis.connect();
     const info = await redis.info();
+    if (cause && refusesUs(cause)) throw cause;
     const [, appendFsync] = (await redis.call("CONFIG", "GET", "appendfsync").catch(() => [])) as string[];
     const compatible = field(info, "redis_version") ?? "0";
     const valkey = field(info, "valkey_version");
     return {
       version: valkey === undefined ? `Redis ${compatible}` : `Valkey ${valkey}`,
       recent: isRecent(compatible),
+      readOnly: isReadOnly(info),
       maxmemoryPolicy: field(info, "maxmemory_policy") ?? "noeviction",
       appendOnly: field(info, "aof_enabled") === "1",
       appendFsync,
+      missingRights: await missingRights(redis, { prefix, isCluster: field(info, "cluster_enabled") === "1" }),
       usedMemoryBytes: Number(field(info, "used_memory") ?? 0),
       maxmemoryBytes: Number(field(info, "maxmemory") ?? 0),
     };

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { LEAST_RIGHTS } from "./acl.ts";
+import { RIGHTS } from "@parley/redis";
 
 const SOURCES = "packages/redis/**/*.{ts,lua}";
 /** Methods of the client that send no command of that name. */
@@ -22,7 +22,7 @@ function commandsIn(text: string): string[] {
 }
 
 const files = globSync(SOURCES).filter((file) => !/node_modules|\.test\.ts$|\.fixture\.ts$/.test(file));
-const permitted = new Set(LEAST_RIGHTS.map((right) => right.slice(1).split("|")[0]));
+const permitted = new Set(RIGHTS.map((right) => right.slice(1).split("|")[0]));
 
 describe("a user with the rights that docs/redis.md lists", () => {
   test("may send every command that the code and the scripts of packages/redis name", () => {
@@ -37,6 +37,6 @@ describe("a user with the rights that docs/redis.md lists", () => {
   test("has the rights that the page shows, and no other", () => {
     const page = readFileSync("docs/redis.md", "utf8");
     const [, shown = ""] = /ACL SETUSER parley on >password ~parley:\* &parley:\*\n([^`]+)```/.exec(page) ?? [];
-    expect(shown.trim().split(/\s+/).toSorted()).toEqual(LEAST_RIGHTS.toSorted());
+    expect(shown.trim().split(/\s+/).toSorted()).toEqual(RIGHTS.toSorted());
   });
 });

@@ -5,7 +5,8 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { startEmbeddedRedis } from "@parley/redis/embedded";
-import { LEAST_RIGHTS, refusals } from "./acl.ts";
+import { RIGHTS } from "@parley/redis";
+import { refusals } from "./acl.ts";
 import { startCluster } from "./cluster.ts";
 import { startSentinel } from "./sentinel.ts";
 import { startSingle } from "./single.ts";
@@ -28,7 +29,7 @@ export async function startTopology(name: TopologyName, directory: string, prefi
     case "tls":
       return await startTls(directory);
     case "acl": {
-      const extra = ["--user", "parley", "on", ">secret", `~${prefix}*`, `&${prefix}*`, ...LEAST_RIGHTS];
+      const extra = ["--user", "parley", "on", ">secret", `~${prefix}*`, `&${prefix}*`, ...RIGHTS];
       const single = await startSingle({ name: "a user with least rights", directory, extra, login: "parley:secret" });
       return {
         ...single,
