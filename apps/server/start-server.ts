@@ -17,7 +17,7 @@ import {
 import { growingPollInterval } from "@parley/protocol";
 import { connectRedis } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
-import { createTelemetry, showDeployment, type Telemetry } from "@parley/telemetry";
+import { createTelemetry, showDeployment, type Telemetry, toolLabel } from "@parley/telemetry";
 import { buildApp } from "./app.ts";
 import type { ServerConfig } from "./config.ts";
 import { anonymous, byCredentials } from "./front-end/caller.ts";
@@ -126,6 +126,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       telemetry,
     });
     stopSweeping = files && startSweeping(services);
+    // From 0: if a counter appeared with the first answer, the alert that compares answers with deadlines would not see it.
+    for (const tool of catalogue.tools.values()) telemetry.metrics?.answers.inc({ tool: toolLabel(tool), receipt: "accepted" }, 0);
     // A worker in the same process already shows it.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
     await app.server.listen({ host: config.host, port: config.port });

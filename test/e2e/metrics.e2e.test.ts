@@ -31,7 +31,7 @@ beforeAll(async () => {
   deployment = await startDeployment({
     frontEnds: 1,
     workers: 1,
-    tools: [join(import.meta.dirname, "tools/steps.ts")],
+    tools: [join(import.meta.dirname, "tools/steps.ts"), join(import.meta.dirname, "tools/greet.ts")],
     env: { PARLEY_METRICS_PORT: "0" },
   });
   server = String((await logged(deployment.frontEnds[0]!, "front end ready"))["operator"]);
@@ -77,6 +77,8 @@ describe("what is counted", () => {
     expect(await value(server, "parley_answers_total", 'receipt="invalid"')).toBe(1);
     expect(await value(server, "parley_answers_total", 'receipt="duplicate"')).toBe(1);
     expect(await value(server, "parley_answer_wait_seconds_count", 'tool="steps"')).toBe(1);
+    // Of a tool that was never asked, too: an alert compares them with questions that were not answered.
+    expect(await text(server)).toContain('parley_answers_total{tool="greet",receipt="accepted"} 0\n');
   });
 
   test("runs, what they replayed, and how long they waited", async () => {
