@@ -1,5 +1,15 @@
 /** The common part of all pages of asks: who may see them, what is sent, and how errors are shown. */
-import { type Caller, isCounted, type OpenPage, ParleyError, type Rated, SCOPES } from "@parley/core";
+import {
+  type Caller,
+  isCounted,
+  type OpenPage,
+  type PageRef,
+  ParleyError,
+  type Rated,
+  SCOPES,
+  type Services,
+  visitPage,
+} from "@parley/core";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
@@ -68,6 +78,12 @@ export function sendPage(reply: FastifyReply, status: number, text: string): Fas
 
 export function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
   return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name]));
+}
+
+/** For a person whose answer came too late: the ask was settled in the meantime, here or through another door, or asked differently. */
+export async function noticeLate(services: Services, reply: FastifyReply, ref: PageRef): Promise<FastifyReply> {
+  const { type } = await visitPage(services, ref);
+  return notice(reply, type === "open" ? "stale" : type);
 }
 
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */

@@ -26,7 +26,7 @@ import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresse
 import { queryOf } from "../../front-end/query.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
-import { DOOR, notice, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
+import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { createJourneys, type Journey } from "./journeys.ts";
 import { markup } from "./html.ts";
 import { awayPage, grantPage, noticePage, NOTICES } from "./views.ts";
@@ -176,9 +176,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
         logFailure(error, { taskId, key, provider: name });
         return show(reply, { caller, taskId, page, problem: sentenceOf(error, provider.title) });
       }
-      // The ask was settled in the meantime, here or through another door.
-      const after = await visitPage(services, ref);
-      return notice(reply, after.type === "open" ? "stale" : after.type);
+      return await noticeLate(services, reply, ref);
     },
   };
 }

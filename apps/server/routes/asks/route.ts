@@ -16,7 +16,7 @@ import { receiveUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { DOOR, formBodies, formText, isOwnForm, notice, permit, sendShown, showErrors, withFormToken } from "./every-page.ts";
+import { DOOR, formBodies, formText, isOwnForm, notice, noticeLate, permit, sendShown, showErrors, withFormToken } from "./every-page.ts";
 import type { Grants } from "./grants.ts";
 import type { Visits } from "./visits.ts";
 import { filesPage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
@@ -72,24 +72,47 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const visit = await visitPage(services, ref);
     if (visit.type !== "open") return notice(reply, visit.type);
     const { body } = request;
-    const { page } = visit.page;
-    if (page.kind === "files" && body === request.raw) return await upload(request, reply, { page: visit.page, wanted: within(page) });
+    const { page } = visit;
+    if (page.page.kind === "files" && body === request.raw) return await upload(request, reply, { page, wanted: within(page.page) });
     if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
-    const [shown, token, action] = [body.get("shown"), body.get("token"), body.get("action")];
+    const [shown, token] = [body.get("shown"), body.get("token")];
     if (shown === null || token === null || !signatures.verify(formText(ref, shown), token)) return notice(reply, "stale");
-    if (action === "decline") return await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
-    if (page.kind === "oauth" || page.kind === "visit") {
-      if (action !== "accept") return notice(reply, "unreadable");
-      return await (page.kind === "oauth" ? grants : visits).begin(request, reply, { taskId: ref.taskId, page: visit.page });
+    switch (body.get("action")) {
+      case "decline":
+        return await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
+      case "accept":
+        return await accept(request, reply, { page, shown, secret: body.get("secret") });
+      default:
+        return notice(reply, "unreadable");
     }
-    const secret = body.get("secret");
-    if (page.kind === "files") return show(request, reply, visit.page, "Choose a file, or decline.");
-    if (action !== "accept" || secret === null) return notice(reply, "unreadable");
-    if (secret === "") return show(request, reply, visit.page, "Enter the secret, or decline.");
-    if (secret.length > SECRET_CHARS_MAX) return show(request, reply, visit.page, `A secret has at most ${SECRET_CHARS_MAX} characters.`);
-    const deposit = seal.seal(ref.taskId, ref.key, secret);
-    return await settle(reply, { ...ref, digest: shown, answer: { action: "accept", content: { deposit: ref.key }, deposit } });
   });
+
+  interface Accepted {
+    readonly page: OpenPage;
+    /** Digest of the question that the person was shown. */
+    readonly shown: string;
+    /** Null if the form has no such field. */
+    readonly secret: string | null;
+  }
+
+  async function accept(request: FastifyRequest, reply: FastifyReply, { page, shown, secret }: Accepted): Promise<FastifyReply> {
+    const ref = refOf(request);
+    switch (page.page.kind) {
+      case "oauth":
+        return await grants.begin(request, reply, { taskId: ref.taskId, page });
+      case "visit":
+        return visits.begin(request, reply, { taskId: ref.taskId, page });
+      case "files":
+        return show(request, reply, page, "Choose a file, or decline.");
+      case "secret": {
+        if (secret === null) return notice(reply, "unreadable");
+        if (secret === "") return show(request, reply, page, "Enter the secret, or decline.");
+        if (secret.length > SECRET_CHARS_MAX) return show(request, reply, page, `A secret has at most ${SECRET_CHARS_MAX} characters.`);
+        const deposit = seal.seal(ref.taskId, ref.key, secret);
+        return await settle(reply, { ...ref, digest: shown, answer: { action: "accept", content: { deposit: ref.key }, deposit } });
+      }
+    }
+  }
 
   /** Limits the size that the tool allows to the size that the deployment allows. */
   function within(wanted: FilesWanted): FilesWanted {
@@ -121,16 +144,13 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
     if (type === "accepted") return notice(reply, "accepted");
     await discard();
-    const visit = await visitPage(services, ref);
-    return notice(reply, visit.type === "open" ? "stale" : visit.type);
+    return await noticeLate(services, reply, ref);
   }
 
   async function settle(reply: FastifyReply, request: Parameters<typeof leavePage>[1]): Promise<FastifyReply> {
     const { type } = await leavePage(services, request);
     if (type === "accepted" || type === "duplicate") return notice(reply, request.answer.action === "accept" ? "accepted" : "declined");
-    // The ask was settled in the meantime, here or through another door.
-    const visit = await visitPage(services, request);
-    return notice(reply, visit.type === "open" ? "stale" : visit.type);
+    return await noticeLate(services, reply, request);
   }
 
   function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): FastifyReply {

@@ -13,7 +13,7 @@ import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { DOOR, notice, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
+import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { createJourneys } from "./journeys.ts";
 import { awayPage, visitPage } from "./views.ts";
 
@@ -81,9 +81,7 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
         answer: { action: "accept", content: { query: Object.fromEntries(query) } },
       });
       if (type === "accepted" || type === "duplicate") return notice(reply, "returned");
-      // The ask was settled in the meantime, here or through another door.
-      const after = await visitAsk(services, ref);
-      return notice(reply, after.type === "open" ? "stale" : after.type);
+      return await noticeLate(services, reply, ref);
     },
   };
 }
