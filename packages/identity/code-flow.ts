@@ -127,7 +127,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         additionalParameters,
         ...fetching,
       });
-      return await oauth.processAuthorizationCodeResponse(as, client, response);
+      return await oauth.processAuthorizationCodeResponse(as, client, await withoutIdToken(response));
     },
     async refresh(refreshToken, resource) {
       const as = await provider();
@@ -136,7 +136,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         additionalParameters,
         ...fetching,
       });
-      return await oauth.processRefreshTokenResponse(as, client, response);
+      return await oauth.processRefreshTokenResponse(as, client, await withoutIdToken(response));
     },
     async revoke(token, type) {
       const as = await provider();
@@ -151,6 +151,20 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
       return true;
     },
   };
+}
+
+/**
+ * Parley uses no ID token, so none has to be valid. oauth4webapi would refuse those of providers that sign with another algorithm than RS256,
+ * and of those whose issuer is not configured.
+ */
+async function withoutIdToken(response: Response): Promise<Response> {
+  const answer: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  if (typeof answer !== "object" || answer === null || !("id_token" in answer)) return response;
+  const { id_token: _, ...rest } = answer;
+  return Response.json(rest, { status: response.status, headers: response.headers });
 }
 
 /** Why a flow failed. `reason` is the provider's error code if it is safe to show; the callback may be forged. */

@@ -1,6 +1,6 @@
 import type { Caller } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Issuer, startIssuer } from "../../test/support/issuer.ts";
+import { forged, type Issuer, startIssuer } from "../../test/support/issuer.ts";
 import { createLogin, LOGINS_AT_ONCE_MAX, LOGINS_OF_CLIENT_MAX } from "./login.ts";
 import type { LoginSettings } from "./settings.ts";
 
@@ -73,6 +73,20 @@ describe("a login", () => {
     await login.finish(new URLSearchParams({ code: "c", state }), { state, verifier });
     expect(authorization).toEqual([expect.stringMatching(/^Basic /)]);
     expect(sent[0]?.toString()).not.toContain("s3cret");
+  });
+
+  test.each([
+    [
+      "of another algorithm than RS256",
+      forged({ alg: "ES256" }, { iss: "https://id.example", sub: "ann", aud: "pages", iat: 1, exp: 2 }, "eA"),
+    ],
+    ["that is not a JWT", "nonsense"],
+    ["that is not even a text", 7],
+  ])("ignores an ID token %s, which it does not use", async (_what, id_token) => {
+    const login = loginAt();
+    const { state, verifier } = await login.start();
+    answering({ ...TOKEN, id_token });
+    expect(await login.finish(new URLSearchParams({ code: "c", state }), { state, verifier })).toBe(CALLER);
   });
 
   test.each([

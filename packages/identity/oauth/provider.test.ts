@@ -41,6 +41,12 @@ function serving(revocation: string | undefined) {
   });
 }
 
+test("a token is renewed whatever ID token comes with it", async () => {
+  const renewed = { access_token: "n3w", token_type: "Bearer", id_token: "nonsense" };
+  real.instead.set("/token", (_request, response) => void response.writeHead(200, JSON_TYPE).end(JSON.stringify(renewed)));
+  expect(await providerOf().refresh(TOKENS)).toEqual({ ...TOKENS, accessToken: "n3w" });
+});
+
 describe("a grant that is revoked", () => {
   test("is over at the provider: its refresh token is no longer accepted", async () => {
     const tokens = await granted();
