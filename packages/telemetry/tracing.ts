@@ -169,8 +169,8 @@ function samplerOf({ sampler, share }: TraceSettings): Sampler {
 }
 
 /**
- * Keeps only the spans for adding and processing runs. BullMQ also traces its housekeeping, each time in a separate trace, and records errors
- * with their messages, which can contain a person's answer.
+ * Keeps only the spans for adding and processing runs. BullMQ also traces its housekeeping, each time in a separate trace, and adds errors to
+ * its spans, as exceptions and as events: their messages can contain a person's answer.
  */
 function quiet(telemetry: BullMQOtel): BullMQOtel {
   const { tracer } = telemetry;
@@ -179,6 +179,7 @@ function quiet(telemetry: BullMQOtel): BullMQOtel {
     if (!/^(add|process) /.test(name)) return SILENT as never;
     const span = start(name, options, within);
     span.recordException = () => undefined;
+    span.addEvent = () => undefined;
     return span;
   };
   return telemetry;
