@@ -3,11 +3,11 @@
  * scripts that make them, everything else here. An exporter reads the records and chains them
  * (docs/adr/0013-the-chain-is-made-outside.md).
  */
-import { type Audit, type AuditFact, describeOrigin, type Log } from "@parley/core";
+import { type Audit, type AuditFact, type Log } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf } from "./keys.ts";
 import { defineScripts } from "./scripts.ts";
-import { reached } from "./unavailable.ts";
+import { originOf, reached } from "./unavailable.ts";
 
 export interface StoredRecord {
   readonly number: number;
@@ -40,7 +40,7 @@ export function createAuditTrail({ redis, keys, now, lengthMax, log }: AuditTrai
       try {
         await reached(scripts.note(keys.due(partition), keys.audit(partition), { audit, nowMs: now() }));
       } catch (error) {
-        log.error({ action: fact.action, taskId: fact.taskId, ...describeOrigin(error) }, "audit record was not written");
+        log.error({ action: fact.action, taskId: fact.taskId, ...originOf(error) }, "audit record was not written");
       }
     },
     async read(partition, after, count) {

@@ -4,7 +4,7 @@
  * The run queue makes runs fast; the sweeps make them certain (sweeps.ts).
  */
 import { randomBytes } from "node:crypto";
-import { type Called, describeOrigin, type Log, type RunCause, type RunRef } from "@parley/core";
+import { type Called, type Log, type RunCause, type RunRef } from "@parley/core";
 import { type Job, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { RedisWakeUps } from "./wake-ups.ts";
@@ -14,7 +14,7 @@ import { BEAT_EVERY_MS, type LiveWorker, type LiveWorkers, serving } from "./liv
 import { createPlaces, type Places } from "./places.ts";
 import { type JobData, readCalledWord, type RedisQueue, runOfJob } from "./queue.ts";
 import { startSweeps } from "./sweeps.ts";
-import { reached } from "./unavailable.ts";
+import { originOf, reached } from "./unavailable.ts";
 
 /**
  * The job of a worker that died becomes available after 5 to 7 seconds; with BullMQ's defaults it would take 50. If the task's lease still holds
@@ -177,7 +177,7 @@ function openPart(
   );
   const inTrouble = (error: Error) => log.warn({ partition, error: error.message }, "queue in trouble");
   runs.on("error", inTrouble);
-  runs.on("failed", (job, error) => log.error({ partition, job: job?.id, ...describeOrigin(error) }, "job failed"));
+  runs.on("failed", (job, error) => log.error({ partition, job: job?.id, ...originOf(error) }, "job failed"));
   runs.on("stalled", (job) => log.warn({ partition, job }, "job taken over from a silent worker"));
 
   const sweeps = startSweeps({ redis, key: keys.swept(partition), partition, log, sweep });

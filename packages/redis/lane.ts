@@ -9,11 +9,12 @@
  * A lost offer costs the time until the sweep finds the task, a second or two. An offer and a job for the same run
  * are settled by `begin`, like two jobs. The lane keeps nothing of a task between its runs (I9).
  */
-import { type Called, describeOrigin, type Log } from "@parley/core";
+import type { Called, Log } from "@parley/core";
 import type { TakenRun } from "./consume-runs.ts";
 import type { RedisWakeUps } from "./wake-ups.ts";
 import type { Places } from "./places.ts";
 import { readCalledWord, type RedisQueue } from "./queue.ts";
+import { originOf } from "./unavailable.ts";
 
 export interface LaneOptions {
   readonly channel: string;
@@ -62,7 +63,7 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
     try {
       await run({ taskId, run: number, cause, queuedAtMs, isSecondHand: false, ...(calls && { calls }) });
     } catch (error) {
-      log.error({ taskId, run: number, ...describeOrigin(error) }, "run failed");
+      log.error({ taskId, run: number, ...originOf(error) }, "run failed");
     } finally {
       places.giveBack();
     }

@@ -62,10 +62,11 @@ test("a partition is swept by the others while the worker that swept it hangs", 
 });
 
 test("a sweep that fails is reported, and the next one follows", async () => {
-  const sweep = vi.fn(nothing).mockRejectedValueOnce(new RangeError("once"));
+  const full = Object.assign(new Error("OOM command not allowed"), { name: "ReplyError" });
+  const sweep = vi.fn(nothing).mockRejectedValueOnce(full);
   start(sweep);
   await vi.waitFor(() => expect(sweep).toHaveBeenCalledTimes(2), WITHIN);
-  expect(logged).toEqual([[expect.objectContaining({ partition: 3, error: "RangeError" }), "sweep failed"]]);
+  expect(logged).toEqual([[expect.objectContaining({ partition: 3, error: "ReplyError", reply: "OOM" }), "sweep failed"]]);
 });
 
 test("closing waits for the current sweep, and none follows", async () => {

@@ -5,8 +5,9 @@
  * schedule that could be lost or moved by a wrong clock. If the sweeping worker dies, or Redis loses the key, the next worker that asks sweeps. Asking
  * costs one command; a job for each sweep took more than seventy.
  */
-import { describeOrigin, type Log } from "@parley/core";
+import type { Log } from "@parley/core";
 import type { Redis } from "ioredis";
+import { originOf } from "./unavailable.ts";
 
 const EVERY_MS = 1_000;
 /** Shorter than the interval, so that a single worker finds its own key expired. */
@@ -33,7 +34,7 @@ export function startSweeps({ redis, key, partition, log, sweep }: SweepsOptions
     try {
       if ((await redis.set(key, "", "PX", TURN_MS, "NX")) === "OK") await sweep(partition);
     } catch (error) {
-      log.error({ partition, ...describeOrigin(error) }, "sweep failed");
+      log.error({ partition, ...originOf(error) }, "sweep failed");
     }
   }
   // No second sweep starts beside a slow one: while Redis is away, commands wait.

@@ -1,5 +1,6 @@
+import { ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { reached } from "./unavailable.ts";
+import { originOf, reached } from "./unavailable.ts";
 
 function reply(message: string): Error {
   return Object.assign(new Error(message), { name: "ReplyError" });
@@ -56,5 +57,19 @@ describe("a Redis that cannot serve", () => {
 
   test("is none if it answers", async () => {
     expect(await reached(Promise.resolve(1))).toBe(1);
+  });
+});
+
+describe("the origin of an error, for the log", () => {
+  test.each([
+    [reply("NOPERM this user has no permissions to run the 'evalsha' command"), "NOPERM"],
+    [reply("ERR user_script:3: Alice"), "ERR"],
+    [new ParleyError("UNAVAILABLE", "Redis cannot serve now: OOM", { cause: reply("OOM command not allowed") }), "OOM"],
+  ])("has the word that Redis' reply began with: %s", (error, word) => {
+    expect(originOf(error)).toEqual({ error: error.name, stack: expect.any(Array), reply: word });
+  });
+
+  test.each([new SyntaxError("ALICE is not valid JSON"), reply("alice"), "ALICE"])("has no other word: %s", (error) => {
+    expect(JSON.stringify(originOf(error))).not.toMatch(/alice/i);
   });
 });

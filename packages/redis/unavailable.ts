@@ -1,5 +1,5 @@
 /** Tells a Redis that is unreachable or cannot serve (UNAVAILABLE: try again) from a command that is wrong. */
-import { ParleyError } from "@parley/core";
+import { describeOrigin, ParleyError } from "@parley/core";
 
 /** Replies of a Redis that is reachable but cannot serve: starting, a replica, a cluster in repair, out of memory. */
 const CANNOT_SERVE = /^(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|OOM|MISCONF|BUSY)\b/;
@@ -15,6 +15,16 @@ export async function reached<T>(command: Promise<T>): Promise<T> {
     if (!(cause instanceof Error) || !isUnavailable(cause)) throw cause;
     throw new ParleyError("UNAVAILABLE", problemOf(cause), { cause });
   }
+}
+
+/**
+ * What the log shows of an error whose message can quote someone's answer: where it came from and, if Redis replied with it, the word that
+ * its reply began with, such as OOM or NOPERM.
+ */
+export function originOf(error: unknown): ReturnType<typeof describeOrigin> & { readonly reply?: string } {
+  const cause = error instanceof ParleyError ? error.cause : error;
+  const [reply] = cause instanceof Error && cause.name === "ReplyError" ? (/^[A-Z]+\b/.exec(cause.message) ?? []) : [];
+  return { ...describeOrigin(error), ...(reply !== undefined && { reply }) };
 }
 
 /** The message for callers. Redis' own message stays in the cause, because it names addresses, keys and lines of scripts. */
