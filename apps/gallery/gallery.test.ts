@@ -549,6 +549,7 @@ describe("sign_guestbook", () => {
         work.push(await sign({ idempotencyKey: key, attempt: 2 }));
         return work[0];
       },
+      mustBeAwaited: (promise: unknown) => promise,
       call: { principal: "ada", capabilities: {} },
     } as never);
     expect(work).toEqual([1]);

@@ -75,6 +75,12 @@ export interface Effects {
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
 
   /**
+   * Declares that the handler must await the promise of a call before it ends. If no code listens to it by then, the run fails with NOT_AWAITED,
+   * which names the call; unless `signal`, by which a question is withdrawn, is aborted. Returns the promise.
+   */
+  mustBeAwaited<T extends Promise<unknown>>(promise: T, call: string, signal?: AbortSignal): T;
+
+  /**
    * Who gave the last settled answer to the ask of that name; undefined if no person did, because a deadline or a
    * default settled it.
    */

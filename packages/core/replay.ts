@@ -157,7 +157,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     await settling.live;
     // Node.js reports unhandled rejections at the end of the turn.
     await clock.idle();
-    const failure = unhandled.first();
+    const failure = unhandled.first() ?? unhandled.notAwaited();
     if (failure) return stop(failure);
     try {
       const value = (values.checked("the result", result) ?? {}) as JsonObject;

@@ -34,7 +34,7 @@ function over(effects: Partial<Effects>) {
   };
   const { signal } = new AbortController();
   const call = { principal: "ann", capabilities: {} };
-  return { asked, ctx: createContext({ taskId: "task", call, signal, ...effects, ask } as Effects) };
+  return { asked, ctx: createContext({ taskId: "task", call, signal, mustBeAwaited: (promise) => promise, ...effects, ask } as Effects) };
 }
 
 const COUNT = z.object({ count: z.int().min(1).max(20) });

@@ -224,8 +224,28 @@ export function createContext(effects: Effects): Context {
       return (reply as { roots?: readonly Root[] }).roots ?? [];
     },
   };
+  awaited(effects, context as unknown as Methods);
   // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
   return context as Context;
+}
+
+/** `restart` is left out: it ends the run, awaited or not. */
+const AWAITED =
+  "elicit ask text number confirm select date form url secret oauth file sample roots step call sleep sleepUntil branch".split(" ");
+
+type Methods = Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
+
+/** Has the engine note whether the handler awaits what these methods return: a question that it does not await would count as answered. */
+function awaited({ mustBeAwaited }: Effects, methods: Methods): void {
+  for (const method of AWAITED) {
+    const call = methods[method];
+    if (!call) continue;
+    methods[method] = (...given) => {
+      const [of, options] = given as readonly [unknown, { readonly signal?: AbortSignal } | undefined];
+      const name = typeof of === "string" ? of : (of as { readonly name?: string } | undefined)?.name;
+      return mustBeAwaited(call(...given), `ctx.${method}(${name === undefined ? "" : JSON.stringify(name)})`, options?.signal);
+    };
+  }
 }
 
 /** Not every author has types, and a store would take a list for several of its arguments. */

@@ -201,6 +201,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       scope = outer;
       return running;
     },
+    mustBeAwaited: (promise) => promise,
     restart: () => stop("it begins again"),
     report: () => undefined,
     status: () => undefined,

@@ -234,6 +234,7 @@ describe("an event", () => {
   test("is passed to the engine with its schema and options", () => {
     const asked: unknown[] = [];
     const event = createEvent({
+      mustBeAwaited: (promise) => promise,
       event(...given) {
         asked.push(given);
         return { token: "t", url: "https://parley.test/events/t", answer: new Promise(() => undefined), reading: unread };
@@ -371,6 +372,7 @@ describe("an event that is awaited until something else ends it", () => {
   function waited(answer?: Answer) {
     const signals: (AbortSignal | undefined)[] = [];
     const event = createEvent({
+      mustBeAwaited: (promise) => promise,
       event(_name, _request, { signal } = {}) {
         signals.push(signal);
         const withdrawn = new Promise<Answer>((resolve) => {

@@ -52,7 +52,7 @@ interface Given<T> extends TaskEvent<T> {
 
 const given = new WeakMap<TaskEvent<unknown>, Given<unknown>>();
 
-export function createEvent(effects: Pick<Effects, "event">) {
+export function createEvent(effects: Pick<Effects, "event" | "mustBeAwaited">) {
   return <S extends Schema | JsonObject>(name: string, options: EventOptions<S> = {}): TaskEvent<unknown> => {
     const { schema, json } = schemaOf(name, options.schema);
     const giveUp = new AbortController();
@@ -61,7 +61,7 @@ export function createEvent(effects: Pick<Effects, "event">) {
     // Read once, however often and at whatever moment the handler asks: the schema may draw something else each time.
     let body: Promise<unknown> | undefined;
     const read = async () => await bodyOf(name, schema, { answer: await answer, reading });
-    const received = () => (body ??= read());
+    const received = () => (body ??= effects.mustBeAwaited(read(), `received() of ctx.event(${JSON.stringify(name)})`));
     const event = { name, url, token, received };
     given.set(event, { ...event, giveUp: () => giveUp.abort() });
     return event;

@@ -181,7 +181,7 @@ describe("restart", () => {
     const leaving = tool(async (ctx) => {
       round += 1;
       if (round > 2) return "done";
-      void ctx.ask("left", question);
+      ctx.ask("left", question).catch(() => undefined);
       await ctx.elicit("go", question);
       return await ctx.restart({});
     });

@@ -17,7 +17,13 @@ import type { Tracing } from "./tracing.ts";
 const FLUSH_MS = 2_000;
 
 /** Error codes that alerts watch, in addition to divergences. */
-const ALERTED = ["POISONED", "AMBIGUOUS_EFFECT", "UNHANDLED_REJECTION", "JOURNAL_FULL"] as const satisfies readonly ErrorCode[];
+const ALERTED = [
+  "POISONED",
+  "AMBIGUOUS_EFFECT",
+  "UNHANDLED_REJECTION",
+  "NOT_AWAITED",
+  "JOURNAL_FULL",
+] as const satisfies readonly ErrorCode[];
 
 export interface Telemetry {
   readonly metrics: Metrics | undefined;

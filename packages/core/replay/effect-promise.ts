@@ -27,6 +27,33 @@ export class EffectPromise<T> extends Promise<T> {
   }
 }
 
+/** Promises of `noted` that were awaited or given a reaction in any other way. */
+const heard = new WeakSet<object>();
+
+/**
+ * `await`, and everything else that attaches a reaction, first reads the `constructor` of a promise. Promises of a subclass with a `then` would
+ * settle later: only those whose constructor is Promise are awaited directly.
+ */
+const NOTED: object = Object.create(Promise.prototype, {
+  constructor: {
+    get(this: object) {
+      heard.add(this);
+      return Promise;
+    },
+  },
+});
+
+/** Notes from now on whether any code listens to the promise. One that is not an ordinary promise stays as it is. */
+export function noted(promise: Promise<unknown>): void {
+  if (Object.getPrototypeOf(promise) === Promise.prototype) Object.setPrototypeOf(promise, NOTED);
+}
+
+/** Whether code listens to the promise. Promises that are neither of effects nor `noted` count as heard. */
+export function isHeard(promise: Promise<unknown>): boolean {
+  if (promise instanceof EffectPromise) return promise.isHeard;
+  return Object.getPrototypeOf(promise) !== NOTED || heard.has(promise);
+}
+
 /** The promise that the handler holds, and the functions that settle it. */
 export interface Pending<T> {
   readonly promise: EffectPromise<T>;

@@ -119,6 +119,8 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     divergence.noteNew("a restart");
     touched();
     await settling.live;
+    const notAwaited = unhandled.notAwaited();
+    if (notAwaited) stop(notAwaited);
     if (!isOver()) ending.with({ type: "restarted", arguments: checked("the arguments of the restart", args) as JsonObject });
     return forever();
   }
@@ -189,6 +191,10 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     tookPatch: patches.took,
     deprecatePatch: patches.deprecate,
     branch: inBranch,
+    mustBeAwaited(promise, call, signal) {
+      if (!isOver()) unhandled.mustBeAwaited(promise, call, signal);
+      return promise;
+    },
     readingOf: (name) => readingOf(waits.settledLast(recollection.scoped("ask", name))),
     answeredBy: (name) => waits.answeredBy(recollection.scoped("ask", name)),
     deposit: (key) => secretOf(ports.deposit(key)),

@@ -1,11 +1,12 @@
 /**
- * Failures that the code of a handler did not handle. They fail its task, and neither the worker nor its other runs (I12).
+ * Failures that the code of a handler did not handle, and calls that it did not await. They fail its task, and neither the worker nor its other
+ * runs (I12).
  *
  * An effect that failed counts as handled when its promise was awaited or given any other reaction, even much later. Other promises are followed
  * by Node.js (Strays).
  */
 import { ParleyError } from "../errors.ts";
-import type { EffectPromise } from "./effect-promise.ts";
+import { type EffectPromise, isHeard, noted } from "./effect-promise.ts";
 import type { Strays } from "./flow.ts";
 
 export interface Unhandled {
@@ -15,12 +16,17 @@ export interface Unhandled {
   rejected(promise: EffectPromise<unknown>, what: string, error: unknown): void;
   /** UNHANDLED_REJECTION for the first failure that was not handled. Complete at the end of a turn, when Node.js has reported its rejections. */
   first(): ParleyError | undefined;
+  /** Notes a call whose promise the handler must await. A question that it withdraws by `signal` needs no await. */
+  mustBeAwaited(promise: Promise<unknown>, call: string, signal?: AbortSignal): void;
+  /** NOT_AWAITED for the first such call whose promise no code listens to. */
+  notAwaited(): ParleyError | undefined;
 }
 
 /** `stop` ends the run: no promise carries the error of a callback that threw, so it cannot be handled later. */
 export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
   const rejections = new Map<EffectPromise<unknown>, { readonly what: string; readonly error: unknown }>();
   const stray = new Map<object, unknown>();
+  const calls: { readonly promise: Promise<unknown>; readonly call: string; readonly signal: AbortSignal | undefined }[] = [];
   return {
     strays: {
       rejected: (promise, error) => void stray.set(promise, error),
@@ -34,6 +40,14 @@ export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
       if (unawaited) return unhandledError(`${unawaited[1].what} failed and was never awaited`, unawaited[1].error);
       if (rejection) return unhandledError("a promise was rejected and never handled", rejection[1]);
       return undefined;
+    },
+    mustBeAwaited(promise, call, signal) {
+      noted(promise);
+      calls.push({ promise, call, signal });
+    },
+    notAwaited() {
+      const dropped = calls.find(({ promise, signal }) => !isHeard(promise) && signal?.aborted !== true);
+      return dropped && new ParleyError("NOT_AWAITED", `${dropped.call} was never awaited`);
     },
   };
 }

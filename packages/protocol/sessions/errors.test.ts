@@ -27,6 +27,7 @@ test("the catalogue's codes are those that these revisions know", () => {
     "REPLAY_DIVERGED",
     "AMBIGUOUS_EFFECT",
     "UNHANDLED_REJECTION",
+    "NOT_AWAITED",
     "MISPLACED_EFFECT",
     "CHILD_REFUSED",
     "JOURNAL_FULL",

@@ -411,6 +411,7 @@ describe("ctx.ask", () => {
   test("of a visit that an event completes does not settle by the client's reply", async () => {
     const { asked, ask } = over({ action: "accept", content: undefined });
     const event = createEvent({
+      mustBeAwaited: (promise) => promise,
       event: () => ({ token: "t", url: "https://parley.test", answer: new Promise(() => undefined), reading: unread }),
     });
     await expect(ask.url("pay", { message, url, completedBy: event("paid") })).rejects.toThrow(

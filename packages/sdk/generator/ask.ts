@@ -17,6 +17,7 @@ import type { ContentOf, SleepOptions } from "../context.ts";
 import type { BodyOf, EventOptions, TaskEvent } from "../event.ts";
 import type { Recorded } from "../recorded.ts";
 import type { Schema } from "../schema.ts";
+import { noteMade } from "./unyielded.ts";
 import type { AskYield, CallYield, EventYield, PatchedYield, SleepYield, StepYield, Yielded } from "./yields.ts";
 
 interface Id {
@@ -26,8 +27,21 @@ interface Id {
 /** A generator that yields once. */
 type Asked<T> = Generator<Yielded, T, unknown>;
 
-function* one(yielded: AskYield | StepYield | PatchedYield | EventYield | CallYield | SleepYield | TaskEvent<unknown>): Asked<unknown> {
+type One = AskYield | StepYield | PatchedYield | EventYield | CallYield | SleepYield | TaskEvent<unknown>;
+
+/** `helper` names it in NOT_AWAITED. */
+function one(helper: string, yielded: One): Asked<unknown> {
+  return yieldOnce(yielded, noteMade(helper));
+}
+
+function* yieldOnce(yielded: One, isYielded: () => void): Asked<unknown> {
+  isYielded();
   return yield yielded;
+}
+
+function asked(yielded: AskYield): Asked<never> {
+  const { ask: kind, id } = yielded;
+  return one(`ask.${kind}${id === undefined ? "" : `(${JSON.stringify(id)})`}`, yielded) as Asked<never>;
 }
 
 interface Ask {
@@ -44,13 +58,13 @@ interface Ask {
 
 /** Typed questions for generator tools: `const size = yield* ask.number({ id: "size", message: "How many?" })`. */
 export const ask: Ask = {
-  text: (options) => one({ ask: "text", ...options }) as Asked<never>,
-  number: (options) => one({ ask: "number", ...options }) as Asked<never>,
-  confirm: (options) => one({ ask: "confirm", ...options }) as Asked<never>,
-  select: (options) => one({ ask: "select", ...options } as AskYield) as Asked<never>,
-  date: (options) => one({ ask: "date", ...options }) as Asked<never>,
-  form: (options) => one({ ask: "form", ...options } as AskYield) as Asked<never>,
-  url: (options) => one({ ask: "url", ...options }) as Asked<never>,
+  text: (options) => asked({ ask: "text", ...options }),
+  number: (options) => asked({ ask: "number", ...options }),
+  confirm: (options) => asked({ ask: "confirm", ...options }),
+  select: (options) => asked({ ask: "select", ...options } as AskYield),
+  date: (options) => asked({ ask: "date", ...options }),
+  form: (options) => asked({ ask: "form", ...options } as AskYield),
+  url: (options) => asked({ ask: "url", ...options }),
 };
 
 /** `yield* step("hold", () => bookings.hold(date))` is `yield { step: "hold", run: … }` with a typed result. */
@@ -59,7 +73,7 @@ export function step<T>(
   run: (attempt: Parameters<StepYield["run"]>[0]) => T | PromiseLike<T>,
   options: Omit<StepYield, "step" | "run"> = {},
 ): Asked<Recorded<T>> {
-  return one({ step: name, run, ...options }) as Asked<Recorded<T>>;
+  return one(`step(${JSON.stringify(name)})`, { step: name, run, ...options }) as Asked<Recorded<T>>;
 }
 
 /** `const paid = yield* event("paid", { schema })` is `yield { event: "paid", … }` with a typed body. */
@@ -67,7 +81,7 @@ export function event<const S extends Schema | JsonObject = JsonObject>(
   name: string,
   options: EventOptions<S> = {},
 ): Asked<TaskEvent<BodyOf<S>>> {
-  return one({ event: name, ...options } as EventYield) as Asked<never>;
+  return one(`event(${JSON.stringify(name)})`, { event: name, ...options } as EventYield) as Asked<never>;
 }
 
 /**
@@ -75,20 +89,22 @@ export function event<const S extends Schema | JsonObject = JsonObject>(
  * result.
  */
 export function call<const T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options: CallOptions = {}): Asked<ResultOf<T>> {
-  return one({ call: tool, args, ...options }) as Asked<ResultOf<T>>;
+  return one(`call(${JSON.stringify(typeof tool === "string" ? tool : tool.name)})`, { call: tool, args, ...options }) as Asked<
+    ResultOf<T>
+  >;
 }
 
 /** `const { reference } = yield* received(paid)` is `yield paid` with a typed body. */
 export function received<T>(event: TaskEvent<T>): Asked<T> {
-  return one(event) as Asked<T>;
+  return one(`received of event ${JSON.stringify(event.name)}`, event) as Asked<T>;
 }
 
 /** `yield* sleep("cool-down", "2 days")` is `yield { sleep: "cool-down", for: "2 days" }`. */
 export function sleep(name: string, duration: Duration, options: SleepOptions = {}): Asked<void> {
-  return one({ sleep: name, for: duration, ...options }) as Asked<void>;
+  return one(`sleep(${JSON.stringify(name)})`, { sleep: name, for: duration, ...options }) as Asked<void>;
 }
 
 /** `if (yield* patched("fraud-check")) …` is `ctx.patched`. */
 export function patched(name: string): Asked<boolean> {
-  return one({ patched: name }) as Asked<boolean>;
+  return one(`patched(${JSON.stringify(name)})`, { patched: name }) as Asked<boolean>;
 }

@@ -22,6 +22,7 @@ import type { Schema } from "../schema.ts";
 import type { Secret } from "../secret.ts";
 import { type Teller, createTeller } from "./emit.ts";
 import type { Output } from "./output.ts";
+import { assertAllYielded, during, type Unyielded } from "./unyielded.ts";
 import {
   type AllYield,
   type AskYield,
@@ -51,6 +52,7 @@ interface Stage {
   readonly teller: Teller;
   readonly count: { yields: number };
   readonly unnamed: Unnamed;
+  readonly unyielded: Unyielded;
   /** Aborted when a sibling has failed or won the race. */
   readonly signal?: AbortSignal;
 }
@@ -76,16 +78,21 @@ function nextName(unnamed: Unnamed): string {
 }
 
 /** Drives `generator` to its end and returns what it returned. Throws what it throws. */
-export function runGenerator(
+export async function runGenerator(
   tool: string,
   generator: AnyToolGenerator,
   { ctx, output }: { readonly ctx: Context; readonly output: Output },
 ): Promise<unknown> {
-  return drive(generator, { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: newUnnamed() });
+  const unyielded: Unyielded = new Set();
+  const stage = { tool, ctx, teller: createTeller(ctx, output), count: { yields: 0 }, unnamed: newUnnamed(), unyielded };
+  const returned = await drive(generator, stage);
+  assertAllYielded(unyielded);
+  return returned;
 }
 
 async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown> {
-  let turn: IteratorResult<unknown, unknown> = await generator.next();
+  const next = (work: () => ReturnType<typeof generator.next>) => during(stage.unyielded, work);
+  let turn: IteratorResult<unknown, unknown> = await next(() => generator.next());
   while (turn.done !== true) {
     stage.count.yields += 1;
     if (stage.count.yields > YIELDS_MAX)
@@ -100,7 +107,7 @@ async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown
     } catch (error) {
       failure = { error };
     }
-    turn = failure ? await generator.throw(failure.error) : await generator.next(value);
+    turn = await next(() => (failure ? generator.throw(failure.error) : generator.next(value)));
   }
   return turn.value;
 }

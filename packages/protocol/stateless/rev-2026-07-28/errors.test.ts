@@ -32,6 +32,7 @@ test("the catalogue's codes travel as the specification says", () => {
     REPLAY_DIVERGED: { code: -32603, httpStatus: 200 },
     AMBIGUOUS_EFFECT: { code: -32603, httpStatus: 200 },
     UNHANDLED_REJECTION: { code: -32603, httpStatus: 200 },
+    NOT_AWAITED: { code: -32603, httpStatus: 200 },
     MISPLACED_EFFECT: { code: -32603, httpStatus: 200 },
     CHILD_REFUSED: { code: -32603, httpStatus: 200 },
     JOURNAL_FULL: { code: -32603, httpStatus: 200 },
