@@ -127,7 +127,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         additionalParameters,
         ...fetching,
       });
-      return await oauth.processAuthorizationCodeResponse(as, client, await withoutIdToken(response));
+      return await oauth.processAuthorizationCodeResponse(as, client, await tokenResponse(response));
     },
     async refresh(refreshToken, resource) {
       const as = await provider();
@@ -136,7 +136,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         additionalParameters,
         ...fetching,
       });
-      return await oauth.processRefreshTokenResponse(as, client, await withoutIdToken(response));
+      return await oauth.processRefreshTokenResponse(as, client, await tokenResponse(response));
     },
     async revoke(token, type) {
       const as = await provider();
@@ -154,17 +154,21 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
 }
 
 /**
- * Parley uses no ID token, so none has to be valid. oauth4webapi would refuse those of providers that sign with another algorithm than RS256,
- * and of those whose issuer is not configured.
+ * The response of a token endpoint, in a form that oauth4webapi reads as it is meant:
+ *
+ * - without an ID token. Parley uses none, so none has to be valid; oauth4webapi would refuse those of providers that sign with another
+ *   algorithm than RS256, and of those whose issuer is not configured.
+ * - with an error status if it is an error. GitHub refuses with status 200.
  */
-async function withoutIdToken(response: Response): Promise<Response> {
+async function tokenResponse(response: Response): Promise<Response> {
   const answer: unknown = await response
     .clone()
     .json()
     .catch(() => undefined);
-  if (typeof answer !== "object" || answer === null || !("id_token" in answer)) return response;
-  const { id_token: _, ...rest } = answer;
-  return Response.json(rest, { status: response.status, headers: response.headers });
+  if (typeof answer !== "object" || answer === null) return response;
+  const { id_token: _, ...rest } = answer as { readonly id_token?: unknown };
+  const isRefusal = response.ok && "error" in rest && !("access_token" in rest);
+  return Response.json(rest, { status: isRefusal ? 400 : response.status, headers: response.headers });
 }
 
 /** Why a flow failed. `reason` is the provider's error code if it is safe to show; the callback may be forged. */

@@ -47,6 +47,12 @@ test("a token is renewed whatever ID token comes with it", async () => {
   expect(await providerOf().refresh(TOKENS)).toEqual({ ...TOKENS, accessToken: "n3w" });
 });
 
+test("a grant has ended at a provider that says so with status 200, as GitHub does", async () => {
+  const refusal = { error: "bad_refresh_token", error_description: "The refresh token passed is incorrect or expired." };
+  real.instead.set("/token", (_request, response) => void response.writeHead(200, JSON_TYPE).end(JSON.stringify(refusal)));
+  await expect(providerOf().refresh(TOKENS)).rejects.toMatchObject({ code: "GRANT_EXPIRED", data: { reason: "bad_refresh_token" } });
+});
+
 describe("a grant that is revoked", () => {
   test("is over at the provider: its refresh token is no longer accepted", async () => {
     const tokens = await granted();
