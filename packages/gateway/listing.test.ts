@@ -1,5 +1,6 @@
 /** The lists of an upstream, and their limits. */
-import { expect, test } from "vitest";
+import { Client, type Transport } from "@modelcontextprotocol/client";
+import { describe, expect, test } from "vitest";
 import {
   ARGUMENTS_MAX,
   boundedListing,
@@ -9,6 +10,7 @@ import {
   type ListedTemplate,
   type ListedTool,
   PROMPTS_MAX,
+  readListing,
   RESOURCES_MAX,
   TEMPLATES_MAX,
   TOOLS_MAX,
@@ -129,4 +131,76 @@ test("items of any kind that came through this deployment, or through too many d
     expect.stringContaining(`further has come through ${HOPS_MAX} gateways`),
     ...["back", "x:back", "x:{back}"].map((name) => expect.stringContaining(`${name} comes back`)),
   ]);
+});
+
+describe("a list that is read", () => {
+  /** A session with a server that answers `tools/list` with these pages. */
+  async function reading(page: (requests: number) => object, revision = "2025-11-25") {
+    let requests = 0;
+    const about = { resultType: "complete", ttlMs: 3_600_000, cacheScope: "private" };
+    const serverInfo = { name: "test", version: "1" };
+    const transport: Transport = {
+      start: async () => undefined,
+      close: async () => undefined,
+      async send(message) {
+        if (!("method" in message && "id" in message)) return;
+        const { id, method } = message;
+        const opened = { protocolVersion: revision, supportedVersions: [revision], capabilities: { tools: {} }, serverInfo };
+        if (method === "tools/list") requests += 1;
+        const result = method === "tools/list" ? page(requests) : opened;
+        setImmediate(() => transport.onmessage?.({ jsonrpc: "2.0", id, result: { ...about, ...result } }));
+      },
+    };
+    const client = new Client({ name: "test", version: "1" }, revision === "2026-07-28" ? { versionNegotiation: { mode: "auto" } } : {});
+    await client.connect(transport);
+    const session = { client, isStateless: true, begin: () => undefined, close: async () => undefined };
+    return { read: () => readListing(session, UPSTREAM!), requests: () => requests };
+  }
+
+  test("is read from the upstream each time, however long it says that its list may be kept", async () => {
+    const { read, requests } = await reading(() => ({ tools: [tool("a")] }), "2026-07-28");
+    await read();
+    await read();
+    expect(requests()).toBe(2);
+  });
+
+  test("is not refused for an item that MCP does not allow: the item is left out and reported", async () => {
+    const bad = [
+      { ...tool("no-type"), inputSchema: {} },
+      { ...tool("x"), name: 5 },
+      null,
+      { ...tool("hint"), annotations: { readOnlyHint: "yes" } },
+    ];
+    const { read } = await reading(() => ({ tools: [tool("a"), ...bad, tool("b")] }));
+    const { tools, leftOut } = await read();
+    expect(tools.map(({ name }) => name)).toEqual(["a", "b"]);
+    expect(leftOut).toEqual([
+      "no-type of tools is not as MCP requires: /inputSchema/type",
+      "an item of tools is not as MCP requires: /name",
+      "an item of tools is not as MCP requires: /",
+      "hint of tools is not as MCP requires: /annotations/readOnlyHint",
+    ]);
+  });
+
+  test("may have null in place of members that are absent", async () => {
+    const nulls = { title: null, description: null, annotations: null, outputSchema: null, _meta: null };
+    const { read } = await reading(() => ({ tools: [{ ...tool("a"), ...nulls }], nextCursor: null }));
+    expect(await read()).toMatchObject({ tools: [tool("a")], leftOut: [] });
+  });
+
+  test("ends where its server begins again, and otherwise after 64 pages with an error", async () => {
+    const again = await reading(() => ({ tools: [tool("a")], nextCursor: "unknown" }));
+    expect(await again.read()).toMatchObject({ tools: [{ name: "a" }], leftOut: [] });
+    expect(again.requests()).toBe(2);
+    const endless = await reading((page) => ({ tools: [tool(`a${page}`)], nextCursor: String(page % 2) }));
+    await expect(endless.read()).rejects.toMatchObject({ code: "LIST_PAGINATION_EXCEEDED" });
+    expect(endless.requests()).toBe(64);
+  });
+
+  test("ends with an error beyond 16 million characters, and those of items that are left out count", async () => {
+    const large = { ...tool("a"), inputSchema: { description: "x".repeat(3_000_000) } };
+    const { read, requests } = await reading((page) => ({ tools: [large], nextCursor: String(page) }));
+    await expect(read()).rejects.toMatchObject({ code: "LIST_PAGINATION_EXCEEDED" });
+    expect(requests()).toBe(6);
+  });
 });

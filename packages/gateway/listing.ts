@@ -1,6 +1,7 @@
 /** What an upstream offers, in its own words and within bounds. Stored as JSON where front ends and workers find it. */
-import { type ClientCapabilities, ProtocolError } from "@modelcontextprotocol/client";
+import { type Client, type ClientCapabilities, ProtocolError, SdkError, SdkErrorCode, specTypeSchemas } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
+import { z } from "zod";
 import { NOT_SUPPORTED } from "./question.ts";
 import type { UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -77,6 +78,12 @@ export const TEMPLATES_MAX = 1_000;
 export const URI_CHARS_MAX = 2_048;
 export const ARGUMENTS_MAX = 100;
 export const LISTING_CHARS_MAX = 4_000_000;
+/** Limits of reading one list: pages, and characters of JSON, including items that are left out. */
+const PAGES_MAX = 64;
+const PAGES_CHARS_MAX = 16_000_000;
+/** How many items that are left out are reported, and how much of their names. */
+const LEFT_OUT_MAX = 20;
+const NAME_CHARS_MAX = 128;
 /** A valid name, prefix included (specification 2025-11-25, server/tools). */
 const NAME = /^[A-Za-z0-9_./-]{1,128}$/;
 
@@ -89,32 +96,90 @@ export const LISTING_CAPABILITIES: ClientCapabilities = { elicitation: { form: {
 /** Throws what the client throws if tools cannot be listed. Other lists that cannot be read are empty and reported as problems. */
 export async function readListing({ client }: UpstreamSession, upstream: Upstream, deployment?: string): Promise<Listing> {
   const { tools: hasTools, prompts: hasPrompts, resources: hasResources, completions } = client.getServerCapabilities() ?? {};
-  const options = { timeout: upstream.connectTimeoutMs };
-  const { tools } = hasTools ? await client.listTools(undefined, options) : { tools: [] };
   const problems: string[] = [];
-  async function listed<Of>(what: string, isPromised: object | undefined, none: Of, list: () => Promise<Of>): Promise<Of> {
-    if (!isPromised) return none;
+  const read = <Kind extends keyof Lists>(kind: Kind) => readList(kind, { client, timeoutMs: upstream.connectTimeoutMs, problems });
+  async function listed<Kind extends keyof Lists>(kind: Kind, isPromised: object | undefined): Promise<Lists[Kind]> {
     try {
-      return await list();
+      return isPromised ? await read(kind) : [];
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      problems.push(`${what} are declared, but listing them fails with ${error.code}`);
-      return none;
+      // Servers that have no templates need not know the method.
+      if (kind !== "templates" || error.code !== NOT_SUPPORTED)
+        problems.push(`${kind} are declared, but listing them fails with ${error.code}`);
+      return [];
     }
   }
-  const { prompts } = await listed("prompts", hasPrompts, { prompts: [] }, () => client.listPrompts(undefined, options));
-  const { resources } = await listed("resources", hasResources, { resources: [] }, () => client.listResources(undefined, options));
-  // Servers that have none need not know the method.
-  const { resourceTemplates: templates } = await listed("templates", hasResources, { resourceTemplates: [] }, async () => {
-    try {
-      return await client.listResourceTemplates(undefined, options);
-    } catch (error) {
-      if (error instanceof ProtocolError && error.code === NOT_SUPPORTED) return { resourceTemplates: [] };
-      throw error;
+  const tools = hasTools ? await read("tools") : [];
+  const prompts = await listed("prompts", hasPrompts);
+  const resources = await listed("resources", hasResources);
+  const templates = await listed("templates", hasResources);
+  const listing = boundedListing({ tools, prompts, resources, templates }, upstream, deployment);
+  return { ...listing, completes: completions !== undefined, leftOut: [...problems, ...listing.leftOut].slice(0, LEFT_OUT_MAX) };
+}
+
+const WIRE = {
+  tools: { method: "tools/list", key: "tools", item: specTypeSchemas.Tool },
+  prompts: { method: "prompts/list", key: "prompts", item: specTypeSchemas.Prompt },
+  resources: { method: "resources/list", key: "resources", item: specTypeSchemas.Resource },
+  templates: { method: "resources/templates/list", key: "resourceTemplates", item: specTypeSchemas.ResourceTemplate },
+} as const;
+
+interface ReadList {
+  readonly client: Client;
+  readonly timeoutMs: number;
+  /** Receives items that are left out, each with the reason. */
+  readonly problems: string[];
+}
+
+/**
+ * Reads a list page by page. The MCP client's own methods answer from a cache for as long as the upstream says, so that one that is down would not be
+ * noticed; and they refuse a whole list because of one item that MCP does not allow. (In 2026-07-28, the client does so in any case.)
+ */
+async function readList<Kind extends keyof Lists>(kind: Kind, { client, timeoutMs, problems }: ReadList): Promise<Lists[Kind]> {
+  const { method, key, item: schema } = WIRE[kind];
+  const page = z.looseObject({ [key]: z.array(z.unknown()), nextCursor: z.string().nullish() });
+  const items: object[] = [];
+  let cursor: string | undefined;
+  let before: string | undefined;
+  let chars = 0;
+  for (let pages = 0; pages < PAGES_MAX && chars <= PAGES_CHARS_MAX; pages += 1) {
+    const params = cursor === undefined ? {} : { cursor };
+    const read = await client.request({ method, params }, page, { timeout: timeoutMs });
+    const given = (read[key] as readonly unknown[]).map(withoutNulls);
+    const text = JSON.stringify(given);
+    const { nextCursor } = read;
+    // A server that does not know its cursor begins again.
+    if (nextCursor === cursor && text === before) return items as unknown as Lists[Kind];
+    for (const item of given) {
+      const { issues } = schema["~standard"].validate(item);
+      if (!issues) items.push(item as object);
+      else if (problems.length < LEFT_OUT_MAX) problems.push(`${nameOf(item)} of ${kind} is not as MCP requires: ${placeOf(issues)}`);
     }
-  });
-  const listing = boundedListing({ tools, prompts, resources, templates } as unknown as Lists, upstream, deployment);
-  return { ...listing, completes: completions !== undefined, leftOut: [...problems, ...listing.leftOut] };
+    if (typeof nextCursor !== "string") return items as unknown as Lists[Kind];
+    [cursor, before] = [nextCursor, text];
+    chars += text.length;
+  }
+  throw new SdkError(SdkErrorCode.ListPaginationExceeded, `${method} has no end`);
+}
+
+/** Some servers write a member that is absent as null. */
+function withoutNulls(item: unknown): unknown {
+  if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+  return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
+}
+
+function nameOf(item: unknown): string {
+  const { name } = (item ?? {}) as { name?: unknown };
+  return typeof name === "string" ? name.slice(0, NAME_CHARS_MAX) : "an item";
+}
+
+interface Issue {
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+function placeOf([first]: readonly Issue[]): string {
+  const keys = (first?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
+  return `/${keys.join("/")}`.slice(0, NAME_CHARS_MAX);
 }
 
 /** `deployment`: items that have passed through it are left out. */
@@ -157,7 +222,7 @@ function createBounds({ offers }: Upstream, deployment: string | undefined) {
     const kept = new Map<string, Item>();
     for (const item of items) {
       if (!offers(item.name)) continue;
-      const leaveOut = (why: string) => leftOut.length < 20 && leftOut.push(`${key(item).slice(0, 128)} ${why}`);
+      const leaveOut = (why: string) => leftOut.length < LEFT_OUT_MAX && leftOut.push(`${key(item).slice(0, NAME_CHARS_MAX)} ${why}`);
       const size = JSON.stringify(item).length;
       const wrong = problem(item) ?? viaProblem(item, deployment);
       if (wrong !== undefined) leaveOut(wrong);

@@ -32,7 +32,9 @@ const BY_CODE: Readonly<Record<string, string>> = {
   CLIENT_HTTP_UNEXPECTED_CONTENT: NOT_MCP,
   INVALID_RESULT: NOT_MCP,
   ZodError: NOT_MCP,
-  LIST_PAGINATION_EXCEEDED: "one of its lists has too many pages",
+  SyntaxError: NOT_MCP,
+  HTTPParserError: NOT_MCP,
+  LIST_PAGINATION_EXCEEDED: "one of its lists is too long",
 };
 
 const BY_STATUS: Readonly<Record<number, string>> = {
