@@ -1,6 +1,7 @@
 /** What is sent to an upstream: a call, the capabilities with which it can ask, and the answers to its questions. */
 import { type ClientCapabilities as McpCapabilities, type ElicitResult, ProtocolError } from "@modelcontextprotocol/client";
 import type { Answer, CallFacts, ClientCapabilities, JsonObject } from "@parley/core";
+import type { ParamHeaders } from "./param-headers.ts";
 import { NOT_SUPPORTED, REFUSED } from "./question.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { Given } from "./upstream-event.ts";
@@ -12,6 +13,7 @@ export interface CallRequest {
   /** The upstream's own name of it, without the prefix. */
   readonly tool: string;
   readonly args: JsonObject;
+  readonly paramHeaders?: ParamHeaders;
   /** Whether the tool may run as a task of revision 2025-11-25. */
   readonly asTask?: boolean;
   readonly principal: string;

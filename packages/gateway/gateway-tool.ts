@@ -7,6 +7,7 @@ import type { Calls } from "./calls.ts";
 import { promptCompletion, type ReadThrough, withOwnUris } from "./gateway-resource.ts";
 import { firstPermit, type LeadCall, leadCall } from "./lead-call.ts";
 import type { ListedPrompt, ListedTool } from "./listing.ts";
+import { paramHeaders } from "./param-headers.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { Callee, TasklessCalls } from "./taskless.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -32,6 +33,7 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
   const { upstream } = deps;
   const { title, description, outputSchema, annotations, icons, _meta: meta } = listed;
   const name = `${upstream.prefix}${listed.name}`;
+  const headersOf = paramHeaders(listed.inputSchema);
   return {
     kind: "tool",
     name,
@@ -52,10 +54,11 @@ export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
     // A tool that requires a task upstream has one here as well.
     ...(mayRepeat(upstream, listed) &&
       listed.execution?.taskSupport !== "required" &&
-      withoutTask({ kind: "tool", name: listed.name }, deps)),
+      withoutTask({ kind: "tool", name: listed.name, headersOf }, deps)),
     open: () => openingOf(mayRepeat(upstream, listed), deps),
     run(args, effects) {
-      return leadCall(effects, { kind: "tool", listed, args, mayRepeat: mayRepeat(upstream, listed), ...atWork(name, deps) });
+      const call = { kind: "tool", listed, args, paramHeaders: headersOf(args), mayRepeat: mayRepeat(upstream, listed) } as const;
+      return leadCall(effects, { ...call, ...atWork(name, deps) });
     },
   };
 }

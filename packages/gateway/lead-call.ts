@@ -24,6 +24,7 @@ import { askable, type CallRequest, type Round } from "./call-request.ts";
 import type { Calls } from "./calls.ts";
 import { withOwnUris } from "./gateway-resource.ts";
 import type { ListedTool } from "./listing.ts";
+import type { ParamHeaders } from "./param-headers.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { FollowedTask, Given, Question, UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -34,6 +35,7 @@ export interface LeadCall {
   /** Whether the call may be repeated after the outcome of the first was lost. */
   readonly mayRepeat: boolean;
   readonly args: JsonObject;
+  readonly paramHeaders?: ParamHeaders;
   readonly upstream: Upstream;
   readonly hasResources: boolean;
   readonly calls: Calls;
@@ -199,7 +201,7 @@ async function nextEvent(
 }
 
 function requestOf(
-  { effects: { call }, upstream, kind, listed, args, questionTimeoutMs, answers }: Leading,
+  { effects: { call }, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers }: Leading,
   round: Round | undefined,
 ): CallRequest {
   const given = answers.given();
@@ -208,6 +210,7 @@ function requestOf(
     kind,
     tool: listed.name,
     args,
+    ...(paramHeaders && { paramHeaders }),
     ...(listed.execution?.taskSupport !== undefined && { asTask: true }),
     principal: call.principal,
     capabilities: askable(call),

@@ -1,9 +1,10 @@
 /** Upstreams that refuse calls with an HTTP status, or were replaced by a server of another revision, over real HTTP. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
+import type { CallRequest } from "./call-request.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { startCall } from "./upstream-call.ts";
 import type { UpstreamEvent } from "./upstream-event.ts";
@@ -20,6 +21,7 @@ type Serve = (method: string, answer: Answering) => void;
 
 interface Answering {
   readonly revision: unknown;
+  readonly headers: IncomingHttpHeaders;
   result(result: object): void;
   /** Refuses the request. The text must reach nobody. */
   refuse(status: number): void;
@@ -45,19 +47,20 @@ const stateless: Serve = (method, { revision, result, refuse }) => {
   else result({ resultType: "complete", content: CONTENT });
 };
 
-async function calling(first: Serve) {
+async function calling(first: Serve, request: Partial<CallRequest> = {}) {
   let serve = first;
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== "POST") return void response.writeHead(405).end();
-    const { id, method } = (await json(request)) as { id?: number; method: string };
+  async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (incoming.method !== "POST") return void response.writeHead(405).end();
+    const { id, method } = (await json(incoming)) as { id?: number; method: string };
     if (id === undefined) return void response.writeHead(202).end();
     serve(method, {
-      revision: request.headers["mcp-protocol-version"],
+      revision: incoming.headers["mcp-protocol-version"],
+      headers: incoming.headers,
       result: (result) => response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, result })),
       refuse: (status) => response.writeHead(status, { "retry-after": "1" }).end("a secret"),
     });
   }
-  const http = createServer((request, response) => void respond(request, response)).listen(0, "127.0.0.1");
+  const http = createServer((incoming, response) => void respond(incoming, response)).listen(0, "127.0.0.1");
   await once(http, "listening");
   closers.push(() => {
     http.closeAllConnections();
@@ -71,7 +74,7 @@ async function calling(first: Serve) {
   return {
     replace: (next: Serve) => void (serve = next),
     async call(): Promise<UpstreamEvent> {
-      const call = startCall("call", aRequest({ upstream: upstream! }), someDeps(connector));
+      const call = startCall("call", aRequest({ upstream: upstream!, ...request }), someDeps(connector));
       try {
         return await call.next([], leading());
       } finally {
@@ -113,4 +116,32 @@ test.each([
   replace(before);
   expect(await call()).not.toEqual(done);
   expect(await call()).toEqual(done);
+});
+
+test.each([
+  ["without tasks", {}],
+  ["with tasks", { extensions: { "io.modelcontextprotocol/tasks": {} } }],
+])("an upstream of 2026-07-28 %s receives the headers of the arguments with the first call", async (_what, capabilities) => {
+  const seen: unknown[] = [];
+  const serve: Serve = (method, answering) => {
+    if (method === "tools/call") seen.push(answering.headers["mcp-param-region"]);
+    if (method !== "server/discover") return stateless(method, answering);
+    stateless(method, { ...answering, result: (result) => answering.result({ ...result, capabilities: { tools: {}, ...capabilities } }) });
+  };
+  const { call } = await calling(serve, { paramHeaders: { "mcp-param-region": "eu" } });
+  expect(await call()).toMatchObject({ type: "result" });
+  expect(seen).toEqual(["eu"]);
+});
+
+test("a server of a session receives no headers of arguments", async () => {
+  const seen: unknown[] = [];
+  const { call } = await calling(
+    (method, answering) => {
+      seen.push(answering.headers["mcp-param-region"]);
+      classic(method, answering);
+    },
+    { paramHeaders: { "mcp-param-region": "eu" } },
+  );
+  expect(await call()).toMatchObject({ type: "result" });
+  expect(new Set(seen)).toEqual(new Set([undefined]));
 });

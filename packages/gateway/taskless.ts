@@ -13,6 +13,7 @@ import { randomUUID } from "node:crypto";
 import { type FeedItem, type JsonObject, RpcFailure, type TasklessCall, type TasklessResult } from "@parley/core";
 import { askable } from "./call-request.ts";
 import type { Calls } from "./calls.ts";
+import type { ParamHeaders } from "./param-headers.ts";
 import type { Post } from "./post.ts";
 import { createReplies } from "./replies.ts";
 import type { UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
@@ -43,15 +44,17 @@ export interface Callee {
   readonly kind: "tool" | "prompt";
   /** The upstream's own name of it. */
   readonly name: string;
+  readonly headersOf?: (args: JsonObject) => ParamHeaders;
 }
 
 /** What a call will do again if it is repeated. */
 const HABITS: ReadonlySet<UpstreamEvent["type"]> = new Set(["asked", "required", "large", "timeout"]);
 
-interface Sent extends Callee, Omit<TasklessCall, "signal" | "hidden"> {
+interface Sent extends Pick<Callee, "kind" | "name">, Omit<TasklessCall, "signal" | "hidden"> {
   readonly id: string;
   readonly from: string;
   readonly upstream: string;
+  readonly paramHeaders?: ParamHeaders;
   readonly sentAtMs: number;
 }
 
@@ -143,7 +146,7 @@ export async function createTasklessCalls(post: Callers, now: () => number): Pro
   }
 
   return {
-    async call(upstream, { kind, name }, { signal, hidden, capabilities, ...call }) {
+    async call(upstream, { kind, name, headersOf }, { signal, hidden, capabilities, ...call }) {
       const key = `${upstream.name} ${kind} ${name}`;
       const chosen = isTask(key) ? undefined : await choose();
       if (!chosen || signal.aborted) return undefined;
@@ -155,6 +158,7 @@ export async function createTasklessCalls(post: Callers, now: () => number): Pro
         upstream: upstream.name,
         kind,
         name,
+        ...(headersOf && { paramHeaders: headersOf(call.arguments) }),
         sentAtMs: now(),
       };
       const came = await ask(...chosen, sent, signal);
@@ -192,6 +196,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
     principal,
     capabilities,
     traceparent,
+    paramHeaders,
     sentAtMs,
   }: Sent): Promise<Came> {
     const upstream = upstreams().find((each) => each.name === name);
@@ -212,6 +217,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
         kind,
         tool,
         args,
+        ...(paramHeaders && { paramHeaders }),
         principal,
         capabilities,
         ...(traceparent !== undefined && { traceparent }),

@@ -185,6 +185,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         timeout: NEVER_MS,
         signal: stop.signal,
         allowInputRequired: true,
+        ...(opened.isStateless && { headers: request.paramHeaders ?? {} }),
         onprogress: (progress: unknown) => reportProgress("notifications/progress", progress, sent.report),
       } as const;
       const params = callParams(request) as never;
@@ -240,7 +241,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       return looked(noted(await tasks.get(id, signal)), judging);
     }
     const params = callParams(request) as JsonObject;
-    const result = await tasks.call({ ...params, _meta: { ...(params["_meta"] as object | undefined), progressToken: callId } }, signal);
+    const _meta = { ...(params["_meta"] as object | undefined), progressToken: callId };
+    const result = await tasks.call({ ...params, _meta }, signal, request.paramHeaders);
     if (result["resultType"] === "task") return looked(noted(readTask(result)), judging);
     if (result["resultType"] === "input_required") return required(result, judging);
     return completed(result);

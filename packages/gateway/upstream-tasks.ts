@@ -8,6 +8,7 @@ import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } f
 import type { JsonObject } from "@parley/core";
 import { createParser } from "eventsource-parser";
 import { z } from "zod";
+import { headerValue, type ParamHeaders } from "./param-headers.ts";
 
 /** Maximum number of messages of an upstream in one call: replies, questions and notifications. */
 export const MESSAGES_MAX = 100_000;
@@ -36,7 +37,7 @@ export type UpstreamTask = z.output<typeof task>;
 
 export interface TaskRequests {
   /** Resolves with a result and its `resultType`. Throws the upstream's error as ProtocolError, and the errors of fetch. */
-  call(params: JsonObject, signal: AbortSignal): Promise<JsonObject>;
+  call(params: JsonObject, signal: AbortSignal, headers?: ParamHeaders): Promise<JsonObject>;
   get(taskId: string, signal: AbortSignal): Promise<UpstreamTask>;
   update(taskId: string, inputResponses: object, signal: AbortSignal): Promise<void>;
   cancel(taskId: string, signal: AbortSignal): Promise<void>;
@@ -52,6 +53,11 @@ export interface TaskRequestsOptions {
   readonly onNotification?: (method: string, params: unknown) => void;
 }
 
+interface Requesting {
+  readonly signal: AbortSignal;
+  readonly more?: ParamHeaders | undefined;
+}
+
 export function createTaskRequests({ url, headers, fetch, clientInfo, capabilities, onNotification }: TaskRequestsOptions): TaskRequests {
   let ids = 0;
   const envelope = {
@@ -60,7 +66,7 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
     "io.modelcontextprotocol/clientCapabilities": { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } },
   };
 
-  async function request(method: string, name: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  async function request(method: string, name: string, params: JsonObject, { signal, more }: Requesting): Promise<JsonObject> {
     ids += 1;
     const id = ids;
     const { _meta } = params;
@@ -74,6 +80,7 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
       method: "POST",
       headers: {
         ...headers,
+        ...more,
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
         "mcp-protocol-version": REVISION,
@@ -98,13 +105,14 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
   }
 
   return {
-    call: (params, signal) => request("tools/call", typeof params["name"] === "string" ? params["name"] : "", params, signal),
-    get: async (taskId, signal) => readTask(await request("tasks/get", taskId, { taskId }, signal)),
+    call: (params, signal, more) =>
+      request("tools/call", typeof params["name"] === "string" ? params["name"] : "", params, { signal, more }),
+    get: async (taskId, signal) => readTask(await request("tasks/get", taskId, { taskId }, { signal })),
     async update(taskId, inputResponses, signal) {
-      await request("tasks/update", taskId, { taskId, inputResponses: inputResponses as JsonObject }, signal);
+      await request("tasks/update", taskId, { taskId, inputResponses: inputResponses as JsonObject }, { signal });
     },
     async cancel(taskId, signal) {
-      await request("tasks/cancel", taskId, { taskId }, signal);
+      await request("tasks/cancel", taskId, { taskId }, { signal });
     },
   };
 }
@@ -148,9 +156,4 @@ function messageOf(data: string): RpcMessage[] {
   } catch {
     return [];
   }
-}
-
-/** Header values are ASCII; anything else is encoded as the specification's `=?base64?…?=`. */
-function headerValue(text: string): string {
-  return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }

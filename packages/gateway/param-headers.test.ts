@@ -1,0 +1,54 @@
+/** The headers in which an upstream wants arguments repeated. */
+import { expect, test } from "vitest";
+import { paramHeaders } from "./param-headers.ts";
+
+const header = (name: unknown, type = "string") => ({ type, "x-mcp-header": name });
+const schema = (properties: object) => ({ type: "object", properties }) as never;
+
+test("arguments at any depth that are strings, numbers or booleans are repeated", () => {
+  const headersOf = paramHeaders(
+    schema({
+      region: header("Region"),
+      limit: header("Limit", "integer"),
+      nested: schema({ dry: header("Dry-Run", "boolean") }),
+      other: {},
+    }),
+  );
+  expect(headersOf({ region: "eu", limit: 3, nested: { dry: false }, other: "x" })).toEqual({
+    "mcp-param-region": "eu",
+    "mcp-param-limit": "3",
+    "mcp-param-dry-run": "false",
+  });
+});
+
+test.each([
+  ["is absent", {}],
+  ["is null", { region: null }],
+  ["is an object", { region: { a: 1 } }],
+  ["is inherited", Object.create({ region: "eu" })],
+])("an argument that %s is not", (_what, args) => {
+  expect(paramHeaders(schema({ region: header("Region") }))(args)).toEqual({});
+});
+
+test.each([
+  ["Zürich", "=?base64?WsO8cmljaA==?="],
+  ["a\r\nx-evil: 1", "=?base64?YQ0KeC1ldmlsOiAx?="],
+  [" a", "=?base64?IGE=?="],
+  ["", "=?base64??="],
+  ["=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?="],
+  ["a b", "a b"],
+])("%j is sent as %s", (value, expected) => {
+  expect(paramHeaders(schema({ region: header("Region") }))({ region: value })).toEqual({ "mcp-param-region": expected });
+});
+
+test.each([["a b"], [""], ["x\r\ny"], [5], [null]])("a declaration with the name %j is ignored", (name) => {
+  expect(paramHeaders(schema({ region: header(name) }))({ region: "eu" })).toEqual({});
+});
+
+test("a schema that nests deeply is searched to a depth of 32", () => {
+  const deep = (levels: number): object => (levels === 0 ? header("Deep") : schema({ a: deep(levels - 1) }));
+  const args = (levels: number): unknown => (levels === 0 ? "x" : { a: args(levels - 1) });
+  expect(paramHeaders(deep(32) as never)(args(32) as never)).toEqual({ "mcp-param-deep": "x" });
+  expect(paramHeaders(deep(33) as never)(args(33) as never)).toEqual({});
+  expect(paramHeaders(deep(5_000) as never)({})).toEqual({});
+});
