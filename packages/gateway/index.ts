@@ -3,6 +3,8 @@ export * from "./gateway.ts";
 export { type ListedTool, type Listing, LISTING_CAPABILITIES, readListing } from "./listing.ts";
 export { createOffer, type Listings, type Offer, type StoredListing } from "./offer.ts";
 export { createReadThrough } from "./reads.ts";
+export type { DeadProcess } from "./membership.ts";
+export type { GatewayRun } from "./runs.ts";
 export { createTasklessCalls } from "./taskless.ts";
 export * from "./settings.ts";
 export { createUpstreamFetch } from "./upstream-fetch.ts";

@@ -11,17 +11,13 @@
  * What an upstream may do is bounded: the number of questions in total and at once, their size, and the time in which it neither asks nor ends.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
-import { type FeedItem, jsonExceeds, type JsonObject, type Settings, STORED_DEPTH_MAX } from "@parley/core";
-import { callParams, type CallRequest, mcpCapabilities, responses } from "./call-request.ts";
-import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
+import { type FeedItem, jsonExceeds, type Settings, STORED_DEPTH_MAX } from "@parley/core";
+import { type CallRequest, mcpCapabilities } from "./call-request.ts";
 import { createQuestions, type QuestionDeps } from "./questions.ts";
-import { receive, reportProgress } from "./receive.ts";
+import { sendCall } from "./send-call.ts";
 import { isSessionTask } from "./session-tasks.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
-import { MESSAGES_MAX, readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
-import { wordFor } from "./word-for.ts";
 
 export interface UpstreamCall {
   readonly callId: string;
@@ -55,9 +51,6 @@ export interface CallDeps extends QuestionDeps {
   readonly whenQuiet?: (work: () => Promise<void>) => void;
 }
 
-/** The longest timer of JavaScript. The duration of a call is measured here; the MCP client would count the time that people take as well. */
-const NEVER_MS = 2_147_483_647;
-const CUT_GRACE_MS = 250;
 /** Outcomes after which the upstream's task is polled no more. After the others, such as an upstream that is away, it may be. */
 const FAILURES: ReadonlySet<UpstreamEvent["type"]> = new Set(["error", "invalid", "large"]);
 const PAGES_GRACE_MS = 100;
@@ -76,49 +69,12 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   let leaving: Promise<void> | undefined;
   let { accessToken } = request;
   const currentToken = accessToken === undefined ? undefined : () => accessToken ?? "";
+  const cancelling = { ...deps, accessToken: currentToken };
   let { promise: happened, resolve: happens } = Promise.withResolvers<void>();
 
   function wake(): void {
     happens();
     ({ promise: happened, resolve: happens } = Promise.withResolvers<void>());
-  }
-
-  function end(event: UpstreamEvent): void {
-    if (ended) return;
-    ended = kept(event);
-    clearTimeout(working);
-    isDone = event.type === "result" && questions.waiting() === 0 && questions.pages() === 0;
-    questions.abandonAll();
-    wake();
-    // An upstream that has answered does not wait for the closing; a session that is reused is available at once.
-    if (event.type === "result" && !upstream.reusesSessions) whenQuiet(release);
-    else if (openTask !== undefined && FAILURES.has(ended.type)) leaving = letGo(openTask);
-    else void release();
-  }
-
-  /** The upstream's task would wait in vain: its question was refused, or is too large. In a session, it can be cancelled only before that ends. */
-  async function letGo(id: string): Promise<void> {
-    await cancelTask(id, request, { ...deps, accessToken: currentToken });
-    await release();
-  }
-
-  /** The event in the form to store: one that is larger or deeper than a stored value may be is replaced. */
-  function kept(event: UpstreamEvent): UpstreamEvent {
-    const size = sizeOf(event);
-    if (size === undefined)
-      return { type: "invalid", message: `answered with arrays and objects that nest deeper than ${STORED_DEPTH_MAX} levels` };
-    if (size <= settings.storedValueMax) return event;
-    return {
-      type: "large",
-      message: `answered with ${size} characters of JSON; the limit is ${settings.storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
-    };
-  }
-
-  async function release(): Promise<void> {
-    stop.abort();
-    const open = session;
-    session = undefined;
-    await open?.close({ keeps: ended?.type === "required" && ended.task !== undefined, isDone });
   }
 
   /** The upstream's own time: the timer runs while no question waits for an answer. */
@@ -139,121 +95,79 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     },
     onAmbiguous: () => end({ type: "invalid", message: "asked two questions with one id, so that their answers cannot be told apart" }),
   });
-  const judging: Judging = { request, admit: questions.admit };
 
-  // ── the call ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── the end ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  const sent = {
-    questions,
-    report: (item: FeedItem) => report?.(item),
-    capabilities: elicitation.isEnabled ? request.capabilities : {},
+  function end(event: UpstreamEvent): void {
+    if (ended) return;
+    ended = storable(event, settings);
+    clearTimeout(working);
+    isDone = event.type === "result" && questions.waiting() === 0 && questions.pages() === 0;
+    questions.abandonAll();
+    wake();
+    // An upstream that has answered does not wait for the closing; a session that is reused is available at once.
+    if (event.type === "result" && !upstream.reusesSessions) whenQuiet(release);
+    else if (openTask !== undefined && FAILURES.has(ended.type)) leaving = letGo(openTask);
+    else void release();
+  }
+
+  /** The upstream's task would wait in vain: its question was refused, or is too large. In a session, it can be cancelled only before that ends. */
+  async function letGo(id: string): Promise<void> {
+    await cancelTask(id, request, cancelling);
+    await release();
+  }
+
+  async function release(): Promise<void> {
+    stop.abort();
+    const open = session;
+    session = undefined;
+    await open?.close({ keeps: ended?.type === "required" && ended.task !== undefined, isDone });
+  }
+
+  const isClosed = (given: UpstreamSession) => () => {
+    if (session === given) end({ type: "lost", message: "the connection to the upstream ended before its result" });
   };
 
-  async function run(isFresh = false): Promise<void> {
-    if (request.round?.task && isSessionTask(request.round.task.id)) return await followSessionTask();
-    let opened: UpstreamSession;
-    try {
-      opened = await deps.connector.open(upstream, {
-        capabilities: mcpCapabilities(request, elicitation),
-        prepare: (client) => receive(client, sent),
-        signal: stop.signal,
-        isFresh,
-        principal: request.principal,
-        accessToken: currentToken,
-        owner: {
-          onNotification: (method, params) => reportProgress(method, params, sent.report),
-          onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
-          // A result that arrived just before the end of the stream may still be on its way through the client.
-          onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
-        },
-      });
-    } catch (error) {
-      return end(refusedToken(error) ?? { type: "unavailable", message: `cannot be reached: ${wordFor(error)}` });
-    }
-    if (ended) return void opened.close();
-    session = opened;
-    const isPrepared = opened.isPrepared === true;
-    opened.client.onclose = () => {
-      if (session === opened) end({ type: "lost", message: "the connection to the upstream ended before its result" });
-    };
-    clock();
-    try {
-      if (opened.tasks && request.kind === "tool" && (opened.isStateless || request.asTask))
-        return end(await rated(await followed(opened.tasks)));
-      const { client } = opened;
-      const options = {
-        timeout: NEVER_MS,
-        signal: stop.signal,
-        allowInputRequired: true,
-        ...(opened.isStateless && { headers: request.paramHeaders ?? {} }),
-        onprogress: (progress: unknown) => reportProgress("notifications/progress", progress, sent.report),
-      } as const;
-      const params = callParams(request) as never;
-      const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
-      end(isInputRequiredResult(result) ? await rated(required(result, judging)) : { type: "result", result: withoutKind(result) });
-    } catch (error) {
-      if (!isPrepared || ended || questions.asked() > 0 || !wasNotTaken(error))
-        return end(refusedToken(error) ?? refusedCall(error) ?? (await rated(failure(error, judging))));
-      session = undefined;
-      void opened.close();
-      await run(true);
+  void sendCall({
+    callId,
+    request,
+    connector: deps.connector,
+    elicitation,
+    questions,
+    count: deps.count,
+    accessToken: currentToken,
+    signal: stop.signal,
+    report: (item) => report?.(item),
+    end,
+    isOver: () => ended !== undefined,
+    onSession(opened) {
+      session = opened;
+      if (opened) opened.client.onclose = isClosed(opened);
+    },
+    onSent: clock,
+    onTask: (id) => (openTask = id),
+  }).then(end);
+
+  /** Resolves when the next event of the call is known. */
+  async function nextEvent(signal: AbortSignal, left: Promise<void>): Promise<UpstreamEvent> {
+    for (;;) {
+      if (signal.aborted) throw signal.reason;
+      if (ended?.type === "result") await pagesReported(signal);
+      if (ended) return ended;
+      if (questions.waiting() > 0) {
+        // Questions that were sent together are asked together. A run that has not heard of an earlier one receives it again.
+        await new Promise((resolve) => setImmediate(resolve));
+        const open = questions.handOut();
+        if (open.length > 0) return { type: "asked", questions: open };
+      } else await Promise.race([happened, left]);
     }
   }
 
-  async function followSessionTask(): Promise<void> {
-    clock();
-    try {
-      end(await rated(await followed(deps.connector.sessionTasks(upstream, currentToken))));
-    } catch (error) {
-      end(refusedToken(error) ?? (await rated(failure(error, judging))));
-    }
+  /** The completion of a page arrives on another stream than the result and may be read after it. */
+  async function pagesReported(signal: AbortSignal): Promise<void> {
+    const giveUpAtMs = Date.now() + PAGES_GRACE_MS;
+    while (questions.pages() > 0 && Date.now() < giveUpAtMs && !signal.aborted) await sleep(PAGES_GRACE_MS / 10);
   }
-
-  /** For questions that the upstream does not wait for. If there are too many, the call fails with the error that a waiting upstream would get. */
-  async function rated(event: UpstreamEvent): Promise<UpstreamEvent> {
-    if (event.type !== "required" || event.questions.length === 0 || !deps.rate) return event;
-    try {
-      await questions.take(event.questions.length);
-      return event;
-    } catch (error) {
-      for (const { request: asked } of event.questions) deps.count({ upstream: upstream.name, kind: asked.type, outcome: "refused" });
-      return failure(error, judging);
-    }
-  }
-
-  /** Authentication comes first, so a call that was refused for its token has not begun. */
-  function refusedToken(error: unknown): UpstreamEvent | undefined {
-    return currentToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
-  }
-
-  function refusedCall(error: unknown): UpstreamEvent | undefined {
-    const isFirst = request.round === undefined && questions.asked() === 0;
-    return isFirst && wasRefused(error) ? { type: "unavailable", message: `did not take the call: ${wordFor(error)}` } : undefined;
-  }
-
-  /** A call of an upstream that may answer with a task, or a poll of that task, with the answers to its questions. */
-  async function followed(tasks: TaskRequests): Promise<UpstreamEvent> {
-    const { signal } = stop;
-    const { round } = request;
-    if (round?.task) {
-      const { id } = round.task;
-      if (Object.keys(round.responses).length > 0) await tasks.update(id, responses(round.responses), signal);
-      return looked(noted(await tasks.get(id, signal)), judging);
-    }
-    const params = callParams(request) as JsonObject;
-    const _meta = { ...(params["_meta"] as object | undefined), progressToken: callId };
-    const result = await tasks.call({ ...params, _meta }, signal, request.paramHeaders);
-    if (result["resultType"] === "task") return looked(noted(readTask(result)), judging);
-    if (result["resultType"] === "input_required") return required(result, judging);
-    return completed(result);
-  }
-
-  function noted(task: UpstreamTask): UpstreamTask {
-    openTask = task.status === "working" || task.status === "input_required" ? task.taskId : undefined;
-    return task;
-  }
-
-  void run();
 
   return {
     callId,
@@ -271,38 +185,29 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       const leave = () => left.resolve();
       signal.addEventListener("abort", leave, { once: true });
       try {
-        for (;;) {
-          if (signal.aborted) throw signal.reason;
-          // The completion of a page arrives on another stream than the result and may be read after it.
-          if (ended?.type === "result" && questions.pages() > 0) {
-            const giveUpAtMs = Date.now() + PAGES_GRACE_MS;
-            while (questions.pages() > 0 && Date.now() < giveUpAtMs && !signal.aborted) await sleep(PAGES_GRACE_MS / 10);
-          }
-          if (ended) return ended;
-          if (questions.waiting() > 0) {
-            // Questions that were sent together are asked together. A run that has not heard of an earlier one receives it again.
-            await new Promise((resolve) => setImmediate(resolve));
-            const open = questions.handOut();
-            if (open.length === 0) continue;
-            return { type: "asked", questions: open };
-          }
-          await Promise.race([happened, left.promise]);
-        }
+        return await nextEvent(signal, left.promise);
       } finally {
         signal.removeEventListener("abort", leave);
         report = undefined;
       }
     },
     async close({ continues = false } = {}) {
-      if (ended?.type === "required" && ended.task && !continues) {
-        return await cancelTask(ended.task.id, request, { ...deps, accessToken: currentToken });
-      }
+      if (ended?.type === "required" && ended.task && !continues) return await cancelTask(ended.task.id, request, cancelling);
       if (ended?.type === "result") return;
       end({ type: "lost", message: "the gateway has ended the call" });
       await leaving;
       await release();
     },
   };
+}
+
+/** The event in the form to store: one that is larger or deeper than a stored value may be is replaced. */
+function storable(event: UpstreamEvent, { storedValueMax }: CallDeps["settings"]): UpstreamEvent {
+  const size = sizeOf(event);
+  if (size === undefined)
+    return { type: "invalid", message: `answered with arrays and objects that nest deeper than ${STORED_DEPTH_MAX} levels` };
+  if (size <= storedValueMax) return event;
+  return { type: "large", message: `answered with ${size} characters of JSON; the limit is ${storedValueMax} (PARLEY_STORED_VALUE_MAX)` };
 }
 
 /** In characters of JSON; undefined if it is nested too deeply to be stored. */
@@ -336,19 +241,4 @@ async function cancelTask(id: string, request: CallRequest, { connector, elicita
   } catch {
     // If the cancellation fails, the upstream's task ends with its ttl.
   }
-}
-
-function isUnauthorized(error: unknown): boolean {
-  return (error instanceof SdkHttpError && error.status === 401) || error instanceof UnauthorizedError;
-}
-
-/** Whether the upstream has certainly not begun the call. Proxies also answer 502, 503 and 504 after they have passed a request on. */
-function wasRefused(error: unknown): boolean {
-  return wasNotTaken(error) || (error instanceof SdkHttpError && [401, 403, 429].includes(error.status ?? 0));
-}
-
-/** Whether another session may be taken by the upstream: it refused the session, or the request did not reach it. */
-function wasNotTaken(error: unknown): boolean {
-  if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
-  return (error as { cause?: { code?: unknown } }).cause?.code === "ECONNREFUSED";
 }

@@ -1,6 +1,7 @@
 /** What the processes of a gateway share, in memory: the rules of packages/redis/gateway.ts in readable form. */
 import { randomUUID } from "node:crypto";
-import type { DeadProcess, Share } from "../gateway.ts";
+import type { Share } from "../gateway.ts";
+import type { DeadProcess } from "../membership.ts";
 
 interface Held {
   readonly process: string;
