@@ -56,6 +56,14 @@ describe("a backend", () => {
     await until(async () => Object.keys(await connected()).length === 0);
   });
 
+  test("leaves no connection if it cannot be opened", async () => {
+    await admin.call("ACL", "SETUSER", "timeless", "on", ">secret", "~*", "&*", "+@all", "-time");
+    const url = new URL(server.url);
+    [url.username, url.password] = ["timeless", "secret"];
+    await expect(open({ url: url.href })).rejects.toThrow("NOPERM");
+    await until(async () => Object.keys(await connected()).length === 0);
+  });
+
   test("waits at its end for the runs that are at work", async () => {
     const { consumeRuns, queue, close } = await open();
     opened = undefined;

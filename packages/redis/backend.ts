@@ -97,64 +97,87 @@ export interface BackendOptions {
 
 /**
  * Connects once Redis serves and is suitable (see connect.ts), with one connection for commands and one for
- * subscriptions. A worker adds one for its queues and one per queue to block on. Throws UNAVAILABLE with what to do.
+ * subscriptions. A worker adds one for its queues and one per queue to block on. Throws UNAVAILABLE with what to do,
+ * and leaves no connection open then.
  */
 export async function connectRedis(
   given: Partial<RedisSettings> & Pick<RedisSettings, "url">,
   { log, telemetry, keyRing }: BackendOptions,
 ): Promise<RedisBackend> {
-  const settings: RedisSettings = { ...DEFAULT_REDIS_SETTINGS, ...given };
-  const { url } = settings;
-  // A longer timer fires at once, so that every command would time out.
-  const commandTimeoutMs = Math.min(settings.commandTimeoutMs, LONGEST_TIMER_MS);
+  const settings: RedisSettings = {
+    ...DEFAULT_REDIS_SETTINGS,
+    ...given,
+    // A longer timer fires at once, so that every command would time out.
+    commandTimeoutMs: Math.min(given.commandTimeoutMs ?? DEFAULT_REDIS_SETTINGS.commandTimeoutMs, LONGEST_TIMER_MS),
+  };
   const ring = keyRing ?? (await ringOf(settings, log));
   await waitForRedis({ ...settings, log });
+  const connections = openConnections(settings, log);
+  try {
+    return await openBackend(settings, { connections, ring, log, telemetry });
+  } catch (error) {
+    connections.close();
+    throw error;
+  }
+}
 
-  const keys = createKeys(settings.prefix);
-  const partitions = Array.from({ length: settings.partitions }, (_, partition) => partition);
+type Connections = ReturnType<typeof openConnections>;
+
+function openConnections({ url, commandTimeoutMs }: RedisSettings, log: Log) {
   const open: Redis[] = [];
-  const connection = (name: string, options: ConnectionOptions) => {
-    const redis = openConnection(url, { log, name, options });
+  const connection = (name: string, options: Omit<ConnectionOptions, "maxRetriesPerRequest">) => {
+    const redis = openConnection(url, { log, name, options: { ...options, maxRetriesPerRequest: null } });
     open.push(redis);
     return redis;
   };
+  let workers: Redis | undefined;
+  return {
+    // Commands that were sent when the connection broke are sent again after it is restored, up to the timeout. Every
+    // script tolerates running twice.
+    commands: connection("commands", { commandTimeout: commandTimeoutMs, socketTimeout: commandTimeoutMs }),
+    subscriptions: connection("subscriptions", { socketTimeout: commandTimeoutMs, autoResubscribe: false, anyNode: true }),
+    /** Opened when it is first needed. */
+    workers: () => (workers ??= connection("workers", { socketTimeout: BLOCKED_MAX_MS + commandTimeoutMs })),
+    close() {
+      for (const each of open) each.disconnect();
+    },
+  };
+}
 
-  // Commands that were sent when the connection broke are sent again after it is restored, up to the timeout. Every
-  // script tolerates running twice.
-  const within = { commandTimeout: commandTimeoutMs, socketTimeout: commandTimeoutMs };
-  const redis = connection("commands", { ...within, maxRetriesPerRequest: null });
-  const subscriber = connection("subscriptions", {
-    socketTimeout: commandTimeoutMs,
-    autoResubscribe: false,
-    maxRetriesPerRequest: null,
-    anyNode: true,
-  });
+interface BackendParts extends Pick<BackendOptions, "log" | "telemetry"> {
+  readonly connections: Connections;
+  readonly ring: KeyRing | undefined;
+}
+
+async function openBackend(settings: RedisSettings, { connections, ring, log, telemetry }: BackendParts): Promise<RedisBackend> {
+  const { commandTimeoutMs } = settings;
+  const { commands: redis } = connections;
+  const keys = createKeys(settings.prefix);
+  const partitions = Array.from({ length: settings.partitions }, (_, partition) => partition);
   // Well within the time limit of a command.
   const acknowledge = acknowledgeWith({ redis, key: keys.ready, count: settings.replicas, timeoutMs: Math.ceil(commandTimeoutMs / 2) });
   const clock = await followRedisClock({ redis, log });
   const content = openContent({ ring, epochMs: settings.contentEpochMs, redis, keys, partitions, now: clock.now, acknowledge, log });
   const turns = createTurns({ weights: settings.weights, now: clock.now });
   const liveWorkers = createLiveWorkers({ redis, keys, partitions: partitions.length, now: clock.now, log });
-  const isCluster = parseAddress(url)?.type === "cluster";
+  const isCluster = parseAddress(settings.url)?.type === "cluster";
   const sharded = isCluster && settings.shardedPubSub && (await hasShardedPubSub(redis, keys, log));
   // In a cluster, PUBLISH counts the listeners of one node only, so it would be unknown whether a worker received the
   // run.
   const lanes = isCluster && !sharded ? { next: () => undefined } : liveWorkers;
   const queue = createRedisQueue({ redis, keys, log, turns, workers: lanes, telemetry });
   await queue.open(partitions);
-  const openNode = (node: Node) => openNodeConnection(url, { node, log, name: "subscriptions", socketTimeout: commandTimeoutMs });
+  const openNode = (node: Node) => openNodeConnection(settings.url, { node, log, name: "subscriptions", socketTimeout: commandTimeoutMs });
   const ofNodes = sharded ? createShardedSubscriber({ redis, openNode, log }) : undefined;
   const wakeUps = createRedisWakeUps({
     redis,
-    subscriber: classicSubscriber(subscriber),
+    subscriber: classicSubscriber(connections.subscriptions),
     sharded: ofNodes,
     keys,
     log,
     timeoutMs: commandTimeoutMs,
   });
   const consumers = new Set<Consumer>();
-  let workers: Redis | undefined;
-
   const ids = createIds({ partitions: settings.partitions, ...(content.sealWord && { sealWord: content.sealWord }) });
   const audit = createAuditTrail({ redis, keys, now: clock.now, lengthMax: settings.auditLengthMax, log });
 
@@ -203,11 +226,10 @@ export async function connectRedis(
     serving: createServing({ redis, keys, now: clock.now }),
     waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
     async consumeRuns(request) {
-      workers ??= connection("workers", { socketTimeout: BLOCKED_MAX_MS + commandTimeoutMs, maxRetriesPerRequest: null });
       const consumer = await consumeRuns({
         ...request,
         partitions,
-        redis: workers,
+        redis: connections.workers(),
         keys,
         log,
         telemetry,
@@ -230,7 +252,7 @@ export async function connectRedis(
       ofNodes?.close();
       await Promise.all([...consumers].map((consumer) => consumer.close()));
       await queue.close();
-      for (const each of open) each.disconnect();
+      connections.close();
     },
   };
 }
