@@ -41,6 +41,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import { errorName } from "@parley/core";
 import { BullMQOtel } from "bullmq-otel";
 import type { TraceSettings } from "./settings.ts";
 
@@ -133,7 +134,7 @@ export function startTracing(settings: TraceSettings, { service, version }: Trac
       try {
         return await context.with(trace.setSpan(parent, span), () => work(span));
       } catch (error) {
-        span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute("error.type", error instanceof Error ? error.name : typeof error);
+        span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute("error.type", errorName(error));
         throw error;
       } finally {
         span.end();
