@@ -5,6 +5,7 @@
  */
 import {
   coreEnvironment,
+  coreProblems,
   coreSettings,
   duration,
   hostsEnvironment,
@@ -88,7 +89,9 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_STREAM_AFTER: duration("10s").describe(
     "How long a call may run before its response becomes a stream, which keeps proxies from closing it.",
   ),
-  PARLEY_KEEP_ALIVE: duration("15s").describe("How often a comment is sent on an idle stream, so that proxies keep it open."),
+  PARLEY_KEEP_ALIVE: duration("15s", { min: "1s" }).describe(
+    "How often a comment is sent on an idle stream, so that proxies keep it open.",
+  ),
   PARLEY_STALL_TIMEOUT: duration("1m").describe("How long a client may read nothing before its stream or response is dropped."),
   PARLEY_HEADERS_TIMEOUT: duration("30s").describe("How long a new connection, or a new request, may take to send its headers."),
   PARLEY_REQUEST_TIMEOUT: duration("1m").describe("How long a client may take to send a whole request. The response may take any time."),
@@ -196,7 +199,7 @@ export interface ServerConfig {
 
 /** Throws SettingsError for contradictory settings, UpstreamsError and OauthFileError for invalid files. */
 export function serverConfig(environment: ServerEnvironment): ServerConfig {
-  const problems = [...identityProblems(environment, environment.PARLEY_HOST), ...oauthProblems(environment)];
+  const problems = [...coreProblems(environment), ...identityProblems(environment, environment.PARLEY_HOST), ...oauthProblems(environment)];
   if (problems.length > 0) throw new SettingsError(problems);
   const oauth = openOauthFile(environment, process.env);
   return deepFrozen({

@@ -2,6 +2,7 @@
 import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway/every-process";
 import {
   coreEnvironment,
+  coreProblems,
   coreSettings,
   duration,
   hostsEnvironment,
@@ -54,7 +55,7 @@ export const WORKER_SETTINGS = z.object({
 
 /** Throws SettingsError for contradictory settings, UpstreamsError and OauthFileError for invalid files. */
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
-  const problems = oauthProblems(environment);
+  const problems = [...coreProblems(environment), ...oauthProblems(environment)];
   if (problems.length > 0) throw new SettingsError(problems);
   const oauth = openOauthFile(environment, process.env);
   return {

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { durationSetting, LONGEST_TIMER_MS, parseDuration } from "./duration.ts";
+import { durationSetting, durationSettingFrom, LONGEST_TIMER_MS, parseDuration } from "./duration.ts";
 
 describe("parseDuration", () => {
   test.each([
@@ -71,5 +71,25 @@ describe("durationSetting", () => {
     const addIssue = vi.fn();
     durationSetting(text, { addIssue });
     expect(addIssue.mock.calls).toEqual([[expect.stringMatching(/is not a duration: give milliseconds/)]]);
+  });
+
+  test("reads up to a hundred years and refuses more, which neither Redis nor a date could hold", () => {
+    const addIssue = vi.fn();
+    expect(durationSetting("36500d", { addIssue })).toBe(3_153_600_000_000);
+    expect(addIssue).not.toHaveBeenCalled();
+    durationSetting("36501d", { addIssue });
+    expect(addIssue).toHaveBeenCalledExactlyOnceWith('"36501d" is too long: give at most 36500d');
+  });
+
+  test("has a shortest value where a missing unit would do harm", () => {
+    const addIssue = vi.fn();
+    const read = durationSettingFrom("1s");
+    expect(read("1s", { addIssue })).toBe(1_000);
+    expect(addIssue).not.toHaveBeenCalled();
+    read("999", { addIssue });
+    expect(addIssue).toHaveBeenCalledExactlyOnceWith('"999" is too short: give at least 1s; a number without a unit is in milliseconds');
+    addIssue.mockClear();
+    read("soon", { addIssue });
+    expect(addIssue).toHaveBeenCalledExactlyOnceWith(expect.stringContaining("is not a duration"));
   });
 });

@@ -43,15 +43,30 @@ export function parseDuration(duration: Duration | string): number {
   );
 }
 
+/** Longer settings are mistakes. Added to the time, they would leave the numbers that Redis and dates can hold. */
+const SETTING_MAX_DAYS = 36_500;
+
 /**
  * parseDuration for settings, where a bare number is milliseconds. For zod's `transform`: a problem is added to the
  * schema instead of thrown.
  */
 export function durationSetting(text: string, schema: { addIssue(problem: string): void }): number {
   try {
-    return parseDuration(/^\d+$/.test(text.trim()) ? Number(text) : text);
+    const ms = parseDuration(/^\d+$/.test(text.trim()) ? Number(text) : text);
+    if (ms > SETTING_MAX_DAYS * UNIT_MS.day) schema.addIssue(`${JSON.stringify(text)} is too long: give at most ${SETTING_MAX_DAYS}d`);
+    return ms;
   } catch (error) {
     schema.addIssue((error as RangeError).message);
     return Number.NaN;
   }
+}
+
+/** durationSetting for settings that do harm when they are shorter, as by a missing unit: `15` is 15 ms. */
+export function durationSettingFrom(min: Duration): typeof durationSetting {
+  return (text, schema) => {
+    const ms = durationSetting(text, schema);
+    if (ms < parseDuration(min))
+      schema.addIssue(`${JSON.stringify(text)} is too short: give at least ${min}; a number without a unit is in milliseconds`);
+    return ms;
+  };
 }

@@ -50,3 +50,15 @@ describe("a setting in a file", () => {
     expect(problemsOf({ PASSWORD_FILE: file("f", "\n") })).toEqual([`PASSWORD_FILE: ${join(directory, "f")} is empty`]);
   });
 });
+
+describe("spaces and line ends around a setting", () => {
+  test("are ignored, as a file with Windows line ends leaves them", () => {
+    expect(readEnvironment(schema, { PASSWORD: " open sesame\r\n", COUNT: "7\r" })).toEqual({ PASSWORD: "open sesame", COUNT: 7 });
+    expect(readEnvironment(schema, { COUNT_FILE: ` ${file("g", "7\r\n")}\r` })).toMatchObject({ COUNT: 7 });
+  });
+
+  test("alone are no value: the setting has its default, not 0", () => {
+    expect(readEnvironment(schema, { PASSWORD: " ", COUNT: "\t\r\n" })).toEqual({ PASSWORD: "none", COUNT: 1 });
+    expect(readEnvironment(schema, { COUNT_FILE: " " })).toMatchObject({ COUNT: 1 });
+  });
+});

@@ -3,12 +3,15 @@
  * problems are reported together.
  */
 import { readFileSync } from "node:fs";
-import { type Duration, durationSetting } from "@parley/core";
+import { type Duration, durationSetting, durationSettingFrom } from "@parley/core";
 import { z } from "zod";
 
 /** `30s`, `2 days`, `250` (milliseconds) → milliseconds. */
-export function duration(fallback: Duration) {
-  return z.string().default(String(fallback)).transform(durationSetting);
+export function duration(fallback: Duration, { min }: { min?: Duration } = {}) {
+  return z
+    .string()
+    .default(String(fallback))
+    .transform(min === undefined ? durationSetting : durationSettingFrom(min));
 }
 
 /** An integer from `min` to `max`. */
@@ -47,7 +50,7 @@ export class SettingsError extends Error {
 }
 
 /**
- * Returns the environment with settings read from files: `REDIS_URL_FILE=/run/secrets/redis-url` becomes REDIS_URL. Mounted secrets thus stay
+ * Returns the environment with the named settings trimmed, since a file with Windows line ends leaves a return after each, and read from files: `REDIS_URL_FILE=/run/secrets/redis-url` becomes REDIS_URL. Mounted secrets thus stay
  * out of every process' environment. Throws a SettingsError for a file that is empty or cannot be read, and for a setting given both ways.
  */
 export function withFiles(names: readonly string[], environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
@@ -55,10 +58,11 @@ export function withFiles(names: readonly string[], environment: NodeJS.ProcessE
   const problems: string[] = [];
   for (const name of names) {
     const setting = `${name}_FILE`;
-    const file = environment[setting];
+    const file = environment[setting]?.trim();
     delete read[setting];
+    if (environment[name] !== undefined) read[name] = environment[name].trim();
     if (!file) continue;
-    if (environment[name]) problems.push(`${setting}: ${name} is set as well; remove one of them`);
+    if (read[name]) problems.push(`${setting}: ${name} is set as well; remove one of them`);
     try {
       read[name] = readFileSync(file, "utf8").trim();
       if (read[name] === "") problems.push(`${setting}: ${file} is empty`);

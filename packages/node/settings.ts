@@ -8,8 +8,10 @@ const TENANT_FACTOR = DEFAULT_QUOTAS.tenant.tasks / DEFAULT_QUOTAS.principal.tas
 /** The settings of packages/core by their names in the environment. Defaults are core's. */
 export const coreEnvironment = {
   PARLEY_GRACE: duration(DEFAULT_SETTINGS.graceMs).describe("How long a due run may wait to start before the sweep queues it again."),
-  PARLEY_LEASE: duration(DEFAULT_SETTINGS.leaseMs).describe("How long a run holds its task without renewing its lease."),
-  PARLEY_RENEW_EVERY: duration(DEFAULT_SETTINGS.renewEveryMs).describe(
+  PARLEY_LEASE: duration(DEFAULT_SETTINGS.leaseMs).describe(
+    "How long a run holds its task without renewing its lease; longer than PARLEY_RENEW_EVERY.",
+  ),
+  PARLEY_RENEW_EVERY: duration(DEFAULT_SETTINGS.renewEveryMs, { min: "100ms" }).describe(
     "How often a long run renews its lease and checks for a cancellation.",
   ),
   PARLEY_SETTLE_GRACE: duration(DEFAULT_SETTINGS.settleGraceMs).describe("How long tasks/get waits for a task that has just become due."),
@@ -100,6 +102,13 @@ export const coreEnvironment = {
 };
 
 const coreSchema = z.object(coreEnvironment);
+
+/** What contradicts each other. */
+export function coreProblems({ PARLEY_LEASE: leaseMs, PARLEY_RENEW_EVERY: renewEveryMs }: z.output<typeof coreSchema>): readonly string[] {
+  if (renewEveryMs < leaseMs) return [];
+  // Every longer run would lose its task, be taken over, and fail as POISONED.
+  return [`PARLEY_LEASE: ${leaseMs} ms is not longer than PARLEY_RENEW_EVERY, ${renewEveryMs} ms`];
+}
 
 export function coreSettings(environment: z.output<typeof coreSchema>): Settings {
   return {

@@ -1,5 +1,5 @@
 /** Settings of Redis, content and lists, as the environment gives them. */
-import { durationSetting } from "@parley/core";
+import { durationSetting, durationSettingFrom } from "@parley/core";
 import { z } from "zod";
 import { parseAddress } from "./address.ts";
 import { parseKeys } from "./content/key-ring.ts";
@@ -35,7 +35,11 @@ export const redisSettings = z.object({
       "Number of partitions that tasks are spread over, each with its own queue: 1 on a single Redis. Existing tasks do not move, so never lower it.",
     ),
   PARLEY_REDIS_START_TIMEOUT: duration.default(30_000).describe("How long a starting process waits for Redis to become available."),
-  PARLEY_REDIS_TIMEOUT: duration.default(5_000).describe("How long a request waits for Redis before it fails."),
+  PARLEY_REDIS_TIMEOUT: z
+    .string()
+    .transform(durationSettingFrom("100ms"))
+    .default(5_000)
+    .describe("How long a request waits for Redis before it fails."),
   PARLEY_REDIS_SHARDED: z
     .stringbool()
     .default(true)

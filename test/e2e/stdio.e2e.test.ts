@@ -171,7 +171,7 @@ describe("with a server of its own", () => {
     IN_TIME,
     async () => {
       const args = ["--data-dir", dataDir, "--tools", TOOLS];
-      const env = { PARLEY_RETRY: "50ms", PARLEY_LEASE: "1s" };
+      const env = { PARLEY_RETRY: "50ms", PARLEY_LEASE: "1s", PARLEY_RENEW_EVERY: "300ms" };
       const host = pipeTo(args, env);
       await initialized(host);
       const guest = pipeTo(args, env);
