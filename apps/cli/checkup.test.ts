@@ -52,6 +52,7 @@ describe("the doctor", () => {
     const findings = await checkUp({
       PARLEY_LEASE: "soon",
       PARLEY_CONCURRENCY: "0",
+      PARLEY_WAIT_MAX: "10",
       REDIS_URL: "redis://:secret@127.0.0.1:1",
       PARLEY_PORT: String(port),
       PARLEY_TOOLS: "./nowhere.ts",
@@ -60,6 +61,7 @@ describe("the doctor", () => {
     expect(of("settings").map(({ says }) => says)).toEqual([
       expect.stringContaining("PARLEY_LEASE"),
       expect.stringContaining("PARLEY_CONCURRENCY"),
+      "PARLEY_WAIT_MAX is not a setting, and is ignored",
     ]);
     expect(of("Redis")).toMatchObject([{ level: "problem", says: expect.stringContaining("ECONNREFUSED") }]);
     expect(of("port")).toMatchObject([{ level: "advice", says: expect.stringContaining("EADDRINUSE") }]);

@@ -9,6 +9,7 @@ import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { contentFindings } from "./check-content.ts";
 import { versionFindings } from "./check-versions.ts";
+import { misspelt } from "./misspelt.ts";
 
 export interface Finding {
   /** A `problem` keeps Parley from serving; `advice` does not. */
@@ -20,6 +21,7 @@ export interface Finding {
 }
 
 const NODE_MIN = [22, 22] as const;
+const SETTINGS = Object.keys({ ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape });
 
 export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   const environment = readable(given);
@@ -33,6 +35,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   return [
     nodeVersion(process.versions.node),
     ...found,
+    ...misspeltSettings(given),
     // Connecting to an unreachable Redis would wait for it. A key management service can be checked without Redis.
     ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
     ...(isServing ? await versionFindings(environment) : []),
@@ -57,7 +60,7 @@ export function nodeVersion(version: string): Finding {
 /** The settings with values read from `…_FILE` files. If a file cannot be read, the settings as given: the check of the settings reports it. */
 function readable(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   try {
-    return withFiles(Object.keys({ ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape }), given);
+    return withFiles(SETTINGS, given);
   } catch (error) {
     if (error instanceof SettingsError) return given;
     throw error;
@@ -91,6 +94,15 @@ function problemsIn(error: unknown): readonly string[] {
 function problemWithSetting(problem: string): Finding {
   const page = problem.startsWith("PARLEY_UPSTREAMS: ") ? "docs/gateway.md describes the file." : ".env.example describes every setting.";
   return { level: "problem", about: "settings", says: problem, cure: page };
+}
+
+function misspeltSettings(environment: NodeJS.ProcessEnv): Finding[] {
+  return misspelt(Object.keys(environment), SETTINGS).map(({ name, meant }) => ({
+    level: "advice",
+    about: "settings",
+    says: `${name} is not a setting, and is ignored`,
+    cure: `If you mean ${meant}, rename it.`,
+  }));
 }
 
 /** It connects to none of them: that may start their processes. */

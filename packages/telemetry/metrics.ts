@@ -44,7 +44,7 @@ export function createMetrics() {
     calls: gauge("parley_calls_held", "Calls that are held open until their hidden task ends."),
     draining: gauge("parley_draining", "1 from SIGTERM until the process exits, otherwise 0."),
     created: counter("parley_tasks_created_total", "Tasks created, by tool.", ["tool"]),
-    answers: counter("parley_answers_total", "Answers, by tool and receipt (accepted, duplicate, late, invalid, unknown).", [
+    answers: counter("parley_answers_total", "Answers, by tool and receipt (accepted, duplicate, late, invalid, forbidden, unknown).", [
       "tool",
       "receipt",
     ]),
@@ -65,7 +65,7 @@ export function createMetrics() {
     ),
     refusals: counter(
       "parley_runs_refused_total",
-      "Runs that a worker took but did not begin, by reason (finished, stale, held, unknown, deferred). Some duplicates are normal.",
+      "Runs that a worker took but did not begin, by reason (finished, stale, held, unknown, key_missing, deferred). Some duplicates are normal.",
       ["reason"],
     ),
     active: gauge("parley_runs_active", "Active runs in this process."),
