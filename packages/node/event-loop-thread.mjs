@@ -7,7 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 const { memory, everyMs, reportMs, killMs, log, slots } = workerData;
 const beats = new Int32Array(memory, 0, 1);
 
-/** How long the thread waits for the blocking code to pause. */
+/** How long a report waits for the blocking code to pause. */
 const STOP_WITHIN_MS = 1_000;
 const FRAMES_MAX = 10;
 /** Fewer looks without a beat may be chance, however short the configured times are. */
@@ -38,19 +38,29 @@ for (;;) {
     void report(blockedMs);
   }
   if (killMs > 0 && blockedMs >= killMs) {
-    write("fatal", { blockedMs, ...blocker }, "event loop blocked for too long, process killed");
+    write("fatal", { ...blocker, blockedMs }, "event loop blocked for too long, process killed");
     process.kill(process.pid, "SIGKILL");
   }
 }
 
 async function report(blockedMs) {
-  const culprit = await lookIntoMainThread().catch(() => undefined);
+  const looking = lookIntoMainThread(seen).catch(() => undefined);
+  const culprit = await Promise.race([looking, sleep(STOP_WITHIN_MS)]);
   blocker = culprit ?? { blocks: "unknown: not JavaScript, or one of atWork" };
-  write("warn", { blockedMs, ...blocker, atWork: atWork() }, "event loop blocked");
+  write("warn", { ...blocker, blockedMs, atWork: atWork() }, "event loop blocked");
+  if (culprit) return;
+  // Native code has returned to the code that called it, or a busy machine has come to it.
+  const late = await looking;
+  if (!late) return;
+  blocker = late;
+  write("warn", late, "event loop blocked");
 }
 
-/** Pauses the main thread and reads what it runs. Resolves to undefined if it cannot be paused. */
-async function lookIntoMainThread() {
+/**
+ * Pauses the main thread and reads what it runs: at once if that is JavaScript, otherwise when native code returns. Resolves to undefined if
+ * there has been a beat since: then this is other code.
+ */
+async function lookIntoMainThread(beat) {
   const session = new Session();
   session.connectToMainThread();
   try {
@@ -60,19 +70,21 @@ async function lookIntoMainThread() {
       });
     const urls = new Map();
     session.on("Debugger.scriptParsed", ({ params: { scriptId, url } }) => urls.set(scriptId, url));
-    const paused = new Promise((resolve) => session.once("Debugger.paused", ({ params }) => resolve(params.callFrames)));
-    // These resolve once the main thread handles an interrupt, which native code does not do.
-    const enabled = post("Debugger.enable").then(() => post("Debugger.pause"));
-    enabled.catch(() => undefined);
-    const frames = await Promise.race([paused, sleep(STOP_WITHIN_MS)]);
-    if (frames === undefined || frames.length === 0) return undefined;
+    const frames = await new Promise((resolve, reject) => {
+      session.once("Debugger.paused", ({ params }) => resolve(params.callFrames));
+      // The main thread reads both when it handles the next interrupt. Native code handles none; after it, only the first statement that
+      // follows is certain to be of its caller.
+      Promise.all([post("Debugger.enable"), post("Debugger.pause")]).catch(reject);
+    });
+    if (frames.length === 0 || Atomics.load(beats, 0) !== beat) return undefined;
+    const blockedMs = looks * everyMs;
     const expression = `globalThis[Symbol.for("parley.watchEventLoop.current")]?.()`;
     const { result } = await post("Debugger.evaluateOnCallFrame", { callFrameId: frames[0].callFrameId, expression, silent: true });
     await post("Debugger.resume");
     const stack = frames.slice(0, FRAMES_MAX).map(({ functionName, location: { scriptId, lineNumber, columnNumber } }) => {
       return `at ${functionName || "<anonymous>"} (${urls.get(scriptId) ?? ""}:${lineNumber + 1}:${columnNumber + 1})`;
     });
-    return { blocks: typeof result.value === "string" ? JSON.parse(result.value) : "code outside of any run", stack };
+    return { blockedMs, blocks: typeof result.value === "string" ? JSON.parse(result.value) : "code outside of any run", stack };
   } finally {
     // Also resumes the main thread if it is still paused.
     session.disconnect();

@@ -33,10 +33,16 @@ describe("a watched event loop", { retry: 2 }, () => {
     expect(out).toContain("closed");
   });
 
-  test("is reported without a culprit when native code blocks it", async () => {
+  test("is reported without a culprit while native code blocks it, and with the code that called it when it returns", async () => {
     const { lines, signal } = await blocking("native");
     expect(signal).toBe(null);
-    expect(lines).toMatchObject([{ blocks: "unknown: not JavaScript, or one of atWork", atWork: { length: 2 } }]);
+    expect(lines).toMatchObject([
+      { blocks: "unknown: not JavaScript, or one of atWork", atWork: { length: 2 } },
+      {
+        blocks: { taskId: "task-1", tool: "spin" },
+        stack: expect.arrayContaining([expect.stringMatching(/^at native \(file:.*fixture.ts/)]),
+      },
+    ]);
   });
 
   test("is not reported while it is busy but not blocked", async () => {

@@ -23,7 +23,7 @@ function spin(ms: number): void {
 
 const ways: Record<string, () => unknown> = {
   spin: () => spin(800),
-  native: () => execFileSync("sleep", ["1.5"]),
+  native: () => execFileSync("sleep", ["2"]),
   busy: () => setInterval(() => spin(20), 5).unref(),
   ever: () => spin(60_000),
 };
@@ -31,4 +31,4 @@ setTimeout(() => scope.run({ taskId: "task-1", tool: "spin" }, () => setImmediat
 setTimeout(() => {
   over();
   void watch.close().then(() => process.stdout.write("closed\n"));
-}, 2_500);
+}, 4_000);

@@ -9,7 +9,7 @@
  *
  * The report names the code that blocks. The thread pauses it through V8's inspector, within this process and without a port, reads its stack
  * frames and asks it which task it belongs to (`current`). Code that is not JavaScript (a synchronous read, a native module) cannot be paused.
- * The report then lists only the work in progress (`atWork`), which may include the culprit.
+ * The report then lists only the work in progress (`atWork`), which may include the culprit, and a second one follows when that code returns.
  */
 import { once } from "node:events";
 import { url as debuggerUrl } from "node:inspector";
