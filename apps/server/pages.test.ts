@@ -95,11 +95,6 @@ describe("a secret", () => {
     expect(await services.store.deposit(taskId, "api/key")).toBeUndefined();
   });
 
-  test("is a new password to the browser, which fills in none that it keeps", async () => {
-    const { here, at } = await asked();
-    expect((await open(at(here))).text).toMatch(/<input [^>]*name="secret" type="password" [^>]*autocomplete="new-password"/);
-  });
-
   test("is sealed in the store", async () => {
     const { here, at, services } = await asked();
     const deposits: string[] = [];

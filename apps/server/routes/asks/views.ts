@@ -14,7 +14,6 @@ export interface Shown {
 /** Longest secret. Keys and certificates fit. */
 export const SECRET_CHARS_MAX = 16_384;
 
-/** Browsers fill in a password that they keep in spite of `autocomplete="off"`: that of an earlier question, as this one's answer. */
 export function secretPage({ page: { ask, message, call }, caller, token, problem }: Shown): string {
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
   const described = problem === undefined ? "note" : "problem note";
@@ -26,7 +25,7 @@ export function secretPage({ page: { ask, message, call }, caller, token, proble
 ${hiddenFields(ask.digest, token)}
 ${fault}
 <label for="secret">Secret</label>
-<input id="secret" name="secret" type="password" maxlength="${SECRET_CHARS_MAX}" required autofocus autocomplete="new-password" spellcheck="false" aria-describedby="${described}"${invalid}>
+<input id="secret" name="secret" type="password" maxlength="${SECRET_CHARS_MAX}" required autofocus autocomplete="off" spellcheck="false" aria-describedby="${described}"${invalid}>
 <p class="quiet" id="note">It is sent to the tool encrypted. Neither your client nor its model sees it.</p>
 ${buttons("Send")}
 </form>
