@@ -1,5 +1,5 @@
 /** Pages on which people answer: who may open them, what settles a question, and what they show after a change. */
-import { type ErrorCode, ParleyError, sweep } from "@parley/core";
+import { type Audit, type AuditFact, type ErrorCode, ParleyError, sweep } from "@parley/core";
 import { CREDENTIAL_ERRORS } from "@parley/protocol";
 import { catalogue, defineTool, Secret } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
@@ -32,7 +32,7 @@ const named: Visitors = {
   ticket: undefined,
 };
 
-async function asked(args: object = {}, deployed: { visitors?: Visitors } = {}) {
+async function asked(args: object = {}, deployed: { visitors?: Visitors; audit?: Audit } = {}) {
   const deployment = await deploy({ catalogue: asking, fronts: 2, ...(!deployed.visitors && LOCAL), ...deployed });
   const [here, there] = deployment.fronts as [Front, Front];
   const options = { principal: "ann" };
@@ -128,6 +128,16 @@ describe("the page of a question", () => {
     for (const method of ["GET", "HEAD", "GET"]) expect((await fetch(at(here), { method })).status).toBe(200);
     expect(await get()).toEqual(before);
     for (const method of ["PUT", "DELETE"]) expect((await fetch(at(here), { method })).status).toBe(404);
+  });
+
+  test("is recorded as shown by GET, and not by HEAD", async () => {
+    const facts: AuditFact[] = [];
+    const { at, here, taskId } = await asked({}, { audit: { note: async (fact) => void facts.push(fact) } });
+    const shown = () => facts.filter(({ action, door }) => action === "shown" && door === "page");
+    await fetch(at(here), { method: "HEAD" });
+    expect(shown()).toEqual([]);
+    await fetch(at(here));
+    expect(shown()).toMatchObject([{ taskId, ask: "api/key" }]);
   });
 
   test("runs no script, cannot be framed, loads nothing, is not cached, and escapes what it shows", async () => {

@@ -56,7 +56,8 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     const ref = refOf(request);
     const visit = await visitPage(services, ref);
     if (visit.type !== "open") return notice(reply, visit.type);
-    noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
+    // HEAD shows nothing.
+    if (request.method === "GET") noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
     return show(request, reply, visit.page);
   });
 
