@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
+import { json, text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
@@ -90,6 +90,28 @@ describe("a server", () => {
     await (await open()).close();
     for (const headers of seen) expect(headers).toMatchObject({ authorization: "Bearer mine", [GATEWAY_HEADER]: "d/up" });
     expect(seen.length).toBeGreaterThan(0);
+  });
+
+  test("that ends the session's own stream at once, and wants the next one without a pause, is asked for it four times a second at most", async () => {
+    const openedMs: number[] = [];
+    const url = await listening((request, response) => {
+      if (request.method === "GET") {
+        openedMs.push(performance.now());
+        return void response.writeHead(200, { "content-type": "text/event-stream" }).end("retry: 0\nid: 1\ndata: \n\n");
+      }
+      if (request.method !== "POST") return void response.end();
+      void json(request).then((message) => {
+        const { id, method } = message as { id?: number; method: string };
+        if (method !== "initialize") return void response.writeHead(202).end();
+        const result = { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "test", version: "1" } };
+        response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "one" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+      });
+    });
+    const session = await connecting(url, { revisions: "sessions" }).open();
+    await until(() => openedMs.length >= 4);
+    expect(openedMs[3]! - openedMs[0]!).toBeGreaterThan(700);
+    await session.close();
   });
 
   test("that drops messages before the session's own stream is open is not called before that", async () => {

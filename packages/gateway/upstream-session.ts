@@ -5,6 +5,7 @@
  * Each call has its own connection. In a session without tasks, a question does not name its call, so only a session with a single call identifies
  * it reliably. (A reused session has a single call at a time: prepared.ts.)
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   Client,
   type ClientCapabilities,
@@ -345,6 +346,10 @@ interface Transporting {
   readonly fetch: FetchLike;
 }
 
+/** How often a session's own stream is opened: after a tenth of the session's age, within bounds. */
+const STREAM_AGE_SHARE = 10;
+const STREAMS_EVERY_MS = { shortest: 250, longest: 10_000 };
+
 /**
  * Waits until the session's own stream is open. Many servers send their questions on it, and drop what they send before, so a call must not be made
  * earlier.
@@ -352,11 +357,25 @@ interface Transporting {
 function streamWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<"open" | "none" | "late"> } {
   const { promise, resolve } = Promise.withResolvers<"open" | "none">();
   let isBegun = false;
+  let firstMs: number | undefined;
+  let lastMs = -Infinity;
+
+  /** A server may end each stream at once and ask for the next one without a pause, while a person thinks for days. */
+  async function pause(signal: AbortSignal | null | undefined): Promise<void> {
+    const nowMs = performance.now();
+    firstMs ??= nowMs;
+    const everyMs = Math.min(Math.max((nowMs - firstMs) / STREAM_AGE_SHARE, STREAMS_EVERY_MS.shortest), STREAMS_EVERY_MS.longest);
+    const waitMs = lastMs + everyMs - nowMs;
+    if (waitMs > 0) await sleep(waitMs, undefined, signal ? { signal } : {});
+    lastMs = performance.now();
+  }
+
   return {
     async fetch(url, init) {
       if (init?.method !== "GET") return await fetch(url, init);
       isBegun = true;
       try {
+        await pause(init.signal);
         const response = await fetch(url, init);
         // A server without such a stream refuses the request.
         resolve(response.ok ? "open" : "none");
