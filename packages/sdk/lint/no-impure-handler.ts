@@ -5,31 +5,20 @@
  * The next run of the handler starts from the top and reads something else. Reads after the last wait are harmless
  * and not reported. Nor does the next run do the step again, so the variable keeps its first value. The rule sees only
  * the handler's own code; the test kit also covers what its helpers read, see purity.ts.
- *
- * Written for ESLint's plugin interface, which oxlint also supports, and typed by the part of it that is used.
  */
-
-interface Node {
-  readonly type: string;
-  readonly parent?: Node;
-  readonly range: readonly [number, number];
-  readonly [key: string]: unknown;
-}
-
-interface Variable {
-  readonly defs: readonly { readonly type: string; readonly name: Node }[];
-  readonly references: readonly { readonly identifier: Node; isRead(): boolean }[];
-}
-
-interface LintScope {
-  readonly set: ReadonlyMap<string, Variable>;
-  readonly upper: LintScope | null;
-}
-
-interface RuleContext {
-  readonly sourceCode: { getScope(node: Node): LintScope };
-  report(problem: { readonly node: Node; readonly messageId: string; readonly data: Readonly<Record<string, string>> }): void;
-}
+import {
+  definitionsOf,
+  destructuredName,
+  handlerOf,
+  isFunction,
+  keysOf,
+  type LintScope,
+  nameOf,
+  type Node,
+  type RuleContext,
+  stepOf,
+  variableOf,
+} from "./syntax.ts";
 
 const INSTEAD: Readonly<Record<string, string>> = {
   "Date.now": "ctx.now()",
@@ -41,7 +30,6 @@ const INSTEAD: Readonly<Record<string, string>> = {
   setTimeout: "ctx.sleep",
 };
 
-const DEFINITIONS = new Set(["defineTool", "definePrompt"]);
 const WAITS = new Set(["elicit", "ask", "sleep", "sleepUntil", "sample", "roots"]);
 /** Counted as waits only where they are awaited or delegated to, because schemas and functions have methods of these names. */
 const SHORTHANDS = new Set("text number confirm select date form url secret file oauth call received".split(" "));
@@ -124,9 +112,6 @@ export const noImpureHandler = {
   },
 };
 
-/** The whole plugin: `"jsPlugins": ["@parley/sdk/lint"]` and the rule `parley/no-impure-handler`. */
-export default { meta: { name: "parley" }, rules: { "no-impure-handler": noImpureHandler } };
-
 function isWait(method: string, { parent }: Node): boolean {
   return WAITS.has(method) || (SHORTHANDS.has(method) && (parent?.type === "AwaitExpression" || parent?.type === "YieldExpression"));
 }
@@ -136,29 +121,6 @@ function isYieldedWait(node: Node): boolean {
   const yielded = node["argument"] as Node | null;
   if (node["delegate"] === true || yielded?.type === "ArrayExpression") return true;
   return yielded?.type === "ObjectExpression" && keysOf(yielded).some((key) => YIELDED_WAITS.has(key));
-}
-
-function keysOf(object: Node): readonly string[] {
-  return (object["properties"] as readonly Node[]).map(({ key }) => nameOf(key) ?? "");
-}
-
-/** The `run` of a definition that the node belongs to; undefined outside of handlers, and within a step. */
-function handlerOf(node: Node): Node | undefined {
-  for (let at: Node | undefined = node; at; at = at.parent) {
-    if (!isFunction(at)) continue;
-    const around: Node | undefined = at.parent;
-    if (around && isStep(around, at)) return undefined;
-    if (around?.type !== "Property" || nameOf(around["key"]) !== "run") continue;
-    const call: Node | undefined = around.parent?.parent;
-    if (call?.type === "CallExpression" && DEFINITIONS.has(nameOf(call["callee"]) ?? "")) return at;
-  }
-  return undefined;
-}
-
-/** The work of the step that the node belongs to. */
-function stepOf(node: Node): Node | undefined {
-  for (let at: Node | undefined = node; at; at = at.parent) if (isFunction(at) && at.parent && isStep(at.parent, at)) return at;
-  return undefined;
 }
 
 /** Variables that an assignment to this target changes: `a`, `a.b`, `[a, b]`, `{ a }`. */
@@ -182,17 +144,6 @@ function isIn(node: Node, outer: Node): boolean {
   return node.range[0] >= outer.range[0] && node.range[1] <= outer.range[1];
 }
 
-/** `ctx.step(…, work)`, `yield* step(…, work)`, `yield { step: …, run: work }`. */
-function isStep(around: Node, work: Node): boolean {
-  if (around.type === "CallExpression" && around["callee"] !== work) {
-    const callee = around["callee"] as Node;
-    return (nameOf(callee) ?? nameOf(callee["property"])) === "step";
-  }
-  return (
-    around.type === "Property" && nameOf(around["key"]) === "run" && around.parent !== undefined && keysOf(around.parent).includes("step")
-  );
-}
-
 function impureName(node: Node, callee: Node): string | undefined {
   if (node.type === "NewExpression") {
     return nameOf(callee) === "Date" && (node["arguments"] as readonly unknown[]).length === 0 ? "new Date" : undefined;
@@ -202,17 +153,6 @@ function impureName(node: Node, callee: Node): string | undefined {
       ? `${nameOf(callee["object"]) ?? ""}.${nameOf(callee["property"]) ?? ""}`.replace(/^globalThis\./, "")
       : nameOf(callee);
   return name !== undefined && name !== "new Date" && Object.hasOwn(INSTEAD, name) ? name : undefined;
-}
-
-/** `elicit`, where it comes from `const { elicit } = ctx` or `run(args, { elicit })`. */
-function destructuredName(callee: Node, scope: LintScope): string | undefined {
-  const name = nameOf(callee);
-  if (name === undefined) return undefined;
-  const isDestructured = definitionsOf(scope, name).some((def) => {
-    const property = def.name.parent;
-    return property?.type === "Property" && property.parent?.type === "ObjectPattern" && nameOf(property["key"]) === name;
-  });
-  return isDestructured ? name : undefined;
 }
 
 /**
@@ -225,29 +165,8 @@ function isShadowed(scope: LintScope, name: string): boolean {
   return defs.length > 0 && defs.every(({ type }) => type !== "ImportBinding");
 }
 
-function definitionsOf(scope: LintScope, name: string): Variable["defs"] {
-  return variableOf(scope, name)?.defs ?? [];
-}
-
-function variableOf(scope: LintScope, name: string): Variable | undefined {
-  for (let at: LintScope | null = scope; at; at = at.upper) {
-    const variable = at.set.get(name);
-    if (variable && variable.defs.length > 0) return variable;
-  }
-  return undefined;
-}
-
 function outermostLoop(node: Node, handler: Node): Node | undefined {
   let loop: Node | undefined;
   for (let at = node.parent; at && at !== handler; at = at.parent) if (/^(For|While|DoWhile)/.test(at.type)) loop = at;
   return loop;
-}
-
-function isFunction({ type }: Node): boolean {
-  return type === "FunctionExpression" || type === "ArrowFunctionExpression";
-}
-
-function nameOf(node: unknown): string | undefined {
-  const { type, name } = (node ?? {}) as { type?: string; name?: string };
-  return type === "Identifier" ? name : undefined;
 }
