@@ -47,6 +47,7 @@ test("a value that is not a duration is shown as it was given", () => {
   const says = 'is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"';
   expect(() => parseDuration("soon")).toThrow(new RangeError(`"soon" ${says}`));
   expect(() => parseDuration(-1)).toThrow(new RangeError(`-1 ${says}`));
+  expect(() => parseDuration(Infinity)).toThrow(new RangeError(`Infinity ${says}`));
   // Not every author has types.
   for (const given of [undefined, null, {}] as never[]) expect(() => parseDuration(given)).toThrow(says);
 });

@@ -39,7 +39,7 @@ export function parseDuration(duration: Duration | string): number {
     if (Object.hasOwn(UNIT_MS, unit)) return Math.round(Number(amount) * UNIT_MS[unit as Unit]);
   }
   throw new RangeError(
-    `${JSON.stringify(duration) ?? String(duration)} is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"`,
+    `${typeof duration === "number" ? duration : (JSON.stringify(duration) ?? String(duration))} is not a duration: give milliseconds, or a number with ms, s, m, h or d, such as "30s" or "2 days"`,
   );
 }
 

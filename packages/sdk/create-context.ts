@@ -22,7 +22,7 @@ import {
   type Violation,
 } from "@parley/core";
 import { createShorthands } from "./asks/shorthands.ts";
-import { wrongAsk } from "./asks/wrong-ask.ts";
+import { MESSAGE_WANTED, wrongAsk } from "./asks/wrong-ask.ts";
 import { formSchema } from "./ask-schema.ts";
 import { createCall } from "./call.ts";
 import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
@@ -62,7 +62,7 @@ export function createContext(effects: Effects): Context {
   async function askQuestion(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
     // Not every author has types.
     if (typeof ask !== "object" || ask === null) throw wrongAsk(name, "", "has no options: call it with a name and { message, schema }");
-    if (typeof ask.message !== "string") throw wrongAsk(name, "/message", "must be the text that the person reads");
+    if (typeof ask.message !== "string") throw wrongAsk(name, "/message", MESSAGE_WANTED);
     return "url" in ask ? askUrl(name, ask) : askForm(name, ask);
   }
 
@@ -188,7 +188,12 @@ export function createContext(effects: Effects): Context {
     patched: (name: string) => effects.patched(name),
     deprecatePatch: (name: string) => effects.deprecatePatch(name),
     branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
-    restart: (args: JsonObject) => effects.restart(plainJson("the arguments of the restart", args) as JsonObject),
+    restart(args: JsonObject) {
+      const given = plainJson("the arguments of the restart", args);
+      if (typeof given !== "object" || given === null || Array.isArray(given))
+        throw new TypeError(`the arguments of ctx.restart must be an object, and are ${nounFor(args)}: write ctx.restart({ … })`);
+      return effects.restart(given);
+    },
     now: (name?: string) => new Date(effects.now(name)),
     random: (name?: string) => effects.random(name),
     uuid: (name?: string) => effects.uuid(name),

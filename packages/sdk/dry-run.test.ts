@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { JsonObject, ParleyError, Tool } from "@parley/core";
 import { leastContent } from "./dry-run.ts";
 import { type Context, type Secret, type ToolGenerator, defineTool, dryRun } from "./index.ts";
+import { MESSAGE_WANTED } from "./asks/wrong-ask.ts";
 
 function asking(run: (ctx: Context) => ToolGenerator | Promise<string>) {
   return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
@@ -96,7 +97,15 @@ describe("a dry run", () => {
     ],
     [
       "that says that it failed",
-      () => ({ content: [{ type: "text", text: "one" }, { type: "image" }, { type: "text", text: "two" }], isError: true }) as never,
+      () =>
+        ({
+          content: [
+            { type: "text", text: "one" },
+            { type: "image", data: "", mimeType: "image/png" },
+            { type: "text", text: "two" },
+          ],
+          isError: true,
+        }) as never,
       "one\n\ntwo",
       0,
     ],
@@ -145,12 +154,7 @@ describe("a dry run", () => {
       0,
     ],
     ["that begins again", (ctx) => ctx.restart({}), "it begins again", 0],
-    [
-      "that asks wrongly",
-      (ctx) => ctx.text("q", { message: "" }),
-      'the ask "q" is invalid: /message must be the text that the person reads',
-      0,
-    ],
+    ["that asks wrongly", (ctx) => ctx.text("q", { message: "" }), `the ask "q" is invalid: /message ${MESSAGE_WANTED}`, 0],
     [
       "that waits for what cannot be made up",
       (ctx) =>

@@ -14,6 +14,8 @@ class Price {
 const cycle: { self?: unknown } = {};
 cycle.self = cycle;
 
+const ENCODED = 'encode it, such as by Buffer.from(…).toString("base64")';
+
 test.each([
   ["a function", { a: { f: () => 1 } }, "/a/f is a function"],
   ["a bigint", [1n], "/0 is a bigint"],
@@ -21,8 +23,9 @@ test.each([
   ["NaN", { n: Number.NaN }, "/n is NaN"],
   ["a map", { m: new Map() }, "/m is a Map"],
   ["a set", new Set(), "it is a Set"],
-  ["bytes", { b: new Uint8Array(1) }, "/b is a Uint8Array"],
-  ["a promise that was not awaited", { p: Promise.resolve() }, "/p is a Promise"],
+  ["bytes", { b: new Uint8Array(1) }, `/b is a Uint8Array: ${ENCODED}`],
+  ["bytes that have toJSON", Buffer.from("a"), `it is a Buffer: ${ENCODED}`],
+  ["a promise that was not awaited", { p: Promise.resolve() }, "/p is a promise: await it"],
   ["an error", { e: new Error("x") }, "/e is an Error"],
   ["a response", { r: new Response("x") }, "/r is a Response"],
   ["search parameters", new URLSearchParams("a=1"), "it is a URLSearchParams"],

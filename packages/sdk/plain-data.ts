@@ -46,10 +46,12 @@ function find(value: unknown, at: At): string | undefined {
       if (value instanceof Grant) return `${place} is a grant`;
       if (parents.includes(value)) return `${place} contains itself`;
       if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is an invalid date`;
+      if (value instanceof Promise) return `${place} is a promise: await it`;
+      // A Buffer has toJSON, but what comes back from it is no Buffer.
+      if (ArrayBuffer.isView(value))
+        return mayHaveInstances ? undefined : `${place} is ${nounFor(value)}: encode it, such as by Buffer.from(…).toString("base64")`;
       if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
-      if (value instanceof Map || value instanceof Set || value instanceof Promise || value instanceof Error || ArrayBuffer.isView(value)) {
-        return `${place} is ${nounFor(value)}`;
-      }
+      if (value instanceof Map || value instanceof Set || value instanceof Error) return `${place} is ${nounFor(value)}`;
       const entries = Object.entries(value);
       if (entries.length === 0 && !mayHaveInstances && isInstance(value)) return `${place} is ${nounFor(value)}`;
       for (const [key, item] of entries) {

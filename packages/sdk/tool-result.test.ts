@@ -14,7 +14,13 @@ function refusal(error: unknown): unknown {
 }
 
 describe("a return value becomes a result", () => {
-  const kinds = ["text", "image", "audio", "resource", "resource_link"].map((type) => ({ type }));
+  const kinds = [
+    { type: "text", text: "x" },
+    { type: "image", data: "", mimeType: "image/png" },
+    { type: "audio", data: "", mimeType: "audio/wav" },
+    { type: "resource", resource: { uri: "a:b", text: "" } },
+    { type: "resource_link", uri: "a:b", name: "b" },
+  ];
 
   test.each<[string, unknown, object]>([
     ["nothing", undefined, { content: [] }],
@@ -40,6 +46,17 @@ describe("a return value becomes a result", () => {
     [7, "a number"],
   ])("but not %j", (returned, what) => {
     expect(() => toolResult("draw", returned)).toThrow(new ParleyError("INVALID_OUTPUT", `tool draw returned ${what} ${neither}`));
+  });
+
+  test.each<[string, object, string]>([
+    ["a text without text", { type: "text" }, "/content/1/text must be a string, and is undefined"],
+    ["a number as text", { type: "text", text: 4 }, "/content/1/text must be a string, and is a number"],
+    ["an image without its type", { type: "image", data: "" }, "/content/1/mimeType must be a string, and is undefined"],
+    ["a link without a name", { type: "resource_link", uri: "a:b" }, "/content/1/name must be a string, and is undefined"],
+  ])("but not content that no client can read: %s", (_what, broken, wrong) => {
+    const refused = new ParleyError("INVALID_OUTPUT", `tool draw returned content that no client can read: ${wrong}`);
+    for (const returned of [[block, broken], { content: [block, broken], isError: true }])
+      expect(() => toolResult("draw", returned)).toThrow(refused);
   });
 
   test("but not if it is not plain data", () => {

@@ -61,16 +61,33 @@ async function judged(tool: string, output: Schema, value: unknown): Promise<unk
   return read.value;
 }
 
-function plain(tool: string, result: object): JsonObject {
-  return plainJson(`the return value of tool ${tool}`, result) as JsonObject;
+function plain(tool: string, result: CallToolResult | { readonly structuredContent: unknown }): JsonObject {
+  const json = plainJson(`the return value of tool ${tool}`, result) as JsonObject;
+  const { content = [] } = json as { readonly content?: readonly JsonObject[] };
+  for (const [index, block] of content.entries()) {
+    const missing = TEXTS[block["type"] as ContentBlock["type"]].find((field) => typeof block[field] !== "string");
+    if (missing === undefined) continue;
+    const wrong = `/content/${index}/${missing} must be a string, and is ${nounFor(block[missing])}`;
+    throw new ParleyError("INVALID_OUTPUT", `tool ${tool} returned content that no client can read: ${wrong}`);
+  }
+  return json;
 }
 
-const CONTENT_TYPES = new Set<unknown>(["text", "image", "audio", "resource", "resource_link"]);
+/** What each block needs to have as a string. */
+const TEXTS: Readonly<Record<ContentBlock["type"], readonly string[]>> = {
+  text: ["text"],
+  image: ["data", "mimeType"],
+  audio: ["data", "mimeType"],
+  resource: [],
+  resource_link: ["uri", "name"],
+};
 
 function isContent(value: unknown): value is readonly ContentBlock[] {
   return (
     Array.isArray(value) &&
-    value.every((block: unknown) => typeof block === "object" && block !== null && "type" in block && CONTENT_TYPES.has(block.type))
+    value.every(
+      (block: unknown) => typeof block === "object" && block !== null && "type" in block && Object.hasOwn(TEXTS, String(block.type)),
+    )
   );
 }
 

@@ -176,6 +176,17 @@ describe("restart", () => {
     expect(JSON.stringify((await runTool(broken)).task.outcome)).toContain("/at is a Map");
   });
 
+  test.each([
+    ["nothing", undefined, "undefined"],
+    ["a list", [1], "a list"],
+    ["a text", "again", "a string"],
+  ])("without its arguments, but with %s, says what to write", async (_what, given, found) => {
+    const careless = tool(async (ctx) => await ctx.restart(given as never));
+    expect((await runTool(careless)).text).toBe(
+      `the arguments of ctx.restart must be an object, and are ${found}: write ctx.restart({ … })`,
+    );
+  });
+
   test("closes open questions", async () => {
     let round = 0;
     const leaving = tool(async (ctx) => {

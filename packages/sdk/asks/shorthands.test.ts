@@ -5,6 +5,7 @@ import { type AskResult, type Context, defineTool } from "../index.ts";
 import { createEvent } from "../event.ts";
 import { createShorthands, type AskQuestion, type Shorthands } from "./shorthands.ts";
 import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing.ts";
+import { MESSAGE_WANTED } from "./wrong-ask.ts";
 
 /** What the tool received, as JSON; the error's name and code if it threw. */
 function asking(ask: (ctx: Context) => Promise<unknown>) {
@@ -376,8 +377,8 @@ describe("ctx.ask", () => {
       "/returnTo",
       "and completedBy both say when the person is done: give one of them",
     ],
-    ["no text for a message", (ask) => ask.text("q", { message: 5 } as never), "/message", "must be the text that the person reads"],
-    ["an empty message", (ask) => ask.url("q", { message: "", url }), "/message", "must be the text that the person reads"],
+    ["no text for a message", (ask) => ask.text("q", { message: 5 } as never), "/message", MESSAGE_WANTED],
+    ["an empty message", (ask) => ask.url("q", { message: "", url }), "/message", MESSAGE_WANTED],
     ["a default of another type", (ask) => ask.number("q", { message, default: "1" as never }), "/default", "must be number"],
     [
       "a default that breaks the pattern",

@@ -30,7 +30,7 @@ import type {
 } from "./options.ts";
 import { selectField } from "./select.ts";
 import { hintsOf, messageOf } from "./wording.ts";
-import { wrongAsk } from "./wrong-ask.ts";
+import { MESSAGE_WANTED, wrongAsk } from "./wrong-ask.ts";
 
 /**
  * Each method asks for one thing. All throw Declined, Cancelled, TimedOut or Withdrawn, and ParleyErrors as `elicit`
@@ -225,8 +225,7 @@ function problemOf({ property, judge }: Field, value: unknown): string | undefin
 
 /** Tools may be written without types. */
 function checkMessage(name: string, options: Partial<Pick<CommonOptions, "message">> | undefined): void {
-  if (typeof options?.message !== "string" || options.message === "")
-    throw wrongAsk(name, "/message", "must be the text that the person reads");
+  if (typeof options?.message !== "string" || options.message === "") throw wrongAsk(name, "/message", MESSAGE_WANTED);
 }
 
 function formMessage(name: string, options: Omit<CommonOptions, "required">): string {

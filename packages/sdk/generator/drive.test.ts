@@ -13,6 +13,7 @@ import {
 } from "../index.ts";
 import { type Reply, type TestOptions, cancel, decline, runTool, startTool, timeout } from "../testing.ts";
 import type { FileRef } from "@parley/core";
+import { MESSAGE_WANTED } from "../asks/wrong-ask.ts";
 
 type Run = (ctx: Context) => ToolGenerator | AsyncToolGenerator;
 
@@ -607,7 +608,7 @@ describe("an invalid yield throws at the yield", () => {
     ["an ask of no kind", { ask: "colour", id: "q", message: "?" }, `the ask "q" is invalid: "colour" ${none}`],
     ["an ask of nothing", { ask: undefined, message: "?" }, `the ask "ask_0" is invalid: undefined ${none}`],
     ["an ask of an inherited kind", { ask: "constructor", message: "?" }, `the ask "ask_0" is invalid: "constructor" ${none}`],
-    ["an ask without a message", { ask: "text", id: "q" }, 'the ask "q" is invalid: /message must be the text that the person reads'],
+    ["an ask without a message", { ask: "text", id: "q" }, `the ask "q" is invalid: /message ${MESSAGE_WANTED}`],
     [
       "a number in steps of a text",
       { ask: "number", step: "x", message: "?" },

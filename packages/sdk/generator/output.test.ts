@@ -85,7 +85,13 @@ describe("artifacts", () => {
 
 describe("the result of a generator", () => {
   const block = { type: "text", text: "x" };
-  const kinds = ["text", "image", "audio", "resource", "resource_link"].map((type) => ({ type }));
+  const kinds = [
+    { type: "text", text: "x" },
+    { type: "image", data: "", mimeType: "image/png" },
+    { type: "audio", data: "", mimeType: "audio/wav" },
+    { type: "resource", resource: { uri: "a:b", text: "" } },
+    { type: "resource_link", uri: "a:b", name: "b" },
+  ];
   const data = (value: unknown) => ({ content: text(JSON.stringify(value)) });
 
   test.each<[string, unknown, object]>([
