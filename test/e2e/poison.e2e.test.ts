@@ -78,6 +78,7 @@ describe("a handler that harms itself alone", () => {
     ["throws in a timer", "throws_in_timer", { status: "failed", code: "UNHANDLED_REJECTION" }],
     ["never comes to its end", "waits_forever", { status: "failed", code: "RUN_TIMEOUT" }],
     ["looks at a failed step only after a slower one", "hears_late", { status: "completed", text: "flight without hotel" }],
+    ["forgets an await", "forgets_await", { status: "failed", code: "NOT_AWAITED" }],
     ["returns while a step runs", "returns_early", { status: "completed", text: "early" }],
     ["leaves a timer behind that throws after its end", "throws_late", { status: "completed", text: "done" }],
   ])("and %s: its task ends, its worker lives, and neighbours continue", async (_what, tool, end) => {

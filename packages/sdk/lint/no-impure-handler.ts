@@ -10,7 +10,6 @@ import {
   definitionsOf,
   destructuredName,
   handlerOf,
-  isFunction,
   keysOf,
   type LintScope,
   nameOf,

@@ -75,8 +75,18 @@ export const returnsEarly = defineTool({
   name: "returns_early",
   input,
   async run(_args, ctx) {
-    void ctx.step("slow", () => sleep(500));
-    return "early";
+    const slow = ctx.step("slow", () => sleep(500));
+    return await Promise.race([slow.then(() => "late"), ctx.step("fast", () => "early")]);
+  },
+});
+
+export const forgetsAwait = defineTool({
+  name: "forgets_await",
+  input,
+  async run(_args, ctx) {
+    // oxlint-disable-next-line parley/no-dropped-call -- the mistake under test
+    void ctx.confirm("sure", { message: "Delete everything?" });
+    return "deleted";
   },
 });
 
