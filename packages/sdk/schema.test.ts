@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import { z as z3 } from "zod/v3";
 import { type JsonObject, VIOLATIONS_WANTED } from "@parley/core";
 import { DefinitionError } from "./failures.ts";
 import { type OutputOf, type Schema, check, jsonOf, jsonSchema } from "./schema.ts";
@@ -176,6 +177,11 @@ describe("jsonOf", () => {
     expect(caught(() => jsonOf("the input of tool x", mute, "input"))).toStrictEqual(
       new DefinitionError(
         "the input of tool x: valibot schemas cannot be converted to JSON Schema automatically; convert it and pass jsonSchema(converted, schema)",
+      ),
+    );
+    expect(caught(() => jsonOf("the input of tool x", z3.object({}) as never, "input"))).toStrictEqual(
+      new DefinitionError(
+        "the input of tool x: schemas of zod before version 4 cannot be converted to JSON Schema automatically; use zod 4, or convert it and pass jsonSchema(converted, schema)",
       ),
     );
   });

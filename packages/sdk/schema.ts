@@ -64,8 +64,11 @@ export function jsonOf(what: string, schema: Schema, side: "input" | "output"): 
   if (!isSchema(schema)) throw new DefinitionError(`${what} must be a schema, such as z.object({ … }) or jsonSchema({ … })`);
   const converter: StandardJSONSchemaV1.Converter | undefined = schema["~standard"].jsonSchema;
   if (!converter) {
+    const { vendor } = schema["~standard"];
+    const [given, cure] =
+      vendor === "zod" ? ["schemas of zod before version 4", "use zod 4, or convert"] : [`${vendor} schemas`, "convert"];
     throw new DefinitionError(
-      `${what}: ${schema["~standard"].vendor} schemas cannot be converted to JSON Schema automatically; convert it and pass jsonSchema(converted, schema)`,
+      `${what}: ${given} cannot be converted to JSON Schema automatically; ${cure} it and pass jsonSchema(converted, schema)`,
     );
   }
   let json: JsonObject;
