@@ -157,6 +157,10 @@ const sound: Readonly<Record<string, Run>> = {
     const helper = async () => asked(ctx, "a");
     return await helper();
   },
+  async "a branch that is no async function"(ctx) {
+    await ctx.branch("b", () => undefined as never);
+    return await ctx.branch("b", (() => "x") as never);
+  },
   "one that the handler returns": (ctx) => asked(ctx, "a"),
   async "an event that is never read, but completes a page"(ctx) {
     return await ctx.url("pay", { message: "?", url: "https://parley.test", completedBy: ctx.event("e", { schema: {} }) }).then(() => "x");

@@ -43,15 +43,15 @@ const NOTED: object = Object.create(Promise.prototype, {
   },
 });
 
-/** Notes from now on whether any code listens to the promise. One that is not an ordinary promise stays as it is. */
-export function noted(promise: Promise<unknown>): void {
-  if (Object.getPrototypeOf(promise) === Promise.prototype) Object.setPrototypeOf(promise, NOTED);
+/** Notes from now on whether any code listens to the promise. What is not an ordinary promise stays as it is, such as what a branch returns. */
+export function noted(promise: unknown): void {
+  if (promise instanceof Promise && Object.getPrototypeOf(promise) === Promise.prototype) Object.setPrototypeOf(promise, NOTED);
 }
 
-/** Whether code listens to the promise. Promises that are neither of effects nor `noted` count as heard. */
-export function isHeard(promise: Promise<unknown>): boolean {
+/** Whether code listens to the promise. What is neither of an effect nor `noted` counts as heard. */
+export function isHeard(promise: unknown): boolean {
   if (promise instanceof EffectPromise) return promise.isHeard;
-  return Object.getPrototypeOf(promise) !== NOTED || heard.has(promise);
+  return !(promise instanceof Promise) || Object.getPrototypeOf(promise) !== NOTED || heard.has(promise);
 }
 
 /** The promise that the handler holds, and the functions that settle it. */

@@ -17,7 +17,7 @@ export interface Unhandled {
   /** UNHANDLED_REJECTION for the first failure that was not handled. Complete at the end of a turn, when Node.js has reported its rejections. */
   first(): ParleyError | undefined;
   /** Notes a call whose promise the handler must await. A question that it withdraws by `signal` needs no await. */
-  mustBeAwaited(promise: Promise<unknown>, call: string, signal?: AbortSignal): void;
+  mustBeAwaited(promise: unknown, call: string, signal?: AbortSignal): void;
   /** NOT_AWAITED for the first such call whose promise no code listens to. */
   notAwaited(): ParleyError | undefined;
 }
@@ -26,7 +26,7 @@ export interface Unhandled {
 export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
   const rejections = new Map<EffectPromise<unknown>, { readonly what: string; readonly error: unknown }>();
   const stray = new Map<object, unknown>();
-  const calls: { readonly promise: Promise<unknown>; readonly call: string; readonly signal: AbortSignal | undefined }[] = [];
+  const calls: { readonly promise: unknown; readonly call: string; readonly signal: AbortSignal | undefined }[] = [];
   return {
     strays: {
       rejected: (promise, error) => void stray.set(promise, error),
