@@ -56,6 +56,8 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-d
     },
     { code: tool("const paid = await ctx.event('paid');"), errors: error("event", "") },
     { code: generator("if (ask.confirm(q)) remove();"), errors: error("helper", "ask.confirm") },
+    dropped("defineTool({ name: 't', async *run(args, ctx) { const name = yield ctx.text('a', q); } });", "text"),
+    { code: generator("const held = yield step('a', () => 1);"), errors: error("helper", "step") },
     { code: generator("step('a', () => 1);"), errors: error("helper", "step") },
     { code: generator("const held = step('a', () => 1); return held.table;"), errors: error("helper", "step") },
   ],

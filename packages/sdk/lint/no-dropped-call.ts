@@ -112,6 +112,9 @@ function isDropped(node: Node, scope: LintScope): boolean {
     case "WhileStatement":
     case "DoWhileStatement":
       return parent["test"] === node || isDropped(parent, scope);
+    case "YieldExpression":
+      // An async generator awaits it by itself, and yields the value as if it was to be streamed.
+      return parent["delegate"] !== true;
     case "LogicalExpression":
       return parent["left"] === node || isDropped(parent, scope);
     case "ChainExpression":
