@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { until } from "../../test/support/until.ts";
 import type { Upstream } from "./upstreams.ts";
 import { openUpstreamsFile } from "./upstreams-file.ts";
@@ -88,6 +88,22 @@ test("a file that is replaced by renaming, and one that is reached by links that
   await until(() => seen.length === 1);
   expect(seen[0]).toMatchObject([{ callTimeoutMs: 120_000 }]);
   expect(logged).toEqual([]);
+});
+
+test("a file that is read while it is written changes nothing until it is whole", async () => {
+  vi.useFakeTimers();
+  try {
+    file = join(directory, "up.yaml");
+    const half = "upstreams:\n  - name: a\n    url: https://a.example.co";
+    watching([a()]);
+    writeFileSync(file, half);
+    await vi.advanceTimersByTimeAsync(5);
+    writeFileSync(file, `${half}m/mcp\n`);
+    await vi.advanceTimersByTimeAsync(15);
+    expect(seen).toMatchObject([[{ reached: { url: "https://a.example.com/mcp" } }]]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("a file that is missing for a moment changes nothing", async () => {

@@ -42,6 +42,7 @@ export function openUpstreamsFile(file: string, options: OpenUpstreamsFile = {})
     watch({ log, onChange, everyMs = READ_EVERY_MS }) {
       const stopped = new AbortController();
       let last = stateOf(source.first);
+      let seen = last;
       let lastProblem: string | undefined;
       let isReading = false;
 
@@ -52,8 +53,12 @@ export function openUpstreamsFile(file: string, options: OpenUpstreamsFile = {})
           const read = await source.again(stopped.signal);
           if (stopped.signal.aborted) return;
           lastProblem = undefined;
-          if (stateOf(read) === last) return;
-          last = stateOf(read);
+          const state = stateOf(read);
+          // Half of a YAML file may be valid, and the half of a url may be another host: a change counts once two readings agree.
+          const isWhole = state === seen;
+          seen = state;
+          if (state === last || !isWhole) return;
+          last = state;
           log.info({ upstreams: read.map(({ name }) => name) }, "file of upstreams has changed");
           onChange(read);
         } catch (error) {
