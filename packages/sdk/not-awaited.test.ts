@@ -49,6 +49,20 @@ describe("a call that is not awaited", () => {
     expect(run.error).toMatchObject({ message: `${call} was never awaited`, data: { code: "NOT_AWAITED" } });
   });
 
+  test("ends the task if it is a step: told to stop as the handler ends, it was not done", async () => {
+    const sent: string[] = [];
+    const hasty = tool(async (ctx) => {
+      void ctx.step("mail", async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        signal.throwIfAborted();
+        sent.push("mail");
+      });
+      return "Mail sent.";
+    });
+    const run = await runTool(hasty);
+    expect([run.text, sent]).toStrictEqual(['ctx.step("mail") was never awaited', []]);
+  });
+
   test("ends the task even if it was answered meanwhile", async () => {
     const running = await startTool(
       tool(async (ctx) => {
