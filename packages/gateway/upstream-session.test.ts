@@ -336,6 +336,23 @@ describe("a server", () => {
     await expect(connecting(`${url}/away`, { revisions: "sessions" }).open()).rejects.toThrow("not followed");
   });
 
+  test.each([
+    ["once is opened again", 1, undefined],
+    ["twice is not", 2, "fetch failed"],
+  ])("whose connection breaks %s", async (_what, breaks, error) => {
+    let requests = 0;
+    const url = await listening(async (request, response) => {
+      requests += 1;
+      if (requests <= breaks) return void request.socket.destroy();
+      const transport = new StreamableHTTPServerTransport({});
+      await mcp().connect(transport as never);
+      await transport.handleRequest(request, response);
+    });
+    const opened = connecting(url, { revisions: "sessions" }).open();
+    if (error === undefined) await (await opened).close();
+    else await expect(opened).rejects.toThrow(error);
+  });
+
   test("whose connection breaks as its session is ended receives the end again", async () => {
     const methods: string[] = [];
     let sessions = 0;

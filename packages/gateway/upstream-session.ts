@@ -133,7 +133,12 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     const { name, reached, revisions } = upstream;
     const before = known.get(name);
     try {
-      const opened = before ? await attempt(upstream, request, before) : await find(upstream, request);
+      const connect = () => (before ? attempt(upstream, request, before) : find(upstream, request));
+      const opened = await connect().catch(async (error: unknown) => {
+        // Nothing has begun there.
+        if (reached.by === "command" || !isCut(error) || request.signal?.aborted === true) throw error;
+        return await connect();
+      });
       known.set(name, opened.learned);
       return opened.session;
     } catch (error) {
@@ -434,6 +439,13 @@ class CallTransport extends StreamableHTTPClientTransport {
     const onRequestStreamEnd = () => onCut?.("the upstream ended the stream of the call before its result");
     await super.send(message, isCall ? { ...options, onRequestStreamEnd } : options);
   }
+}
+
+const CUT: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+/** Whether the connection was closed before a response, for example as an idle one by its server. */
+function isCut(error: unknown): boolean {
+  return error instanceof Error && (CUT.has((error as NodeJS.ErrnoException).code) || isCut(error.cause));
 }
 
 /** Ends the session at the upstream. Ending it twice has no further effect. */
