@@ -34,6 +34,8 @@ export class CommandTransport implements Transport {
   readonly #messages: ReadBuffer;
   #process: Process | undefined;
   #closing: Promise<void> | undefined;
+  /** What arrived since the last message. The SDK skips lines that are none, however many come. */
+  #bytesBetween = 0;
 
   constructor(command: Command) {
     this.#command = command;
@@ -79,16 +81,20 @@ export class CommandTransport implements Transport {
   }
 
   #read(chunk: Buffer): void {
+    this.#bytesBetween += chunk.byteLength;
     try {
+      if (this.#bytesBetween > this.#command.messageBytesMax) throw new Error("the command prints something else than messages");
       this.#messages.append(chunk);
     } catch (error) {
       this.onerror?.(error as Error);
+      this.#process?.stdout.destroy();
       return void this.close();
     }
     for (;;) {
       try {
         const message = this.#messages.readMessage();
         if (message === null) return;
+        this.#bytesBetween = 0;
         this.onmessage?.(message);
       } catch (error) {
         this.onerror?.(error as Error);

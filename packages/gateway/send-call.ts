@@ -48,15 +48,19 @@ const CUT_GRACE_MS = 250;
 
 /** Never rejects. */
 export async function sendCall(sending: SendCall): Promise<UpstreamEvent> {
+  const { task } = sending.request.round ?? {};
+  const event = await (task && isSessionTask(task.id) ? pollSessionTask(sending) : sendInSession(sending));
+  return await withinRate(event, sending);
+}
+
+async function pollSessionTask(sending: SendCall): Promise<UpstreamEvent> {
   const { request, connector, accessToken, onSent } = sending;
-  const isPoll = request.round?.task !== undefined && isSessionTask(request.round.task.id);
-  if (!isPoll) return await withinRate(await sendInSession(sending), sending);
   onSent();
-  const polled = followTask(connector.sessionTasks(request.upstream, accessToken), sending);
-  return await withinRate(
-    await polled.catch((error: unknown) => refusedToken(error, sending) ?? failure(error, judging(sending))),
-    sending,
-  );
+  try {
+    return await followTask(connector.sessionTasks(request.upstream, accessToken), sending);
+  } catch (error) {
+    return refusedToken(error, sending) ?? failure(error, judging(sending));
+  }
 }
 
 async function sendInSession(sending: SendCall, isFresh = false): Promise<UpstreamEvent> {

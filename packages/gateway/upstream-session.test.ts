@@ -490,6 +490,18 @@ describe("a command", () => {
     expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
+  test("that ends right after its result is read to the end", async () => {
+    const result = "console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], _meta: { x: 'y'.repeat(1_000_000) } } }));";
+    const session = await commanding(`${result} process.stdout.end(() => process.exit());`).open();
+    expect(await session.client.callTool({ name: "any" })).toMatchObject({ content: [] });
+  });
+
+  test("that prints lines without end that are no messages is stopped", async () => {
+    const pour = "const pour = () => { while (process.stdout.write('no message\\n'.repeat(1_000))); process.stdout.once('drain', pour); };";
+    const session = await commanding(`${pour} pour();`).open();
+    await expect(session.client.callTool({ name: "any" })).rejects.toThrow("Connection closed");
+  });
+
   test("that ends by itself takes what it has started along", async () => {
     const started = "const { pid } = require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1_000)']);";
     const result =
