@@ -234,10 +234,9 @@ export function createContext(effects: Effects): Context {
   return context as Context;
 }
 
-/** Steps are left out: the run ends after them, awaited or not, and one that fails is an UNHANDLED_REJECTION. And `restart` ends the run itself. */
-const AWAITED = "elicit ask text number confirm select date form url secret oauth file sample roots call sleep sleepUntil branch".split(
-  " ",
-);
+/** `restart` is left out: it ends the run, awaited or not. */
+const AWAITED =
+  "elicit ask text number confirm select date form url secret oauth file sample roots step call sleep sleepUntil branch".split(" ");
 
 type Methods = Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
 
