@@ -30,7 +30,6 @@ const dropped: readonly [string, (ctx: Context) => unknown][] = [
   ['ctx.file("q")', (ctx) => ctx.file("q", question)],
   ['ctx.sample("q")', (ctx) => ctx.sample("q", { messages: [], maxTokens: 1 })],
   ["ctx.roots()", (ctx) => ctx.roots()],
-  ['ctx.step("q")', (ctx) => ctx.step("q", () => 1)],
   ['ctx.call("child")', (ctx) => ctx.call(child, {})],
   ['ctx.sleep("q")', (ctx) => ctx.sleep("q", "2 days")],
   ['ctx.sleepUntil("q")', (ctx) => ctx.sleepUntil("q", "2027-01-01")],
@@ -138,6 +137,12 @@ const sound: Readonly<Record<string, Run>> = {
     const answer = asked(ctx, "a");
     void Promise.race([answer, ctx.sleep("z", "9 days")]);
     return await answer;
+  },
+  async "a step that has ended before the handler returns early"(ctx) {
+    const rate = ctx.step("rate", () => 1);
+    const answer = await asked(ctx, "a");
+    if (answer === "x") return answer;
+    return String(await rate);
   },
   async "a promise with a catch"(ctx) {
     ctx.sleep("z", "9 days").catch(() => undefined);

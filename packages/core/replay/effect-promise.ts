@@ -11,6 +11,8 @@ export class EffectPromise<T> extends Promise<T> {
   }
 
   #isHeard = false;
+  /** Set a microtask after it has settled. */
+  isSettled = false;
 
   /** Whether it was awaited or given a reaction in any other way. */
   get isHeard(): boolean {
@@ -69,7 +71,8 @@ export function pendingEffect<T>(): Pending<T> {
     reject = onReject;
   });
   // Keeps Node.js from reporting the rejection. `then` of the class would count as a listener.
-  void Promise.prototype.then.call(promise, undefined, () => undefined);
+  const settled = () => void (promise.isSettled = true);
+  void Promise.prototype.then.call(promise, settled, settled);
   return { promise, resolve, reject };
 }
 

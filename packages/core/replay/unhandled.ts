@@ -6,7 +6,7 @@
  * by Node.js (Strays).
  */
 import { ParleyError } from "../errors.ts";
-import { type EffectPromise, isHeard, noted } from "./effect-promise.ts";
+import { EffectPromise, isHeard, noted } from "./effect-promise.ts";
 import type { Strays } from "./flow.ts";
 
 export interface Unhandled {
@@ -18,7 +18,10 @@ export interface Unhandled {
   first(): ParleyError | undefined;
   /** Notes a call whose promise the handler must await. A question that it withdraws by `signal` needs no await. */
   mustBeAwaited(promise: unknown, call: string, signal?: AbortSignal): void;
-  /** NOT_AWAITED for the first such call whose promise no code listens to. */
+  /**
+   * NOT_AWAITED for the first such call whose promise no code listens to. A step that has ended by now was done, although the handler may have
+   * returned before it looked at it.
+   */
   notAwaited(): ParleyError | undefined;
 }
 
@@ -46,7 +49,8 @@ export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
       calls.push({ promise, call, signal });
     },
     notAwaited() {
-      const dropped = calls.find(({ promise, signal }) => !isHeard(promise) && signal?.aborted !== true);
+      const isDone = (promise: unknown) => promise instanceof EffectPromise && promise.isSettled;
+      const dropped = calls.find(({ promise, signal }) => !isHeard(promise) && !isDone(promise) && signal?.aborted !== true);
       return dropped && new ParleyError("NOT_AWAITED", `${dropped.call} was never awaited`);
     },
   };
