@@ -142,10 +142,11 @@ export function startTracing(settings: TraceSettings, { service, version }: Trac
     },
 
     async close() {
-      await provider.shutdown();
+      // First, because a receiver that does not respond keeps the rest waiting.
       trace.disable();
       context.disable();
       propagation.disable();
+      await provider.shutdown();
     },
   };
 }

@@ -95,7 +95,7 @@ export const PLANTS: readonly Plant[] = [
     name: "a failure that no code has awaited yet ends the process",
     finding: 1,
     file: "packages/core/replay/effect-promise.ts",
-    find: "  void Promise.prototype.then.call(promise, undefined, () => undefined);\n",
+    find: "  void Promise.prototype.then.call(promise, settled, settled);\n",
     replace: "",
     breaks: ["unhandled"],
   },
