@@ -1,4 +1,4 @@
-/** Whether alerts fire when they have to, by Prometheus' own tool. Without promtool, which Prometheus brings, nothing is tested here. */
+/** Whether alerts fire when they have to, by Prometheus' own tool. Without promtool nothing is tested here; CI takes it from the Debian package of Prometheus. */
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 
