@@ -145,7 +145,7 @@ test("a result with content that its revision does not have is invalid", async (
 test.each([
   ["JSON", (id: number) => jsonReply({ id, result: RESULT })],
   ["a stream", (id: number) => http("200 OK", SSE, event({ id, result: RESULT }))],
-])("a connection that is reset within %s ends the call as lost, wherever that is", { timeout: 120_000 }, async (_what, bytes) => {
+])("a connection that is reset within %s ends the call as lost, at any place", { timeout: 120_000 }, async (_what, bytes) => {
   const { length } = bytes(1);
   for (let at = 0; at < length - 2; at += 9) {
     const reset = (socket: Socket, id: number) =>

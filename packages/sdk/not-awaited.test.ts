@@ -111,7 +111,7 @@ describe("a call that is not awaited", () => {
     expect((await runTool(prompt)).error).toMatchObject({ message: 'ctx.confirm("sure") was never awaited' });
   });
 
-  test("is less than a failure that is not handled, which has the cause", async () => {
+  test("is not reported beside a failure that was not handled, which has the cause", async () => {
     const failing = tool(async (ctx) => {
       void ctx.confirm("sure", question);
       void ctx.step("broken", () => Promise.reject(new Error("disk full")));

@@ -80,7 +80,7 @@ describe("an export", () => {
     });
   });
 
-  test("is intact whatever characters a record contains", async () => {
+  test("is intact with any characters in a record", async () => {
     const trail = aTrail(2);
     trail.streams[0]?.push({ ...aRecord(3), fact: { action: "call", toolVersion: "2\u2028\u2029\u0085\r\n3" } });
     await take(trail);

@@ -41,7 +41,7 @@ function serving(revocation: string | undefined) {
   });
 }
 
-test("a token is renewed whatever ID token comes with it", async () => {
+test("a token is renewed, and any ID token that comes with it is ignored", async () => {
   const renewed = { access_token: "n3w", token_type: "Bearer", id_token: "nonsense" };
   real.instead.set("/token", (_request, response) => void response.writeHead(200, JSON_TYPE).end(JSON.stringify(renewed)));
   expect(await providerOf().refresh(TOKENS)).toEqual({ ...TOKENS, accessToken: "n3w" });
