@@ -76,9 +76,10 @@ export interface Effects {
 
   /**
    * Declares that the handler must await the promise of a call before it ends. If no code listens to it by then, the run fails with NOT_AWAITED,
-   * which names the call; unless `signal`, by which a question is withdrawn, is aborted. Returns the promise.
+   * which shows the call; unless `signal`, by which a question is withdrawn, is aborted, or a question of that name was asked by an earlier run:
+   * the handler has waited for something since, and may return early. Returns the promise.
    */
-  mustBeAwaited<T extends Promise<unknown>>(promise: T, call: string, signal?: AbortSignal): T;
+  mustBeAwaited<T extends Promise<unknown>>(promise: T, call: ShownCall, signal?: AbortSignal): T;
 
   /**
    * Who gave the last settled answer to the ask of that name; undefined if no person did, because a deadline or a
@@ -200,6 +201,12 @@ export interface StepOptions {
    * the worker dies in between, the next run does the step again and may get another result, so the handler must respond with effects only.
    */
   readonly isRecordedLater?: (result: Json | undefined) => boolean;
+}
+
+export interface ShownCall {
+  /** As the author wrote it: `ctx.confirm("delete")`. */
+  readonly shown: string;
+  readonly name: string | undefined;
 }
 
 /** What the work of a step receives for each attempt. */

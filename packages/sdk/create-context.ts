@@ -248,7 +248,8 @@ function awaited({ mustBeAwaited }: Effects, methods: Methods): void {
     methods[method] = (...given) => {
       const [of, options] = given as readonly [unknown, { readonly signal?: AbortSignal } | undefined];
       const name = typeof of === "string" ? of : (of as { readonly name?: string } | undefined)?.name;
-      return mustBeAwaited(call(...given), `ctx.${method}(${name === undefined ? "" : JSON.stringify(name)})`, options?.signal);
+      const shown = `ctx.${method}(${name === undefined ? "" : JSON.stringify(name)})`;
+      return mustBeAwaited(call(...given), { shown, name }, options?.signal);
     };
   }
 }

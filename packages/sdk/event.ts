@@ -61,7 +61,7 @@ export function createEvent(effects: Pick<Effects, "event" | "mustBeAwaited">) {
     // Read once, however often and at whatever moment the handler asks: the schema may draw something else each time.
     let body: Promise<unknown> | undefined;
     const read = async () => await bodyOf(name, schema, { answer: await answer, reading });
-    const received = () => (body ??= effects.mustBeAwaited(read(), `received() of ctx.event(${JSON.stringify(name)})`));
+    const received = () => (body ??= effects.mustBeAwaited(read(), { shown: `received() of ctx.event(${JSON.stringify(name)})`, name }));
     const event = { name, url, token, received };
     given.set(event, { ...event, giveUp: () => giveUp.abort() });
     return event;

@@ -191,8 +191,9 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     tookPatch: patches.took,
     deprecatePatch: patches.deprecate,
     branch: inBranch,
-    mustBeAwaited(promise, call, signal) {
-      if (!isOver()) unhandled.mustBeAwaited(promise, call, signal);
+    mustBeAwaited(promise, { shown, name }, signal) {
+      if (!isOver())
+        unhandled.mustBeAwaited(promise, { shown, signal, wasAsked: name === undefined ? undefined : recollection.asked(name) });
       return promise;
     },
     readingOf: (name) => readingOf(waits.settledLast(recollection.scoped("ask", name))),

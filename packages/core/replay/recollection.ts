@@ -49,6 +49,8 @@ export interface Recollection extends Pick<RecordedCalls, "settled" | "arrived" 
   hasOutside(): boolean;
   /** Takes the next occurrence of the name. Throws INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
   call(kind: CalledKind, name: string): Call;
+  /** The question of that name in the present branch, or those within a branch of that name: whether an earlier run asked any. */
+  asked(name: string): () => boolean;
   /** The name, prefixed by its branches. Throws INVALID_NAME and MISPLACED_EFFECT. */
   scoped(kind: CalledKind, name: string): string;
   /** The flow of a branch: its names are prefixed by `key`. Throws INVALID_NAME and MISPLACED_EFFECT. */
@@ -190,6 +192,11 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
     isAheadOutside() {
       const next = [...ahead].map((id) => recorded.get(id)?.calledAt ?? "").filter((calledAt) => settledBefore(calledAt) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
+    },
+    asked(name) {
+      const flow = scope.get();
+      const asked = entryKey("ask", `${flow instanceof Flow ? flow.branch : ""}${name}`);
+      return () => recorded.names().some((each) => each === asked || each.startsWith(`${asked}/`));
     },
     scoped(kind, name) {
       checkName(kind, name);

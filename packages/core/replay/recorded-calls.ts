@@ -37,6 +37,8 @@ export interface RecordedCalls {
   /** By occurrence; undefined if no call of that kind and name is recorded. */
   ofName(kindAndName: string): ReadonlyMap<number, RecordedCall> | undefined;
   inOrder(kindAndName: string): RecordedInOrder;
+  /** The kinds and names of all recorded calls. */
+  names(): readonly string[];
   /** The handler has made the call, which may be a new one. */
   madeAgain(id: string): void;
 }
@@ -98,6 +100,7 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
       sorted.set(kindAndName, inOrder);
       return inOrder;
     },
+    names: () => [...names.keys()],
     madeAgain(id) {
       if (!ahead.delete(id)) return;
       const at = settledBefore(calls.get(id)?.calledAt ?? "");

@@ -9,6 +9,15 @@ import { ParleyError } from "../errors.ts";
 import { EffectPromise, isHeard, noted } from "./effect-promise.ts";
 import type { Strays } from "./flow.ts";
 
+export interface CallToAwait {
+  /** As the author wrote it. */
+  readonly shown: string;
+  /** A question that is withdrawn by it needs no await. */
+  readonly signal: AbortSignal | undefined;
+  /** Whether an earlier run asked it. */
+  readonly wasAsked: (() => boolean) | undefined;
+}
+
 export interface Unhandled {
   /** Receives the errors that Node.js reports for flows of this run. */
   readonly strays: Strays;
@@ -16,11 +25,10 @@ export interface Unhandled {
   rejected(promise: EffectPromise<unknown>, what: string, error: unknown): void;
   /** UNHANDLED_REJECTION for the first failure that was not handled. Complete at the end of a turn, when Node.js has reported its rejections. */
   first(): ParleyError | undefined;
-  /** Notes a call whose promise the handler must await. A question that it withdraws by `signal` needs no await. */
-  mustBeAwaited(promise: unknown, call: string, signal?: AbortSignal): void;
+  mustBeAwaited(promise: unknown, call: CallToAwait): void;
   /**
-   * NOT_AWAITED for the first such call whose promise no code listens to. A step that has ended by now was done, although the handler may have
-   * returned before it looked at it.
+   * NOT_AWAITED for the first such call whose promise no code listens to. A step that has ended by now was done, and a question that an earlier run
+   * asked was open while the handler waited for something else: it may have returned early, without looking at them.
    */
   notAwaited(): ParleyError | undefined;
 }
@@ -29,7 +37,7 @@ export interface Unhandled {
 export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
   const rejections = new Map<EffectPromise<unknown>, { readonly what: string; readonly error: unknown }>();
   const stray = new Map<object, unknown>();
-  const calls: { readonly promise: unknown; readonly call: string; readonly signal: AbortSignal | undefined }[] = [];
+  const calls: { readonly promise: unknown; readonly call: CallToAwait }[] = [];
   return {
     strays: {
       rejected: (promise, error) => void stray.set(promise, error),
@@ -44,14 +52,15 @@ export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
       if (rejection) return unhandledError("a promise was rejected and never handled", rejection[1]);
       return undefined;
     },
-    mustBeAwaited(promise, call, signal) {
+    mustBeAwaited(promise, call) {
       noted(promise);
-      calls.push({ promise, call, signal });
+      calls.push({ promise, call });
     },
     notAwaited() {
       const isDone = (promise: unknown) => promise instanceof EffectPromise && promise.isSettled;
-      const dropped = calls.find(({ promise, signal }) => !isHeard(promise) && !isDone(promise) && signal?.aborted !== true);
-      return dropped && new ParleyError("NOT_AWAITED", `${dropped.call} was never awaited`);
+      const needsNoAwait = ({ signal, wasAsked }: CallToAwait) => signal?.aborted === true || wasAsked?.() === true;
+      const dropped = calls.find(({ promise, call }) => !isHeard(promise) && !isDone(promise) && !needsNoAwait(call));
+      return dropped && new ParleyError("NOT_AWAITED", `${dropped.call.shown} was never awaited`);
     },
   };
 }
