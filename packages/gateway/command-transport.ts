@@ -59,6 +59,8 @@ export class CommandTransport implements Transport {
     child.once("exit", () => void this.close());
     // It can send nothing more, even if it keeps running.
     stdout.once("end", () => void this.close());
+    // It can receive nothing more.
+    stdin.once("error", () => void this.close());
   }
 
   /** The client recognizes a process by these two. */
@@ -71,9 +73,19 @@ export class CommandTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    const stdin = this.#closing ? undefined : this.#process?.stdin;
+    const stdin = this.#process?.stdin;
     if (!stdin) throw new SdkError(SdkErrorCode.NotConnected, "Not connected");
-    if (!stdin.write(serializeMessage(message))) await once(stdin, "drain");
+    let cause: unknown;
+    if (!this.#closing) {
+      try {
+        return await written(stdin, serializeMessage(message));
+      } catch (error) {
+        cause = error;
+      }
+    }
+    // That the process has ended shows here or by its exit, whichever comes first. Either way it is the same error, after its last words were read.
+    await this.close();
+    throw new SdkError(SdkErrorCode.ConnectionClosed, "Connection closed", undefined, { cause });
   }
 
   close(): Promise<void> {
@@ -117,6 +129,10 @@ export class CommandTransport implements Transport {
     this.#messages.clear();
     this.onclose?.();
   }
+}
+
+function written(stream: Writable, text: string): Promise<void> {
+  return new Promise((resolve, reject) => stream.write(text, (error) => (error ? reject(error) : resolve())));
 }
 
 /** Returns whether the group still exists. */

@@ -12,6 +12,7 @@ import { ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { createMcpHandler, isLegacyRequest, McpServer } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
+import { CommandTransport } from "./command-transport.ts";
 import { readListing } from "./listing.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
@@ -471,6 +472,27 @@ describe("a command", () => {
         return true;
       }
     });
+  });
+
+  test.each([
+    ["ends", "setTimeout(() => console.error('last words'), 200);"],
+    ["keeps running", "setInterval(() => undefined, 1_000);"],
+  ])("that closes its input counts as ended: one that then %s", async (then, script) => {
+    let printed = "";
+    const transport = new CommandTransport({
+      command: process.execPath,
+      args: ["-e", `require('node:fs').closeSync(0); console.error('deaf'); ${script}`],
+      env: {},
+      messageBytesMax: 1_000,
+      onStderr: (text) => void (printed += text),
+    });
+    await transport.start();
+    const pid = Number(transport.pid);
+    await until(() => printed === "deaf\n");
+    for (const _message of ["first", "second"])
+      await expect(transport.send({ jsonrpc: "2.0", method: "ping" })).rejects.toThrow("Connection closed");
+    expect(printed).toBe(then === "ends" ? "deaf\nlast words\n" : "deaf\n");
+    expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
   test.each([
