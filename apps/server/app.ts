@@ -27,7 +27,7 @@ import { pageAddresses, withPageAddresses } from "./front-end/page-addresses.ts"
 import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-resource.ts";
 import type { Visitors } from "./front-end/visitors.ts";
 import { showOperator } from "./operator-view.ts";
-import { authenticated, declareCaller } from "./plugins/authenticated.ts";
+import { authenticated, declareCaller, visited } from "./plugins/authenticated.ts";
 import { limitConnections, connectionOptions, closeConnectionsWhileDraining } from "./plugins/connections.ts";
 import { health } from "./plugins/health.ts";
 import { notBehindItself } from "./plugins/not-behind-itself.ts";
@@ -166,7 +166,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await server.register(async (scope) => {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
-    authenticated(scope, { authenticate: pages.visitors.authenticate, resource: undefined, log });
+    visited(scope, pages.visitors, log);
     asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors, grants, visits });
   });
   const { oauth, visitors } = pages;
@@ -176,7 +176,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     await server.register(async (scope) => {
       securityHeaders(scope, PAGE_HEADERS);
       servedHost(scope, trusted);
-      authenticated(scope, { authenticate: visitors.authenticate, resource: undefined, log });
+      visited(scope, visitors, log);
       accountsRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, oauth });
     });
   }
@@ -196,7 +196,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     await server.register(async (scope) => {
       securityHeaders(scope, PAGE_HEADERS);
       servedHost(scope, trusted);
-      loginRoute(scope, { login, seal: pages.seal, services });
+      loginRoute(scope, { frontEnd, login, addresses, seal: pages.seal });
     });
   }
   await server.register(async (scope) => {

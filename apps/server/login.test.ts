@@ -1,7 +1,7 @@
 /** People who are not logged in are sent to the provider and back. test/e2e/login.e2e.test.ts uses a real provider and a browser. */
 import { ParleyError } from "@parley/core";
 import type { Login } from "@parley/identity";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "./deployment.fixture.ts";
 import { LOGINS_MAX } from "./routes/login/cookies.ts";
 import { loggedIn } from "./routes/login/route.ts";
@@ -16,9 +16,10 @@ function provider(finish: Login["finish"] = async () => callerNamed("ann")): Log
     ttlMs: 60_000,
     base: PUBLIC,
     isSecure: false,
-    async start() {
+    async start(as) {
       const state = `${(count += 1)}`.padStart(12, "0").padEnd(43, "s");
-      return { url: `https://id.example.com/auth?state=${state}`, state, verifier: "v".repeat(43) };
+      const other = as?.asAnother === true ? "&prompt=login" : "";
+      return { url: `https://id.example.com/auth?state=${state}${other}`, state, verifier: "v".repeat(43) };
     },
     finish,
   };
@@ -35,9 +36,13 @@ async function browser(login = provider()) {
     visitors: (seal) => loggedIn({ authenticate: nobody, login, seal, now: Date.now }),
   });
   const jar = new Map<string, string>();
-  async function get(path: string, more: Record<string, string> = {}): Promise<Response> {
+  async function visit(path: string, headers: Record<string, string>, body?: string): Promise<Response> {
     const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
-    const response = await fetch(new URL(path, fronts[0]!.url), { headers: { cookie, ...more }, redirect: "manual" });
+    const response = await fetch(new URL(path, fronts[0]!.url), {
+      ...(body !== undefined && { method: "POST", body }),
+      headers: { cookie, ...headers },
+      redirect: "manual",
+    });
     for (const given of response.headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(given) ?? [];
       if (value === "") jar.delete(name);
@@ -45,7 +50,11 @@ async function browser(login = provider()) {
     }
     return response;
   }
-  return { jar, get, logged };
+  const get = (path: string, headers: Record<string, string> = {}) => visit(path, headers);
+  const post = (path: string, headers: Record<string, string> = {}, body = "") =>
+    visit(path, { "content-type": "application/x-www-form-urlencoded", ...headers }, body);
+  const logIn = async () => await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
+  return { jar, get, post, logIn, logged };
 }
 
 const PAGE = `/asks/0-${"a".repeat(22)}/branch/key?x=1`;
@@ -95,4 +104,76 @@ test("a login that fails through a defect shows an id, under which the log has t
   const lines = logged.filter(({ message }) => message === "request failed");
   expect(lines).toMatchObject([{ fields: { err: expect.any(TypeError), defectId: expect.any(String) } }]);
   expect(text).toContain(String(lines[0]?.fields["defectId"]));
+});
+
+const OTHER = /<a href="([^"]*)">Use another account</;
+const addressIn = (text: string, pattern: RegExp) => (pattern.exec(text)?.[1] ?? "").replaceAll("&amp;", "&");
+
+describe("a person who is logged in with the wrong account", () => {
+  test("learns with which, and logs in with another one, which the provider asks for", async () => {
+    const { get, logIn } = await browser();
+    await logIn();
+    const unknown = await get(PAGE);
+    const text = await unknown.text();
+    expect(unknown.status).toBe(404);
+    expect(text).toContain("You are logged in as ann.");
+    const other = addressIn(text, OTHER);
+    expect(other).toBe(`/below/login?back=${encodeURIComponent(PAGE)}`);
+    const away = await get(other.slice("/below".length));
+    expect(away.status).toBe(303);
+    expect(away.headers.get("location")).toContain("prompt=login");
+    const back = await get(`/login/callback?code=c&state=${stateOf(away)}`);
+    expect(back.headers.get("location")).toBe(`${PUBLIC}${PAGE}`);
+  });
+
+  test("logs out with this browser", async () => {
+    const { jar, get, post, logIn } = await browser();
+    await logIn();
+    expect(await (await get(PAGE)).text()).toContain('action="/below/logout"');
+    const out = await post("/logout", { origin: new URL(PUBLIC).origin });
+    expect([out.status, await out.text()]).toEqual([200, expect.stringContaining("<h1>Logged out</h1>")]);
+    expect(jar.size).toBe(0);
+    expect((await get(PAGE)).status).toBe(303);
+  });
+
+  test("is not logged out by another site", async () => {
+    const { jar, post, logIn } = await browser();
+    await logIn();
+    for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "cross-site" }])
+      expect((await post("/logout", headers)).status).toBe(403);
+    expect(jar.size).toBe(1);
+  });
+
+  test("gets another chance if the provider's account may not answer here", async () => {
+    const refusing = provider(() => Promise.reject(new ParleyError("TOKEN_CLAIM_INVALID", "no such claim")));
+    const { logIn } = await browser(refusing);
+    const refused = await logIn();
+    const text = await refused.text();
+    expect(refused.status).toBe(403);
+    expect(addressIn(text, OTHER)).toBe(`/below/login?back=${encodeURIComponent(PAGE)}`);
+    expect(text).not.toContain("You are logged in");
+  });
+});
+
+test("a login of another account returns to pages of this server only", async () => {
+  const { get, jar, logged } = await browser();
+  const elsewhere = ["/mcp", "/asks/../mcp", "/asksy", "@evil.example/asks/", "javascript:alert(1)", "http://[", "", "/play"];
+  for (const back of elsewhere)
+    expect([back, (await get(`/login?${new URLSearchParams({ back }).toString()}`)).status]).toEqual([back, 401]);
+  expect((await get("/login")).status).toBe(401);
+  expect(jar.size).toBe(0);
+  for (const back of ["/accounts", "//evil.example/asks/x", "https://evil.example/asks/x", "/asks/x\r\nset-cookie: a=b"]) {
+    const away = await get(`/login?${new URLSearchParams({ back }).toString()}`);
+    const returned = await get(`/login/callback?code=c&state=${stateOf(away)}`);
+    expect(returned.headers.get("location")).toMatch(/^http:\/\/localhost:3000\/below\/(accounts$|asks\/x)/);
+    expect(returned.headers.get("set-cookie")).not.toContain("a=b");
+  }
+  expect(logged.filter(({ message }) => message === "request failed")).toEqual([]);
+});
+
+test("what a stranger sends to a logout is no defect", async () => {
+  const { post, logged } = await browser();
+  expect((await post("/logout", { "content-type": "application/json" }, "{")).status).toBe(400);
+  expect((await post("/logout", {}, "x".repeat(2_000))).status).toBe(413);
+  expect(logged.filter(({ message }) => message === "request failed")).toEqual([]);
 });

@@ -36,6 +36,8 @@ export interface Asked {
   /** The resource that the token is for (RFC 8707). */
   readonly resource?: string | undefined;
   readonly extra?: Readonly<Record<string, string>>;
+  /** The provider is to let the person log in again, with another account if they like, although it knows them. */
+  readonly asAnother?: boolean;
 }
 
 export interface CodeFlowSettings {
@@ -86,22 +88,24 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
     const asked = { issuer: name, timeoutMs, allowHttp, ...(httpPermit !== undefined && { httpPermit }) };
     const addresses = await discoverAddresses(asked, ["authorization_endpoint", "token_endpoint"]);
     const { authorization_endpoint, token_endpoint, metadata } = addresses;
-    const { revocation_endpoint } = metadata;
+    const { revocation_endpoint, prompt_values_supported } = metadata;
     return {
       issuer: name,
       authorization_endpoint,
       token_endpoint,
       authorization_response_iss_parameter_supported: metadata["authorization_response_iss_parameter_supported"] === true,
       ...(typeof revocation_endpoint === "string" && { revocation_endpoint }),
+      ...(Array.isArray(prompt_values_supported) && { prompt_values_supported }),
     };
   }
 
   return {
-    async start({ callback, scopes, resource, extra = {} }) {
-      const { authorization_endpoint = "" } = await provider();
+    async start({ callback, scopes, resource, extra = {}, asAnother = false }) {
+      const { authorization_endpoint = "", prompt_values_supported: prompts } = await provider();
       const [state, verifier] = [oauth.generateRandomState(), oauth.generateRandomCodeVerifier()];
       const url = new URL(authorization_endpoint);
       const asked = {
+        ...(asAnother && promptFor(prompts)),
         ...extra,
         response_type: "code",
         client_id: clientId,
@@ -189,4 +193,14 @@ export function flowFailure(error: unknown): FlowFailure {
   }
   if (error instanceof oauth.UnsupportedOperationError) return { type: "invalid", message: error.message.slice(0, 200) };
   return { type: "away" };
+}
+
+/**
+ * A provider that does not say what it supports must support `login`. Source: OpenID Connect Core 1.0, 3.1.2.1 and 15.1; Initiating User
+ * Registration via OpenID Connect 1.0, 4.1.
+ */
+function promptFor(supported: unknown): { readonly prompt?: string } {
+  const known: readonly unknown[] = Array.isArray(supported) ? supported : ["login"];
+  const prompt = ["select_account", "login"].find((value) => known.includes(value));
+  return prompt === undefined ? {} : { prompt };
 }

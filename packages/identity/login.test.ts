@@ -110,6 +110,28 @@ describe("a login", () => {
     await expect(login.start()).rejects.toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
   });
 
+  test.each([
+    ["does not say what it supports", undefined, "login"],
+    ["supports both", ["none", "login", "consent", "select_account"], "select_account"],
+    ["supports one", ["none", "login"], "login"],
+    ["supports neither", ["none"], null],
+  ])("with another account asks a provider for it in a way that it supports: one that %s", async (_what, prompts, prompt) => {
+    const metadata = { issuer: issuer.url, authorization_endpoint: `${issuer.url}/a`, token_endpoint: `${issuer.url}/t` };
+    issuer.answer("/.well-known/oauth-authorization-server", (_request, response) => {
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ ...metadata, prompt_values_supported: prompts }));
+    });
+    const login = loginAt({ endpoints: undefined });
+    expect(new URL((await login.start({ asAnother: true })).url).searchParams.get("prompt")).toBe(prompt);
+    expect(new URL((await login.start()).url).searchParams.get("prompt")).toBe(null);
+  });
+
+  test("with another account can be configured for a provider that refuses the usual way", async () => {
+    const { url } = await loginAt({ parameters: { prompt: "select_account" } }).start({ asAnother: true });
+    expect(new URL(url).searchParams.getAll("prompt")).toEqual(["select_account"]);
+  });
+
   test("finds endpoints in the provider's metadata, and refuses unsafe ones", async () => {
     issuer.answer("/.well-known/oauth-authorization-server", (_request, response) => {
       const metadata = { issuer: issuer.url, authorization_endpoint: `${issuer.url}/a`, token_endpoint: "http://evil.example/t" };

@@ -7,7 +7,7 @@
  * Source: RFC 6749, 4.1; RFC 7636; RFC 9207; RFC 9700, 2.1.
  */
 import type { Caller, Log, ParleyError } from "@parley/core";
-import { createCodeFlow, type FlowBegun, flowFailure } from "./code-flow.ts";
+import { type Asked, createCodeFlow, type FlowBegun, flowFailure } from "./code-flow.ts";
 import type { Identity } from "./identity.ts";
 import { refuse } from "./refuse.ts";
 import { type IdentitySettings, LOGIN_CALLBACK_PATH, type LoginSettings } from "./settings.ts";
@@ -23,7 +23,7 @@ export interface Login {
   /** Whether browsers reach this server over https. If not, it is only reachable on this machine. */
   readonly isSecure: boolean;
   /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
-  start(): Promise<LoginBegun & { readonly url: string }>;
+  start(as?: Pick<Asked, "asAnother">): Promise<LoginBegun & { readonly url: string }>;
   /**
    * Completes a login with the callback's `parameters`. `client` is the address that it came from, if that is known. Throws LOGIN_REFUSED, the
    * errors of tokens, OVERLOADED, PROVIDER_UNAVAILABLE and PROVIDER_INVALID.
@@ -77,7 +77,7 @@ export function createLogin(
     ttlMs,
     base: callback.slice(0, -LOGIN_CALLBACK_PATH.length),
     isSecure: !isHttp(callback),
-    start: () => flow.start({ callback, scopes, resource, extra }),
+    start: (as = {}) => flow.start({ callback, scopes, resource, extra, ...as }),
     async finish(parameters, begun, client) {
       const { state } = begun;
       const same = atWork.get(state);

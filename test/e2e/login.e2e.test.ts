@@ -175,9 +175,29 @@ describe("who opens a page", () => {
     const { page } = await asked("alice");
     const session = await sessionOf(page, "bob");
     const foreign = await look(page, session);
-    const unknown = await look(page.replace(/0-[\w-]+/, `0-${"A".repeat(22)}`), session);
-    expect(foreign).toEqual(unknown);
+    const id = /0-[\w-]+/;
+    const none = `0-${"A".repeat(22)}`;
+    const unknown = await look(page.replace(id, none), session);
+    expect({ ...foreign, text: foreign.text.replace(id, none) }).toEqual(unknown);
     expect([foreign.status, titleOf(foreign)]).toEqual([404, "Not found"]);
+  });
+
+  test("with the wrong account logs in with another one, and out again", async () => {
+    const { page } = await asked("alice");
+    const { text } = await look(page, await sessionOf(page, "bob"));
+    expect(text).toContain("You are logged in as ");
+    const other = /<a href="([^"]*)">Use another account</.exec(text)?.[1] ?? "";
+    const away = await look(new URL(other, page).href);
+    expect(new URL(away.location).searchParams.get("prompt")).toBe("login");
+    const callback = await logIn(new URL(away.location), "alice");
+    const back = await look(callback.href, pairOf(away.cookies[0]));
+    expect(back.location).toBe(page);
+    const session = pairOf(back.cookies.find((each) => each.startsWith("parley-session=")));
+    const shown = await look(page, session);
+    expect([shown.status, titleOf(shown)]).toEqual([200, "A secret is required"]);
+    const out = /action="([^"]*logout)"/.exec(shown.text)?.[1] ?? "";
+    const left = await fetch(new URL(out, page), { method: "POST", headers: { cookie: session, origin: new URL(page).origin } });
+    expect([left.status, left.headers.getSetCookie()]).toEqual([200, [expect.stringMatching(/^parley-session=; Max-Age=0;/)]]);
   });
 
   test.each([
@@ -245,6 +265,14 @@ test.skipIf(command === undefined)("a person in a browser without script logs in
     await page.getByPlaceholder("and password").fill("any");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByRole("heading", { name: "Logged out" }).waitFor();
+    // The provider still knows who it is.
+    await page.goto(address);
+    await page.getByRole("link", { name: "Use another account" }).click();
+    await page.getByPlaceholder("Enter any login").fill("alice");
+    await page.getByPlaceholder("and password").fill("any");
+    await page.keyboard.press("Enter");
     await page.getByLabel("Secret").fill("hunter2");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Thank you" }).waitFor();

@@ -11,6 +11,16 @@ export interface Visitors {
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
   /** Sends a person who is not logged in to the provider, which sends them back to this page. Undefined if there is no login. */
   readonly logIn?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+  /** How a person who has logged in with this browser changes that. Undefined for everyone else. */
+  readonly account?: (request: FastifyRequest) => Account | undefined;
+}
+
+/** Addresses on this server. */
+export interface Account {
+  /** Logs in as another person, and returns to the page. */
+  readonly other: string;
+  /** Where a form logs the person out. Undefined if nobody is logged in. */
+  readonly out?: string;
 }
 
 /** Implemented by seals/signatures.ts. */

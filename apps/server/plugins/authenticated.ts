@@ -2,19 +2,23 @@ import { type Caller, type Log, ParleyError } from "@parley/core";
 import type { FastifyInstance } from "fastify";
 import type { Authenticate } from "../front-end/caller.ts";
 import type { ProtectedResource } from "../front-end/protected-resource.ts";
+import type { Account, Visitors } from "../front-end/visitors.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
     /** Throws outside an authenticated scope, and for OPTIONS. */
     readonly caller: Caller;
+    /** How the person who opens a page can change who they are. */
+    account: Account | undefined;
   }
 }
 
 const CALLER = Symbol("caller");
 
-/** Adds `caller` to every request. Reading it throws until the request's scope has authenticated the request. */
+/** Adds `caller` and `account` to every request. Reading `caller` throws until the request's scope has authenticated the request. */
 export function declareCaller(server: FastifyInstance): void {
   server.decorateRequest(CALLER, undefined);
+  server.decorateRequest("account", undefined);
   server.decorateRequest("caller", {
     getter() {
       const caller = this.getDecorator<Caller | undefined>(CALLER);
@@ -51,5 +55,13 @@ export function authenticated(scope: FastifyInstance, { authenticate, resource, 
       }
       throw error;
     }
+  });
+}
+
+/** Authenticates the visitors of pages, which say who is logged in. */
+export function visited(scope: FastifyInstance, { authenticate, account }: Visitors, log: Log): void {
+  authenticated(scope, { authenticate, resource: undefined, log });
+  scope.addHook("onRequest", async (request) => {
+    request.account = account?.(request);
   });
 }

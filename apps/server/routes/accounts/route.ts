@@ -54,7 +54,7 @@ export function accountsRoute(scope: FastifyInstance, { frontEnd, addresses, sig
   const titleOf = (provider: string) => oauth.find(provider)?.title ?? provider;
 
   async function show(
-    { caller }: FastifyRequest,
+    { caller, account }: FastifyRequest,
     reply: FastifyReply,
     status: number,
     said: { readonly done?: string; readonly problem?: string } = {},
@@ -66,7 +66,7 @@ export function accountsRoute(scope: FastifyInstance, { frontEnd, addresses, sig
       host: oauth.find(grant.about.provider)?.host,
       token: signatures.sign(formText(caller, grant)),
     }));
-    return sendPage(reply, status, accountsPage({ grants: shown, caller, ...said }));
+    return sendPage(reply, status, accountsPage({ grants: shown, caller, account, ...said }));
   }
 
   showErrors(scope, frontEnd, visitors);

@@ -1,11 +1,13 @@
 /** The text and markup of the page of connected accounts. */
 import type { AtProvider, Caller, GrantAbout, ListedGrant } from "@parley/core";
+import type { Account } from "../../front-end/visitors.ts";
 import { type Html, markup, page } from "../asks/html.ts";
 import { loggedInAs } from "../asks/views.ts";
 
 export interface AccountsView {
   readonly grants: readonly AccountView[];
   readonly caller: Caller;
+  readonly account: Account | undefined;
   /** What was just done. */
   readonly done?: string;
   readonly problem?: string;
@@ -21,18 +23,18 @@ interface AccountView {
   readonly token: string;
 }
 
-export function accountsPage({ grants, caller, done, problem }: AccountsView): string {
+export function accountsPage({ grants, caller, account, done, problem }: AccountsView): string {
   const said = done === undefined ? undefined : markup`<p class="done" role="status">${done}</p>`;
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   const list =
     grants.length === 0
       ? markup`<p>No account of yours is connected: no tool has access to one for later calls.</p>`
       : markup`<p>Tools use these accounts for your calls without asking you again.</p>
-<ul class="list">${grants.map(account)}</ul>`;
-  return page("Connected accounts", markup`${said}${fault}${list}${loggedInAs(caller)}`);
+<ul class="list">${grants.map(granted)}</ul>`;
+  return page("Connected accounts", markup`${said}${fault}${list}${loggedInAs(caller, account)}`);
 }
 
-function account({ grant, title, host, token }: AccountView): Html {
+function granted({ grant, title, host, token }: AccountView): Html {
   const { id, consent, about, keptAtMs, usedAtMs, endsAtMs } = grant;
   const at = host === undefined || host === title ? undefined : markup` (${host})`;
   return markup`<li>

@@ -16,7 +16,7 @@ import { requireScopes } from "../../front-end/protected-resource.ts";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { NOTICES, type NoticeName, noticePage, type Shown } from "./views.ts";
+import { loggedInAs, loginAs, NOTICES, type NoticeName, noticePage, type Shown } from "./views.ts";
 
 /** The door in audit records. */
 export const DOOR = "page";
@@ -43,19 +43,20 @@ export function isOwnForm({ headers }: FastifyRequest, addresses: PageAddresses)
   return origin === undefined || URL.parse(origin)?.host === host || addresses.origins().includes(origin);
 }
 
-/** A page for one person. */
+/** A page for the person who requests it. */
 export interface ToShow {
-  readonly caller: Caller;
+  readonly request: FastifyRequest;
   readonly taskId: string;
   readonly page: OpenPage;
   readonly problem?: string;
 }
 
 /** Adds the signed token of the form. */
-export function withFormToken(signatures: Signatures, { caller, taskId, page, problem }: ToShow): Shown {
+export function withFormToken(signatures: Signatures, { request, taskId, page, problem }: ToShow): Shown {
+  const { caller, account } = request;
   const { key, digest } = page.ask;
   const token = signatures.sign(formText({ taskId, key, caller }, digest));
-  return { page, caller, token, ...(problem !== undefined && { problem }) };
+  return { page, caller, account, token, ...(problem !== undefined && { problem }) };
 }
 
 /** The text that the token of a form signs. It binds the form to this person and to the ask as it was shown. */
@@ -76,8 +77,15 @@ export function sendPage(reply: FastifyReply, status: number, text: string): Fas
   return reply.code(status).type("text/html; charset=utf-8").send(text);
 }
 
+/** Notices that another account may change. */
+const OF_ACCOUNT: ReadonlySet<NoticeName> = new Set(["unknown", "of-others", "refused", "login-refused"]);
+
 export function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
-  return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name]));
+  const { request } = reply;
+  const { account } = request;
+  const who =
+    account && OF_ACCOUNT.has(name) ? (account.out === undefined ? loginAs(account) : loggedInAs(request.caller, account)) : undefined;
+  return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name], who));
 }
 
 /** For a person whose answer came too late: the ask was settled in the meantime, here or through another door, or asked differently. */
@@ -87,11 +95,11 @@ export async function noticeLate(services: Services, reply: FastifyReply, ref: P
 }
 
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */
-export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, visitors: Visitors): void {
+export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, { logIn }: Pick<Visitors, "logIn">): void {
   scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
     const problem = noticeOf(error);
-    const name = problem === "logged-out" && !visitors.logIn ? "no-login" : problem;
-    if (name === "logged-out" && request.method === "GET" && visitors.logIn) return await visitors.logIn(request, reply);
+    const name = problem === "logged-out" && !logIn ? "no-login" : problem;
+    if (name === "logged-out" && request.method === "GET" && logIn) return await logIn(request, reply);
     if (name !== "broken") {
       // A failure of the file store, the provider or the key may need an operator.
       log[NOTICES[name].status === 503 ? "warn" : "info"](

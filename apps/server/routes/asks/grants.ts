@@ -35,7 +35,7 @@ export interface Grants {
   /** Shows the page of the ask. Throws OAUTH_UNAVAILABLE. */
   show(reply: FastifyReply, shown: ToShow): FastifyReply;
   /** Sends the person to the provider. */
-  begin(request: FastifyRequest, reply: FastifyReply, shown: Omit<ToShow, "caller">): Promise<FastifyReply>;
+  begin(request: FastifyRequest, reply: FastifyReply, shown: Omit<ToShow, "request">): Promise<FastifyReply>;
   /** Receives the person who returns from the provider. */
   finish(request: FastifyRequest, reply: FastifyReply, provider: string): Promise<FastifyReply>;
 }
@@ -115,7 +115,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
 
   function grantedForLater(reply: FastifyReply): FastifyReply {
     const address = `${addresses.base()}${ACCOUNTS_PATH}`;
-    const detail = markup`Your later calls use the same access. <a href="${address}">Connected accounts</a> lists it, and removes it.`;
+    const detail = markup`<p class="quiet">Your later calls use the same access. <a href="${address}">Connected accounts</a> lists it, and removes it.</p>`;
     return sendPage(reply, NOTICES.granted.status, noticePage(NOTICES.granted, detail));
   }
 
@@ -123,7 +123,6 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
     show,
 
     async begin(request, reply, { taskId, page }) {
-      const { caller } = request;
       const { provider: name, scopes } = oauthPage(page);
       const provider = providerOf(name);
       const { key, digest } = page.ask;
@@ -133,7 +132,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
         return await sendPage(reply, 200, awayPage(provider.title, url));
       } catch (error) {
         logFailure(error, { taskId, key, provider: name });
-        return show(reply, { caller, taskId, page, problem: sentenceOf(error, provider.title) });
+        return show(reply, { request, taskId, page, problem: sentenceOf(error, provider.title) });
       }
     },
 
@@ -156,7 +155,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
       if (page.page.kind !== "oauth" || page.page.provider !== name || page.ask.digest !== digest) return notice(reply, "not-started");
       if (arrival.type === "repeated")
         return show(reply, {
-          caller,
+          request,
           taskId,
           page,
           problem: `${provider.title} has already answered this request. Try again, or decline.`,
@@ -174,7 +173,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
       } catch (error) {
         if (!(error instanceof ParleyError) || !isForPerson(error)) throw error;
         logFailure(error, { taskId, key, provider: name });
-        return show(reply, { caller, taskId, page, problem: sentenceOf(error, provider.title) });
+        return show(reply, { request, taskId, page, problem: sentenceOf(error, provider.title) });
       }
       return await noticeLate(services, reply, ref);
     },

@@ -51,6 +51,8 @@ time { white-space: nowrap; }
 .done { padding-left: .9rem; border-left: 3px solid var(--accent); }
 .said { white-space: pre-line; padding-left: .9rem; border-left: 3px solid var(--accent); }
 .quiet { margin-top: .6rem; font-size: .9rem; opacity: .8; }
+.account { display: flex; flex-wrap: wrap; gap: .25rem .9rem; align-items: baseline; }
+.account button { padding: 0; font-weight: inherit; border: 0; color: var(--accent); text-decoration: underline; }
 .bad { color: var(--bad); font-weight: 600; }
 label { display: block; font-weight: 600; margin-bottom: .35rem; }
 input { width: 100%; padding: .65rem .75rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .5rem; }

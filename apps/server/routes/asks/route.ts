@@ -155,9 +155,8 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
   }
 
   function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): FastifyReply {
-    const { caller } = request;
     const { taskId } = refOf(request);
-    const toShow = { caller, taskId, page, ...(problem !== undefined && { problem }) };
+    const toShow = { request, taskId, page, ...(problem !== undefined && { problem }) };
     if (page.page.kind === "visit") return visits.show(reply, toShow);
     if (page.page.kind === "oauth") return grants.show(reply, toShow);
     const shown = withFormToken(signatures, toShow);

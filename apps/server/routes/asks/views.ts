@@ -1,11 +1,13 @@
 /** The texts and markup of the pages of asks. */
 import type { Caller, FilesWanted, OpenPage } from "@parley/core";
+import type { Account } from "../../front-end/visitors.ts";
 import { formatBytes } from "./upload.ts";
 import { type Html, markup, page } from "./html.ts";
 
 export interface Shown {
   readonly page: OpenPage;
   readonly caller: Caller;
+  readonly account: Account | undefined;
   /** Proves that the form comes from a page that this person was shown. */
   readonly token: string;
   readonly problem?: string;
@@ -14,7 +16,7 @@ export interface Shown {
 /** Longest secret. Keys and certificates fit. */
 export const SECRET_CHARS_MAX = 16_384;
 
-export function secretPage({ page: { ask, message, call }, caller, token, problem }: Shown): string {
+export function secretPage({ page: { ask, message, call }, caller, account, token, problem }: Shown): string {
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
   const described = problem === undefined ? "note" : "problem note";
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
@@ -29,13 +31,13 @@ ${fault}
 <p class="quiet" id="note">It is sent to the tool encrypted. Neither your client nor its model sees it.</p>
 ${buttons("Send")}
 </form>
-${loggedInAs(caller)}`,
+${loggedInAs(caller, account)}`,
   );
 }
 
 export function filesPage({
   wanted,
-  shown: { page: asked, caller, token, problem },
+  shown: { page: asked, caller, account, token, problem },
 }: {
   readonly wanted: FilesWanted;
   readonly shown: Shown;
@@ -59,7 +61,7 @@ ${fault}
 </form>
 <form method="post" id="no">${hiddenFields(ask.digest, token)}</form>
 <div class="actions"><button class="main" form="upload" name="action" value="accept">Upload</button><button form="no" name="action" value="decline">Decline</button></div>
-${loggedInAs(caller)}`,
+${loggedInAs(caller, account)}`,
   );
 }
 
@@ -72,7 +74,7 @@ export interface GrantView {
   readonly action: string;
 }
 
-export function grantPage({ shown: { page: asked, caller, token, problem }, title, scopes, action }: GrantView): string {
+export function grantPage({ shown: { page: asked, caller, account, token, problem }, title, scopes, action }: GrantView): string {
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     `Access to ${title}`,
@@ -85,12 +87,12 @@ ${fault}
 <p class="quiet">You log in there and decide whether to allow it. The tool can use the access until it ends. Neither your client nor its model sees it.</p>
 ${buttons(`Continue to ${title}`)}
 </form>
-${loggedInAs(caller)}`,
+${loggedInAs(caller, account)}`,
   );
 }
 
 export function visitPage(
-  { page: asked, caller, token, problem }: Shown,
+  { page: asked, caller, account, token, problem }: Shown,
   { host, action }: { readonly host: string; readonly action: string },
 ): string {
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
@@ -104,7 +106,7 @@ ${fault}
 <p class="quiet">What you do there is between you and ${host}. Check that this is the site you expect.</p>
 ${buttons(`Continue to ${host}`)}
 </form>
-${loggedInAs(caller)}`,
+${loggedInAs(caller, account)}`,
   );
 }
 
@@ -133,9 +135,16 @@ function buttons(send: string): Html {
   return markup`<div class="actions"><button class="main" name="action" value="accept">${send}</button><button name="action" value="decline" formnovalidate>Decline</button></div>`;
 }
 
-export function loggedInAs({ authenticatedBy, names, principal }: Caller): Html | undefined {
+/** `account`: how the person changes that. Undefined if a token or a proxy says who they are. */
+export function loggedInAs({ authenticatedBy, names, principal }: Caller, account: Account | undefined): Html | undefined {
   if (authenticatedBy === "nobody") return undefined;
-  return markup`<p class="quiet">You are logged in as ${names[0] ?? principal}.</p>`;
+  const sentence = markup`You are logged in as ${names[0] ?? principal}.`;
+  if (!account) return markup`<p class="quiet">${sentence}</p>`;
+  return markup`<form class="quiet account" method="post" action="${account.out}"><span>${sentence}</span> <a href="${account.other}">Use another account</a> <button>Log out</button></form>`;
+}
+
+export function loginAs({ other }: Account): Html {
+  return markup`<p class="quiet"><a href="${other}">Use another account</a></p>`;
 }
 
 export interface Notice {
@@ -223,6 +232,11 @@ export const NOTICES = {
     title: "Not logged in",
     sentence: "The login was refused, or was started elsewhere or too long ago: open the page again from your client.",
   },
+  left: {
+    status: 200,
+    title: "Logged out",
+    sentence: "This browser is logged out here. Where you logged in, it may still be logged in.",
+  },
   refused: { status: 403, title: "Not allowed", sentence: "Your account may not answer questions here." },
   busy: {
     status: 429,
@@ -251,5 +265,5 @@ export const NOTICES = {
 export type NoticeName = keyof typeof NOTICES;
 
 export function noticePage({ title, sentence }: Notice, detail?: string | Html): string {
-  return page(title, markup`<p>${sentence}</p>${detail === undefined ? undefined : markup`<p class="quiet">${detail}</p>`}`);
+  return page(title, markup`<p>${sentence}</p>${typeof detail === "string" ? markup`<p class="quiet">${detail}</p>` : detail}`);
 }

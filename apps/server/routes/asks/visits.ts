@@ -19,7 +19,7 @@ import { awayPage, visitPage } from "./views.ts";
 
 export interface Visits {
   show(reply: FastifyReply, shown: ToShow): FastifyReply;
-  begin(request: FastifyRequest, reply: FastifyReply, shown: Omit<ToShow, "caller">): FastifyReply;
+  begin(request: FastifyRequest, reply: FastifyReply, shown: Omit<ToShow, "request">): FastifyReply;
   finish(request: FastifyRequest, reply: FastifyReply, state: string): Promise<FastifyReply>;
 }
 
@@ -74,7 +74,7 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
       const { page } = visit;
       if (page.page.kind !== "visit" || page.ask.digest !== digest) return notice(reply, "not-started");
       if (arrival.type === "repeated")
-        return show(reply, { caller, taskId, page, problem: "You came back from there before. Continue once more, or decline." });
+        return show(reply, { request, taskId, page, problem: "You came back from there before. Continue once more, or decline." });
       const { type } = await leavePage(services, {
         ...ref,
         digest,

@@ -29,6 +29,7 @@ export interface LoginCookies {
   /** Throws TOKEN_CLAIM_INVALID if the claims about the person do not fit into a cookie. */
   logIn(reply: FastifyReply, session: SessionCookie, nowMs: number): void;
   caller(request: FastifyRequest, nowMs: number): Caller | undefined;
+  logOut(reply: FastifyReply): void;
 }
 
 /** How many logins one browser may have open. About forty would make the headers of its requests too large, even to finish a login. */
@@ -58,5 +59,6 @@ export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies
       );
     },
     caller: (request, nowMs) => cookies.get<SessionCookie>(request, session, nowMs)?.caller,
+    logOut: (reply) => cookies.remove(reply, session),
   };
 }

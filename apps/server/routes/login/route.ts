@@ -3,18 +3,23 @@
  *
  *   page, not logged in ─▶ cookie with state and verifier, to the provider ─▶ /login/callback: code redeemed ─▶ session cookie ─▶ page
  *
+ *   GET /login     page, logged in as somebody else ─▶ the same, but the provider asks who the person is
+ *   POST /logout   forgets who is logged in with this browser
+ *
  * Everything is kept in sealed cookies of the browser, so any front end serves any step.
  */
-import { ParleyError, type Services } from "@parley/core";
+import { ParleyError } from "@parley/core";
 import { type Login, LOGIN_CALLBACK_PATH } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Authenticate } from "../../front-end/caller.ts";
 import { clientAddress } from "../../front-end/client-address.ts";
+import type { FrontEnd } from "../../front-end/front-end.ts";
+import { ACCOUNTS_PATH, ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
-import { NOTICES, noticePage } from "../asks/views.ts";
-import { loginCookies } from "./cookies.ts";
+import { formBodies, isOwnForm, notice, showErrors } from "../asks/every-page.ts";
+import { type LoginCookies, loginCookies } from "./cookies.ts";
 
 /** How long a person may take at the provider. */
 const LOGIN_MS = 10 * 60_000;
@@ -35,30 +40,85 @@ export function loggedIn({ authenticate, login, seal, now }: LoggedIn): Visitors
     authenticate: (request) => cookies.caller(request, now()) ?? authenticate(request),
     ticket: undefined,
     ...(login && {
-      async logIn(request, reply) {
-        const { url, ...begun } = await login.start();
-        const nowMs = now();
-        cookies.begin(request, reply, { ...begun, back: request.url, untilMs: nowMs + LOGIN_MS }, nowMs);
-        return await reply.redirect(url, 303);
-      },
+      logIn: (request, reply) => begin({ login, cookies, now }, { request, reply, back: request.url }),
+      account: (request) =>
+        cookies.caller(request, now()) ? { other: otherAccount(login, request.url), out: `${pathOf(login)}${LOGOUT_PATH}` } : undefined,
     }),
   };
 }
 
-export interface LoginRoute {
-  readonly login: Login;
-  readonly seal: DepositSeal;
-  readonly services: Pick<Services, "clock" | "ids" | "log">;
+const LOGIN_PATH = "/login";
+const LOGOUT_PATH = "/logout";
+/** The form of a logout is empty. */
+const FORM_BYTES_MAX = 1_024;
+
+/** What a proxy adds to the paths of this server. */
+function pathOf({ base }: Login): string {
+  return new URL(base).pathname.replace(/\/$/, "");
 }
 
-export function loginRoute(scope: FastifyInstance, { login, seal, services: { clock, ids, log } }: LoginRoute): void {
+function otherAccount(login: Login, back: string): string {
+  return `${pathOf(login)}${LOGIN_PATH}?${new URLSearchParams({ back }).toString()}`;
+}
+
+/** The page of this server that `back` names. Throws LOGIN_REFUSED if there is nothing on it for another account. */
+function pageIn(query: string): string {
+  const page = URL.parse(new URLSearchParams(query).get("back") ?? "", "http://page");
+  const isPage = page?.pathname === ACCOUNTS_PATH || page?.pathname.startsWith(`${ASKS_PATH}/`) === true;
+  if (!isPage) throw new ParleyError("LOGIN_REFUSED", "there is no such page to return to");
+  return `${page.pathname}${page.search}`;
+}
+
+interface Beginning {
+  readonly login: Login;
+  readonly cookies: LoginCookies;
+  readonly now: () => number;
+}
+
+interface Begin {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** The page to return to. */
+  readonly back: string;
+  readonly asAnother?: boolean;
+}
+
+async function begin({ login, cookies, now }: Beginning, { request, reply, back, asAnother = false }: Begin): Promise<FastifyReply> {
+  const { url, ...begun } = await login.start({ asAnother });
+  const nowMs = now();
+  cookies.begin(request, reply, { ...begun, back, untilMs: nowMs + LOGIN_MS }, nowMs);
+  return await reply.redirect(url, 303);
+}
+
+export interface LoginRoute {
+  readonly frontEnd: FrontEnd;
+  readonly login: Login;
+  readonly addresses: PageAddresses;
+  readonly seal: DepositSeal;
+}
+
+export function loginRoute(scope: FastifyInstance, { frontEnd, login, addresses, seal }: LoginRoute): void {
+  const { clock } = frontEnd.services;
   const cookies = loginCookies(seal, login.isSecure);
+  formBodies(scope, FORM_BYTES_MAX);
+
+  scope.get(LOGIN_PATH, { exposeHeadRoute: false }, async (request, reply) =>
+    begin({ login, cookies, now: () => clock.now() }, { request, reply, back: pageIn(queryOf(request)), asAnother: true }),
+  );
+
+  scope.post(LOGOUT_PATH, async (request, reply) => {
+    if (!isOwnForm(request, addresses)) return notice(reply, "foreign");
+    cookies.logOut(reply);
+    return notice(reply, "left");
+  });
 
   scope.get(LOGIN_CALLBACK_PATH, { exposeHeadRoute: false }, async (request, reply) => {
     const parameters = new URLSearchParams(queryOf(request));
     const state = parameters.get("state") ?? "";
     const begun = cookies.begun(request, state, clock.now());
     if (!begun) throw new ParleyError("LOGIN_REFUSED", "no such login was started in this browser");
+    // If the provider has the wrong account, opening the page again would only end here again.
+    request.account = { other: otherAccount(login, begun.back) };
     const caller = await login.finish(parameters, begun, clientAddress(request));
     const nowMs = clock.now();
     cookies.end(reply, state);
@@ -67,17 +127,6 @@ export function loginRoute(scope: FastifyInstance, { login, seal, services: { cl
     return await reply.redirect(`${login.base}${begun.back}`, 303);
   });
 
-  scope.setErrorHandler((error: Error, request, reply) => {
-    void reply.type("text/html; charset=utf-8");
-    if (!(error instanceof ParleyError)) {
-      const defectId = ids.uuid();
-      log.error({ requestId: request.id, defectId, err: error }, "request failed");
-      return reply.code(NOTICES.broken.status).send(noticePage(NOTICES.broken, `The operator can look it up under ${defectId}.`));
-    }
-    const { code } = error;
-    const isAway = code === "PROVIDER_UNAVAILABLE" || code === "PROVIDER_INVALID" || code === "OVERLOADED";
-    log.info({ requestId: request.id, code, problem: error.message }, "login refused");
-    const notice = NOTICES[code === "LOGIN_REFUSED" ? "login-refused" : isAway ? "away" : "refused"];
-    return reply.code(notice.status).send(noticePage(notice));
-  });
+  // A person without a login is not sent to one: this is where they come back from it.
+  showErrors(scope, frontEnd, {});
 }
