@@ -18,9 +18,10 @@ if is_finished(state) then
   return 'finished' -- I1
 end
 
+local link = is_child() and read_link()
 if message ~= '' then write_field('message', message) end
 -- A task that never ran has done nothing to compensate.
 end_task(state, task_id, 'cancelled', now_ms, ARGV[6] ~= '' and state.run > 0 and 'cancelled' or nil)
 audit(KEYS[5], ARGV[4], ARGV[5], now_ms, 'cancelled')
-if is_child() then return answer_parent('! cancelled', now_ms) or 'cancelled' end
+if link then return answer_parent(link, '! cancelled', now_ms) or 'cancelled' end
 return 'cancelled'

@@ -15,8 +15,9 @@ local task_id, token, now_ms, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local state = held_state(token)
 if not state or is_finished(state) then return 'refused' end -- I1
 
+local link = is_child() and read_link()
 local at = each_group(5, 2, write_field)
 local after = write_entries(at, now_ms)
 end_task(state, task_id, status, now_ms, ARGV[after] ~= '' and ARGV[after] or nil)
-if is_child() then return answer_parent(ARGV[after + 1], now_ms, ARGV[after + 2], ARGV[after + 3]) or 'finished' end
+if link then return answer_parent(link, ARGV[after + 1], now_ms, ARGV[after + 2], ARGV[after + 3]) or 'finished' end
 return 'finished'

@@ -386,10 +386,10 @@ function cancel_child(id, now_ms)
 end
 
 -- The end of a child is the answer to its parent's call, as `mark outcome`. If the answers of all children together would exceed told_max,
--- the parent receives `too_large` instead. Returns the parent and its run that is due, or nil if there is no run to add.
-local function answer_parent(answer, now_ms, too_large, told_max)
-  local link, id = read_link(), own_id()
-  if not link then return nil end
+-- the parent receives `too_large` instead. Returns the parent and its run that is due, or nil if there is no run to add. The link is read
+-- before the child's end, with which a child that is not kept vanishes.
+local function answer_parent(link, answer, now_ms, too_large, told_max)
+  local id = own_id()
   return on_task(link.parent, function()
     local state = read_state(task)
     local field = CALL .. link.key

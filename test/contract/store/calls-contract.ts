@@ -16,6 +16,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
 
   interface Calling {
     readonly compensates?: boolean;
+    readonly retentionMs?: number;
     readonly principal?: string;
     readonly quotas?: TaskQuotas;
   }
@@ -23,7 +24,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
   async function call(
     { taskId, token, link }: Above,
     name: string,
-    { compensates = false, principal = "anonymous", quotas }: Calling = {},
+    { compensates = false, principal = "anonymous", quotas, retentionMs = HOUR_MS }: Calling = {},
   ) {
     const id = childId(digest, { id: taskId, seed: "seed" }, name, { tool: "child", arguments: {} });
     const key = callKey(name);
@@ -46,7 +47,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
     };
     const created = await store.create({
       taskId: id,
-      call: aCall({ hidden: true, principal, parent, ...(compensates && { compensates: true }) }),
+      call: aCall({ hidden: true, principal, parent, retentionMs, ...(compensates && { compensates: true }) }),
       graceMs: GRACE_MS,
       ...(quotas && { quotas }),
       parent: { token, open, nowMs: Date.now(), leaseMs: LEASE_MS },
@@ -273,6 +274,20 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       const anew = await next({ taskId, token: await life.begin({ taskId, run: 2 }) }, "first@1");
       await anew.end("1".repeat(1_000));
       expect((await journalOf(taskId, 2)).get("ask:call:first@1")?.outcome.type).toBe("answer");
+    });
+
+    test("reaches the parent even if the child is not kept after its end", async () => {
+      for (const ends of ["finished", "cancelled"]) {
+        const { taskId, token, childId: id, open, link } = await family("hotel", { retentionMs: 0 });
+        await life.park(taskId, token, [open]);
+        const child = await life.begin({ taskId: id, run: 1 });
+
+        expect(await (ends === "finished" ? finishChild(id, child, link) : life.cancel(id))).toEqual({ parentRun: { taskId, run: 2 } });
+
+        expect(await store.load(id)).toBeUndefined();
+        expect(await overdueAt(Date.now(), taskId)).toBe(2);
+        expect((await journalOf(taskId, 2)).get("ask:call:hotel")).toMatchObject({ digest: id });
+      }
     });
 
     test("whose call was given up changes nothing at the parent", async () => {
