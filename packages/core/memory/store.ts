@@ -254,7 +254,7 @@ export function createMemoryStore({
       if (task.openRun.answers > 0) task.dueAtMs = nowMs;
       task.openRun = undefined;
       // Its handler never started, so all that is there is what was written with `begin`.
-      if (isFirstRun(task, task.run)) task.journal.clear();
+      if (isFirstRun(task, task.run) && !task.owed) task.journal.clear();
     },
 
     async record({ entries, asks = [], nowMs, leaseMs, ...fence }) {
@@ -557,11 +557,11 @@ export function createMemoryStore({
     if (owes === undefined) return forget(task);
     const isStopping = status === "cancelled" && task.openRun !== undefined;
     task.owed = { why: owes, isStopping };
+    task.attempt = 0;
+    task.takeovers = 0;
     // The open run lets go of the task, or its lease expires.
     if (isStopping) return;
     task.openRun = undefined;
-    task.attempt = 0;
-    task.takeovers = 0;
     task.dueAtMs = nowMs;
   }
 

@@ -126,6 +126,26 @@ export function compensation({ store, life, overdueAt, begin, record }: UnderTes
       expect(await settle(taskId, token)).toBe("settled");
     });
 
+    test("cancelled while a worker that took it over has not started: the work of the dead worker stays recorded", async () => {
+      const taskId = await life.create();
+      await record(taskId, await life.begin({ taskId, run: 1 }), aStep("hold", 1));
+      const token = await life.takeOver({ taskId, run: 1 });
+      await cancelOwing(taskId);
+      await store.release({ taskId, token, nowMs: Date.now() });
+      const begun = await begin(taskId, 2);
+      expect(begun.type === "begun" && [...begun.journal.keys()]).toEqual(["step:hold"]);
+    });
+
+    test("cancelled during a later try of a worker that dies: its last run counts tries and takeovers anew", async () => {
+      const taskId = await life.create();
+      const first = { taskId, token: await life.begin({ taskId, run: 1 }), nowMs: Date.now(), dueAtMs: Date.now() };
+      await store.park({ ...first, entries: [], asks: [], attempt: 3, graceMs: GRACE_MS });
+      await life.begin({ taskId, run: 2 });
+      await life.takeOver({ taskId, run: 2 });
+      await cancelOwing(taskId);
+      expect(await begin(taskId, 2, { nowMs: Date.now() + LEASE_MS * 2 })).toMatchObject({ type: "begun", attempt: 0, takeovers: 1 });
+    });
+
     test("is tried again when its last run asks for it, with what that run recorded and how often it failed", async () => {
       const taskId = await life.create();
       await fail(taskId, await life.begin({ taskId, run: 1 }), "failed");
