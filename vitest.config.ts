@@ -13,6 +13,9 @@ import { defineConfig } from "vitest/config";
 const everywhere = ["packages", "apps", "test", "bench"];
 const files = (ending: string): string[] => everywhere.map((folder) => `${folder}/**/*${ending}`);
 
+/** How long `expect.poll` waits for its condition, as `until` does. vitest's own limit, a second, fails tests on a busy machine. */
+const patience = { poll: { timeout: 60_000 } };
+
 export const projects = [
   {
     test: {
@@ -21,6 +24,7 @@ export const projects = [
       exclude: ["**/node_modules/**", "**/*.redis.test.ts", "**/*.e2e.test.ts", "packages/create-parley/template/**"],
       // Most take milliseconds. A machine that is busy with something else must not fail them, and what waits for a condition says so itself.
       testTimeout: 90_000,
+      expect: patience,
       isolate: false,
     },
   },
@@ -31,6 +35,7 @@ export const projects = [
       globalSetup: "test/support/redis-setup.ts",
       testTimeout: 90_000,
       hookTimeout: 90_000,
+      expect: patience,
       isolate: false,
     },
   },
@@ -43,6 +48,7 @@ export const projects = [
       fileParallelism: false,
       testTimeout: 240_000,
       hookTimeout: 240_000,
+      expect: patience,
     },
   },
 ];

@@ -23,13 +23,12 @@ async function aKms(answer?: KmsAnswer): Promise<Kms> {
   return kms;
 }
 
-/** The findings without a Redis, and how long they took. */
+/** The findings without a Redis. */
 async function asked(endpoint: string, more: object = {}) {
-  const startedAtMs = performance.now();
   const findings = await contentFindings({ ...BASE, PARLEY_CONTENT_KMS_ENDPOINT: endpoint, ...more }, { isRedisServing: false });
   const printed = JSON.stringify(findings);
   for (const secret of [KMS_CREDENTIALS.AWS_SECRET_ACCESS_KEY, "MARKER", "    at "]) expect(printed).not.toContain(secret);
-  return { findings, tookMs: performance.now() - startedAtMs };
+  return findings;
 }
 
 /** A server that handles every connection like this. */
@@ -64,7 +63,7 @@ const only =
 describe("the doctor of a key management service", () => {
   test("reports no problem if the service wraps and unwraps, before anything is sealed", async () => {
     const kms = await aKms();
-    const { findings } = await asked(kms.endpoint);
+    const findings = await asked(kms.endpoint);
     expect(findings).toEqual([{ level: "fine", about, says: `alias/parley at ${kms.endpoint} wraps and unwraps data keys` }]);
     expect(kms.asked.map(({ operation }) => operation)).toEqual(["Encrypt", "Decrypt", "DescribeKey"]);
   });
@@ -137,16 +136,15 @@ describe("the doctor of a key management service", () => {
       `${wrap}: its answer is not one of AWS KMS`,
     ],
   ];
-  test.each(cases)("names the fault of a service that %s", { timeout: 20_000 }, async (_what, answer, words, cure = START) => {
+  test.each(cases)("names the fault of a service that %s", async (_what, answer, words, cure = START) => {
     const { endpoint } = await aKms(answer);
-    const { findings, tookMs } = await asked(endpoint);
+    const findings = await asked(endpoint);
     expect(findings).toEqual([{ level: "problem", about, says: `alias/parley at ${endpoint}: ${words} (PARLEY_CONTENT_KMS)`, cure }]);
-    expect(tookMs).toBeLessThan(3_000);
   });
 
   test("reports a service that unwraps to another key than it wrapped", async () => {
     const { endpoint } = await aKms(only("Decrypt", (response) => sendKms(response, { Plaintext: Buffer.alloc(32).toString("base64") })));
-    const { findings } = await asked(endpoint);
+    const findings = await asked(endpoint);
     expect(findings).toMatchObject([
       {
         level: "problem",
@@ -157,7 +155,7 @@ describe("the doctor of a key management service", () => {
 
   test("gives advice if a key cannot be described: tasks do not need that", async () => {
     const { endpoint } = await aKms(only("DescribeKey", (response) => refuseKms(response, "AccessDeniedException")));
-    const { findings } = await asked(endpoint);
+    const findings = await asked(endpoint);
     expect(findings).toMatchObject([
       { level: "fine", says: `alias/parley at ${endpoint} wraps and unwraps data keys` },
       {
@@ -170,7 +168,7 @@ describe("the doctor of a key management service", () => {
 
   test("reports a service that stops responding half-way", async () => {
     const { endpoint } = await aKms(only("DescribeKey", (response) => refuseKms(response, "KMSInternalException", 500)));
-    const { findings } = await asked(endpoint);
+    const findings = await asked(endpoint);
     expect(findings).toMatchObject([
       { level: "problem", says: expect.stringContaining("cannot be asked to describe the key: KMSInternalException"), cure: START },
     ]);
@@ -180,29 +178,27 @@ describe("the doctor of a key management service", () => {
     ["does not exist", async () => "http://127.0.0.1:1", "it refuses connections (ECONNREFUSED)"],
     ["closes every connection", () => aServer((socket) => socket.destroy()), "the connection to it failed (ECONNRESET)"],
     ["is an SSH server", () => aServer((socket) => void socket.end("SSH-2.0-MARKER\r\n")), "its answer is not HTTP (HPE_INVALID_CONSTANT)"],
-  ])("says that it %s", { timeout: 20_000 }, async (_what, start, words) => {
+  ])("says that it %s", async (_what, start, words) => {
     const endpoint = await start();
-    const { findings, tookMs } = await asked(endpoint);
+    const findings = await asked(endpoint);
     expect(findings).toMatchObject([
       { level: "problem", about, says: `alias/parley at ${endpoint}: ${wrap}: ${words} (PARLEY_CONTENT_KMS)`, cure: START },
     ]);
-    expect(tookMs).toBeLessThan(3_000);
   });
 
   test.concurrent.each<[string, KmsAnswer]>([
     ["is silent", () => undefined],
     ["is silent behind its headers", (_, response) => response.writeHead(200).flushHeaders()],
     ["sends a byte now and then", (_, response) => void setInterval(() => response.write(" "), 100).unref()],
-  ])("is bounded by three requests of five seconds where it %s", { timeout: 40_000 }, async (_what, answer) => {
+  ])("is bounded by three requests of five seconds where it %s", async (_what, answer) => {
     const kms = await startKms();
     kms.answer(answer);
     try {
-      const { findings, tookMs } = await asked(kms.endpoint);
+      const findings = await asked(kms.endpoint);
       expect(findings).toMatchObject([
         { level: "problem", says: `alias/parley at ${kms.endpoint}: ${wrap}: it did not answer in time (PARLEY_CONTENT_KMS)` },
       ]);
       expect(kms.asked).toHaveLength(3);
-      expect(tookMs).toBeLessThan(20_000);
     } finally {
       kms.close();
     }
@@ -217,7 +213,7 @@ describe("the doctor of a key management service", () => {
   });
 
   test("shows nothing of an address but its place", async () => {
-    const { findings } = await asked("http://user:MARKER@127.0.0.1:1/MARKER?token=MARKER");
+    const findings = await asked("http://user:MARKER@127.0.0.1:1/MARKER?token=MARKER");
     expect(findings).toMatchObject([{ says: expect.stringMatching(/^alias\/parley at http:\/\/127\.0\.0\.1:1: the key management/) }]);
   });
 

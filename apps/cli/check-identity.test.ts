@@ -63,28 +63,24 @@ describe("the doctor of identity", () => {
   });
 });
 
-test(
-  "parley doctor --auth --token-file reads the token from a file, and exits with 1 when it would be refused",
-  { timeout: 60_000 },
-  async () => {
-    const directory = mkdtempSync(join(tmpdir(), "parley-token-"));
-    onTestFinished(() => rmSync(directory, { recursive: true }));
-    const file = join(directory, "token");
-    async function doctor(token: string): Promise<{ readonly code: number | null; readonly said: string }> {
-      writeFileSync(file, `${token}\n`);
-      const child = spawn(process.execPath, ["apps/cli/main.ts", "doctor", "--auth", "--token-file", file], {
-        cwd: resolve(import.meta.dirname, "../.."),
-        env: { PATH: process.env["PATH"], ...environment() },
-        stdio: ["ignore", "pipe", "inherit"],
-      });
-      let said = "";
-      child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
-      const [code] = (await once(child, "close")) as [number | null];
-      return { code, said };
-    }
-    expect(await doctor(await issuer.token())).toEqual({ code: 0, said: expect.stringContaining("✓ token: accepted for") });
-    const refused = await doctor("garbage-that-is-nobody's");
-    expect(refused).toEqual({ code: 1, said: expect.stringMatching(/✗ token: .*TOKEN_MALFORMED/) });
-    expect(refused.said).not.toContain("nobody's");
-  },
-);
+test("parley doctor --auth --token-file reads the token from a file, and exits with 1 when it would be refused", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "parley-token-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, "token");
+  async function doctor(token: string): Promise<{ readonly code: number | null; readonly said: string }> {
+    writeFileSync(file, `${token}\n`);
+    const child = spawn(process.execPath, ["apps/cli/main.ts", "doctor", "--auth", "--token-file", file], {
+      cwd: resolve(import.meta.dirname, "../.."),
+      env: { PATH: process.env["PATH"], ...environment() },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let said = "";
+    child.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const [code] = (await once(child, "close")) as [number | null];
+    return { code, said };
+  }
+  expect(await doctor(await issuer.token())).toEqual({ code: 0, said: expect.stringContaining("✓ token: accepted for") });
+  const refused = await doctor("garbage-that-is-nobody's");
+  expect(refused).toEqual({ code: 1, said: expect.stringMatching(/✗ token: .*TOKEN_MALFORMED/) });
+  expect(refused.said).not.toContain("nobody's");
+});

@@ -83,19 +83,19 @@ test("revokes only its grants, and asks their provider to end them, if PARLEY_OA
   for await (const { tenant } of redis.keptGrants.list()) left.push(tenant);
   expect(left).toEqual(["other"]);
   expect(acme.stdout + acme.stderr).not.toMatch(/r-ann|r-bad|a-ann|a-bob/);
-}, 60_000);
+});
 
 test("a revocation without the end of the tenant asks about several grants at once, so that a slow provider delays it once", async () => {
   together = 2;
   const { stdout } = await parley(["grants", "revoke", "--tenant", "acme", "--json"], { env });
   expect(JSON.parse(stdout)).toEqual({ revoked: 2, atProvider: { ended: 2, unsupported: 0, failed: 0 } });
-}, 60_000);
+});
 
 test("asks providers before anything is erased, so that a command that is killed can be run again", async () => {
   together = Infinity;
   const killing = new AbortController();
   const killed = erase("acme", env, killing.signal);
-  await expect.poll(() => ended.length, { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => ended.length).toBe(2);
   killing.abort();
   await killed;
 
@@ -103,4 +103,4 @@ test("asks providers before anything is erased, so that a command that is killed
   ended = [];
   expect(JSON.parse((await erase("acme")).stdout)).toMatchObject({ keys: 1, atProvider: { ended: 1, unsupported: 0, failed: 1 } });
   expect(ended.toSorted()).toEqual(["r-ann", "r-bad"]);
-}, 60_000);
+});

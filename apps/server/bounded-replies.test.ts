@@ -86,7 +86,7 @@ interface RpcReply {
   readonly result?: { readonly isError?: boolean; readonly content?: readonly { readonly text: string }[] };
 }
 
-describe("the reply to a request with something huge in it", { timeout: 60_000 }, () => {
+describe("the reply to a request with something huge in it", () => {
   async function refusals(here: Front, message: { readonly [key: string]: Json }, headers: Record<string, string>): Promise<number> {
     let refused = 0;
     for (const larger of enlarged(message)) {

@@ -60,7 +60,7 @@ test("a call is created and run while its subscription is not confirmed, and is 
   const finish = vi.spyOn(services.store, "finish");
   const subscription = holdNext(services.wakeUps, "watch");
   const answered = client.request(front, "tools/call", { name: "echo", arguments: { text: "hello" } });
-  await vi.waitFor(() => expect(finish.mock.results.map(({ type }) => type)).toEqual(["return"]), { timeout: 5_000 });
+  await expect.poll(() => finish.mock.results.map(({ type }) => type)).toEqual(["return"]);
   expect(reads().load).toBe(0);
   subscription.resolve();
   expect((await answered).messages).toMatchObject([{ result: { content: [{ text: "hello" }] } }]);

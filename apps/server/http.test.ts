@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { until } from "../../test/support/until.ts";
+import { cpuMs } from "../../test/support/cpu-ms.ts";
 import { post, rpc, stream } from "./client.fixture.ts";
 import { deploy, type Deploy, type Deployment, type Front } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
@@ -197,13 +198,12 @@ describe("a request", () => {
     "whose header %s is full of blanks delays no other request",
     async (name) => {
       const here = await one();
-      const startedAtMs = performance.now();
-      const sent = Array.from({ length: 4 }, async () => {
+      const send = async () => {
         const headers = { "content-type": "application/json", "mcp-protocol-version": "2026-07-28", [name]: `a${" ".repeat(14_000)}b` };
-        return (await fetch(here.url, { method: "POST", headers, body: ping })).status;
-      });
-      expect((await Promise.all(sent)).every((status) => status >= 400 && status < 500)).toBe(true);
-      expect(performance.now() - startedAtMs).toBeLessThan(1_500);
+        const { status } = await fetch(here.url, { method: "POST", headers, body: ping });
+        expect(status >= 400 && status < 500).toBe(true);
+      };
+      expect(await cpuMs(() => Promise.all([send(), send(), send(), send()]))).toBeLessThan(1_500);
     },
   );
 
@@ -326,7 +326,7 @@ describe("input that is not a request", () => {
 describe("a connection", () => {
   const times = { headersTimeoutMs: 400, requestTimeoutMs: 800, idleTimeoutMs: 400, stallTimeoutMs: 400 };
 
-  test("without a request is closed, and so is one whose request does not arrive", { timeout: 30_000 }, async () => {
+  test("without a request is closed, and so is one whose request does not arrive", async () => {
     const here = await one({ times });
     const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     const silent: Raw[] = [];
@@ -423,7 +423,7 @@ describe("a connection", () => {
     listening.close();
   });
 
-  test("whose client reads nothing is dropped, with everything that it was to be sent", { timeout: 30_000 }, async () => {
+  test("whose client reads nothing is dropped, with everything that it was to be sent", async () => {
     const day = 24 * 60 * 60_000;
     const here = await one({ times: { ...times, headersTimeoutMs: day, requestTimeoutMs: day, idleTimeoutMs: day } });
     const get = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -437,7 +437,7 @@ describe("a connection", () => {
     expect((await rpc(here, "tools/list", {})).status).toBe(200);
   });
 
-  test("whose stream has ended is dropped too, if the client does not read the end", { timeout: 30_000 }, async () => {
+  test("whose stream has ended is dropped too, if the client does not read the end", async () => {
     const letter = defineTool({ name: "letter", run: () => "x".repeat(20_000_000) });
     const day = 24 * 60 * 60_000;
     const here = await one({
@@ -455,7 +455,7 @@ describe("a connection", () => {
     expect(here.logged.find(({ fields }) => fields["rpcMethod"] === "tools/call")?.fields).toMatchObject({ gone: true });
   });
 
-  test("that reads nothing gives way to others when there is too much to read", { timeout: 30_000 }, async () => {
+  test("that reads nothing gives way to others when there is too much to read", async () => {
     const letter = defineTool({ name: "letter", run: () => "x".repeat(20_000_000) });
     const here = await one({
       catalogue: catalogue([letter]),

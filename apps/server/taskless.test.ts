@@ -24,8 +24,7 @@ async function deployed(callTaskless: CallTaskless, { fronts: count = 1 } = {}) 
     fronts: count,
   });
   const created = vi.spyOn(services.store, "create");
-  const forgotten = ({ sessionId }: SessionClient) =>
-    expect.poll(async () => (await sessions.calls(sessionId)).size, { timeout: 5_000 }).toBe(0);
+  const forgotten = ({ sessionId }: SessionClient) => expect.poll(async () => (await sessions.calls(sessionId)).size).toBe(0);
   return { fronts, front: fronts[0] as Front, services, sessions, called, created, forgotten };
 }
 

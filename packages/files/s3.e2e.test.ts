@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined)("a bucket", () => {
     }
     await files.put(taskId, randomUUID(), measured());
     await files.remove(taskId);
-  }, 120_000);
+  });
 
   test("that does not exist or is unreachable is reported as unavailable, without credentials", async () => {
     const settings = { bucket: "nobodys", prefix: "", endpoint: s3.url, region: "us-east-1" };
@@ -87,7 +87,7 @@ describe.skipIf(missing !== undefined)("a bucket", () => {
         expect(error).toMatchObject({ code: "FILES_UNAVAILABLE", message: expect.not.stringContaining(CREDENTIALS.AWS_SECRET_ACCESS_KEY) });
       }
     }
-  }, 60_000);
+  });
 });
 
 describe("PARLEY_FILES", () => {

@@ -166,7 +166,7 @@ describe("a resource", () => {
     const { reads, upstream } = await between(server.url, { workers: 2 });
     expect(await reads.read(upstream, "x:a")).toHaveLength(1);
     expect(server.reads()).toBe(1);
-  }, 20_000);
+  });
 
   test("that does not exist is reported with each revision's code; another error is the upstream's own", async () => {
     for (const [code, data, told] of [

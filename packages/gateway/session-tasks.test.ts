@@ -6,7 +6,7 @@ import { InMemoryTaskMessageQueue, InMemoryTaskStore } from "@modelcontextprotoc
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSessionServer } from "../../test/support/session-server.ts";
 import { until } from "../../test/support/until.ts";
 import { readListing } from "./listing.ts";
@@ -194,6 +194,6 @@ test("one whose question is refused is cancelled at the upstream, which would wa
   expect(refused).toMatchObject({ type: "error", error: { message: expect.stringContaining("PARLEY_ELICITATIONS_RATE") } });
   const statuses = async () =>
     (await Promise.all(stores.map((store) => store.listTasks()))).flatMap(({ tasks }) => tasks.map(({ status }) => status));
-  await vi.waitFor(async () => expect(await statuses()).toEqual(["cancelled"]), 5_000);
+  await expect.poll(() => statuses()).toEqual(["cancelled"]);
   await until(() => sessions.size === 0);
 });

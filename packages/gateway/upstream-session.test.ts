@@ -416,7 +416,7 @@ describe("a server", () => {
     const { fetch, close } = createUpstreamFetch();
     closers.push(close);
     await (await fetch(url)).text();
-    await until(() => closed === 1, { timeoutMs: 4_000 });
+    await until(() => closed === 1);
   });
 
   test("whose stream is silent can be left at once", async () => {
@@ -488,7 +488,7 @@ describe("a command", () => {
     });
     await transport.start();
     const pid = Number(transport.pid);
-    await until(() => printed === "deaf\n");
+    await until(() => printed.startsWith("deaf\n"));
     for (const _message of ["first", "second"])
       await expect(transport.send({ jsonrpc: "2.0", method: "ping" })).rejects.toThrow("Connection closed");
     expect(printed).toBe(then === "ends" ? "deaf\nlast words\n" : "deaf\n");
@@ -543,12 +543,12 @@ describe("a command", () => {
     const pipes = () => process.getActiveResourcesInfo().filter((each) => each === "PipeWrap").length;
     const before = pipes();
     const child =
-      "require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => undefined, 10_000)'], { stdio: 'inherit' });";
+      "require('node:child_process').spawn(process.execPath, ['-e', 'setTimeout(() => undefined, 600_000)'], { stdio: 'inherit' });";
     const session = await commanding(`${child} console.log(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } }));`).open();
     await session.client.callTool({ name: "any" });
     expect(pipes()).toBeGreaterThan(before);
     await session.close();
-    await until(() => pipes() === before, { timeoutMs: 2_000 });
+    await until(() => pipes() <= before);
   });
 });
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { cpuMs } from "../../test/support/cpu-ms.ts";
 import { decodeHeaderValue } from "./header-value.ts";
 import { headerValue } from "./index.ts";
 
@@ -23,9 +24,8 @@ test("a value that HTTP cannot carry is encoded as its bytes, even if empty", ()
   expect(decodeHeaderValue("=?base64?77u/YQ==?=")).toBe("\uFEFFa");
 });
 
-test("a header that is full of blanks is read at once", () => {
+test("a header that is full of blanks is read at once", async () => {
   const blanks = `a${" ".repeat(16_000)}b`;
-  const startedAtMs = performance.now();
-  expect(headerValue({ "mcp-name": blanks }, "mcp-name")).toBe(blanks);
-  expect(performance.now() - startedAtMs).toBeLessThan(50);
+  const read = () => headerValue({ "mcp-name": blanks }, "mcp-name");
+  expect(await cpuMs(() => expect(read()).toBe(blanks))).toBeLessThan(50);
 });

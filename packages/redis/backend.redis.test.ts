@@ -42,6 +42,17 @@ describe("a backend", () => {
     return counts;
   }
 
+  /** Redis does not reply while that happens. */
+  async function hanging(happens: () => Promise<void>): Promise<void> {
+    const [pid] = /(?<=process_id:)\d+/.exec(await admin.info("server")) ?? [];
+    process.kill(Number(pid), "SIGSTOP");
+    try {
+      await happens();
+    } finally {
+      process.kill(Number(pid), "SIGCONT");
+    }
+  }
+
   test("opens a connection for commands and one for subscriptions, one more for all of its consumers, and closes them all", async () => {
     const { consumeRuns, close } = await open();
     opened = undefined;
@@ -71,7 +82,7 @@ describe("a backend", () => {
     const run = vi.fn(() => work.promise);
     await consumeRuns({ concurrency: 1, run, sweep: async () => undefined });
     await queue.add({ taskId: newTaskId(), run: 1 });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
     const closed = close().then(() => "closed");
     expect(await Promise.race([closed, wait(200, "waiting")])).toBe("waiting");
     work.resolve();
@@ -100,7 +111,7 @@ describe("a backend", () => {
     const run = vi.fn(async () => undefined);
     await traced.consumeRuns({ concurrency: 1, run, sweep: async () => undefined });
     await traced.queue.add({ taskId: newTaskId(), run: 1 });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
     await traced.close();
     expect(spans).toEqual(expect.arrayContaining([expect.stringMatching(/^add /), expect.stringMatching(/^process /)]));
   });
@@ -136,16 +147,11 @@ describe("a backend", () => {
 
   test("gives a Redis that does not reply as long as its settings say", async () => {
     const { ping, writable } = await open({ commandTimeoutMs: 100 });
-    const replies = () =>
-      ping().then(
-        () => true,
-        () => false,
-      );
-    await until(replies);
-    await admin.client("PAUSE", 1_000, "ALL");
-    await expect(ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    await expect(writable()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    await until(replies);
+    await hanging(async () => {
+      await expect(ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      await expect(writable()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    });
+    await until(async () => await ping().then(() => true));
   });
 
   test("connects again to a Redis that hangs, for commands and for subscriptions", async () => {
@@ -155,20 +161,11 @@ describe("a backend", () => {
       return Object.fromEntries([...own].map(([, id, name]) => [name, id]));
     };
     const before = await ids();
-    const [pid] = /(?<=process_id:)\d+/.exec(await admin.info("server")) ?? [];
-    process.kill(Number(pid), "SIGSTOP");
-    try {
+    await hanging(async () => {
       await expect(Promise.all([ping(), wakeUps.watch(newTaskId(), () => undefined)])).rejects.toMatchObject({ code: "UNAVAILABLE" });
       await expect(ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    } finally {
-      process.kill(Number(pid), "SIGCONT");
-    }
-    await until(() =>
-      ping().then(
-        () => true,
-        () => false,
-      ),
-    );
+    });
+    await until(async () => await ping().then(() => true));
     await until(async () => {
       const now = await ids();
       return ["parley-commands", "parley-subscriptions"].every((name) => now[name] !== undefined && now[name] !== before[name]);

@@ -39,7 +39,7 @@ beforeAll(async () => {
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const options = { commandTimeout: WITHIN_MS, socketTimeout: WITHIN_MS, maxRetriesPerRequest: null };
   redis = openConnection(cluster.url, { log, name: "commands", options });
-}, 120_000);
+});
 
 afterAll(async () => {
   if (why) return;

@@ -3,6 +3,7 @@ import { createScope, createValidator, sha256Digest, systemClock } from "@parley
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aCall, accept, aLife, anAsk, GRACE_MS } from "../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { until } from "../../test/support/until.ts";
 import { createIds } from "./ids.ts";
 import type { Consumer, ConsumeRuns, TakenRun } from "./consume-runs.ts";
 
@@ -34,13 +35,7 @@ async function consume(how: Partial<ConsumeRuns> = {}): Promise<void> {
 const parked = () => aLife(opened.store, opened.newTaskId).parked([anAsk("size")]);
 
 /** Live workers are known a moment after the first request for them. */
-async function lane(taskId: string): Promise<string> {
-  return await vi.waitFor(() => {
-    const found = opened.queue.lane?.({ taskId, cause: "answered" });
-    if (found === undefined) throw new Error("no worker is known");
-    return found;
-  });
-}
+const lane = (taskId: string) => until(() => opened.queue.lane?.({ taskId, cause: "answered" }));
 
 const answer = (taskId: string, more: { lane?: string } = {}) =>
   opened.store.answer({
@@ -62,9 +57,9 @@ describe("an answer", () => {
 
     expect(await answer(taskId, { lane: await lane(taskId) })).toEqual({ receipt: "accepted" });
 
-    await vi.waitFor(() =>
-      expect(run.mock.calls).toEqual([[{ taskId, run: 2, cause: "answered", queuedAtMs: expect.any(Number), isSecondHand: false }]]),
-    );
+    await expect
+      .poll(() => run.mock.calls)
+      .toEqual([[{ taskId, run: 2, cause: "answered", queuedAtMs: expect.any(Number), isSecondHand: false }]]);
     expect(await jobs()).toEqual([]);
   });
 
@@ -85,7 +80,7 @@ describe("an answer", () => {
 
     await answer(taskId, { lane: await lane(taskId) });
 
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
     expect(await opened.store.overdue({ partition: 0, nowMs: opened.now() + GRACE_MS, limit: 10 })).toEqual([{ taskId, run: 2 }]);
   });
 
@@ -97,7 +92,7 @@ describe("an answer", () => {
     const receipts = await Promise.all([answer(taskId, { lane: ear }), answer(taskId, { lane: ear })]);
 
     expect(receipts).toEqual([{ receipt: "accepted" }, { receipt: "duplicate", nextRun: 2 }]);
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
   });
 
   test("during an open run is offered to no worker: the run sees it when it parks", async () => {
@@ -109,7 +104,7 @@ describe("an answer", () => {
     expect(await answer(taskId, { lane: await lane(taskId) })).toEqual({ receipt: "accepted" });
 
     await opened.queue.add({ taskId: opened.newTaskId(), run: 1 });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
     expect(run.mock.calls[0]![0].taskId).not.toBe(taskId);
   });
 });
@@ -119,14 +114,7 @@ describe("a new task", () => {
 
   /** As createTask requests it; a worker is known a moment after the first request. */
   const laneOf = (taskId: string, of: { share?: string; calls?: Called } = {}) =>
-    vi.waitFor(
-      () => {
-        const found = opened.queue.lane?.({ taskId, cause: "created", ...of });
-        if (found === undefined) throw new Error("no worker is known");
-        return found;
-      },
-      { timeout: 30_000 },
-    );
+    until(() => opened.queue.lane?.({ taskId, cause: "created", ...of }));
 
   async function create(taskId = opened.newTaskId(), of: { lane?: string } = {}) {
     const created = await opened.store.create({ taskId, call: aCall(), graceMs: GRACE_MS, lane: await laneOf(taskId), ...of });
@@ -139,9 +127,9 @@ describe("a new task", () => {
     const { taskId, created } = await create();
 
     expect(created).toBe("delivered");
-    await vi.waitFor(() =>
-      expect(run.mock.calls).toEqual([[{ taskId, run: 1, cause: "created", queuedAtMs: expect.any(Number), isSecondHand: false }]]),
-    );
+    await expect
+      .poll(() => run.mock.calls)
+      .toEqual([[{ taskId, run: 1, cause: "created", queuedAtMs: expect.any(Number), isSecondHand: false }]]);
     expect(await jobs()).toEqual([]);
     expect(await opened.store.overdue({ partition: 0, nowMs: opened.now() + GRACE_MS, limit: 10 })).toEqual([{ taskId, run: 1 }]);
   });
@@ -151,7 +139,7 @@ describe("a new task", () => {
     const taskId = opened.newTaskId();
     const lane = await laneOf(taskId, { calls: { kind: "tool", name: "a tool" } });
     expect((await create(taskId, { lane })).created).toBe("delivered");
-    await vi.waitFor(() => expect(run.mock.calls).toMatchObject([[{ taskId, run: 1, calls: { kind: "tool", name: "a tool" } }]]));
+    await expect.poll(() => run.mock.calls).toMatchObject([[{ taskId, run: 1, calls: { kind: "tool", name: "a tool" } }]]);
   });
 
   test("of a counted share is offered and counted in one change", async () => {
@@ -164,7 +152,7 @@ describe("a new task", () => {
       created.push(await opened.store.create({ taskId, call, graceMs: GRACE_MS, quotas, lane: await laneOf(taskId, { share }) }));
     }
     expect(created).toEqual(["delivered", "delivered", { over: "tasks", of: "principal" }]);
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    await expect.poll(() => run).toHaveBeenCalledTimes(2);
   });
 
   test("that is created twice is offered once", async () => {
@@ -173,7 +161,7 @@ describe("a new task", () => {
 
     expect((await create(taskId)).created).toBe("exists");
 
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
   });
 
   for (const [what, waiting] of [
@@ -186,13 +174,13 @@ describe("a new task", () => {
       await consume({ concurrency: 3 });
       // One for each run that a queue may have active here, and one that waits.
       for (let task = 0; task < 4; task += 1) await opened.queue.add({ taskId: opened.newTaskId(), run: 1, ...waiting });
-      await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
+      await expect.poll(() => run).toHaveBeenCalledTimes(3);
 
       expect((await create()).created).toBe("created");
 
       release.resolve();
-      await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(4));
-      await vi.waitFor(async () => expect((await create()).created).toBe("delivered"));
+      await expect.poll(() => run).toHaveBeenCalledTimes(4);
+      await expect.poll(async () => (await create()).created).toBe("delivered");
     });
   }
 
@@ -215,18 +203,16 @@ describe("a new task", () => {
     await consume({ concurrency: 2 }); // one, and one that the queue keeps for itself
     await create();
     await opened.queue.add({ taskId: opened.newTaskId(), run: 1 });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    await expect.poll(() => run).toHaveBeenCalledTimes(2);
 
     const taskId = opened.newTaskId();
     const lane = (await laneOf(taskId, { share })).replace(/\d+$/, "7");
     expect((await create(taskId, { lane })).created).toBe("delivered");
 
-    await vi.waitFor(async () =>
-      expect(await opened.redis.zrange(`${opened.prefix}:{p0}:run:prioritized`, "0", "-1")).toEqual([`${taskId}.1`]),
-    );
+    await expect.poll(() => opened.redis.zrange(`${opened.prefix}:{p0}:run:prioritized`, "0", "-1")).toEqual([`${taskId}.1`]);
     expect(await opened.redis.hget(`${opened.prefix}:{p0}:run:${taskId}.1`, "priority")).toBe("7");
     release.resolve();
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(3));
+    await expect.poll(() => run).toHaveBeenCalledTimes(3);
   });
 
   test("is called, offered and run without a job, and with a job if the worker is gone", async () => {
@@ -245,7 +231,7 @@ describe("a new task", () => {
     const call = () => createTask(services, tool, { caller, door: "test", arguments: {}, capabilities: {}, hidden: false });
 
     const { id } = await call();
-    await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual([id]));
+    await expect.poll(() => run.mock.calls.map(([{ taskId }]) => taskId)).toEqual([id]);
     expect(await jobs()).toEqual([]);
 
     await consumer!.close();
@@ -263,12 +249,12 @@ describe("a worker", () => {
     for (const taskId of tasks) await answer(taskId, { lane: await lane(taskId) });
 
     // The third came as a job; the fourth waits in the queue, where another worker could take it.
-    await vi.waitFor(async () => expect(await jobs()).toHaveLength(2));
-    await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks.slice(0, 3)));
-    await vi.waitFor(async () => expect(await opened.redis.llen(`${opened.prefix}:{p0}:run:wait`)).toBe(1));
+    await expect.poll(() => jobs()).toHaveLength(2);
+    await expect.poll(() => run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks.slice(0, 3));
+    await expect.poll(() => opened.redis.llen(`${opened.prefix}:{p0}:run:wait`)).toBe(1);
 
     release.resolve();
-    await vi.waitFor(() => expect(run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks));
+    await expect.poll(() => run.mock.calls.map(([{ taskId }]) => taskId)).toEqual(tasks);
   });
 
   test("whose places are taken by jobs passes on what a lane offers, until one of them ends", async () => {
@@ -276,20 +262,20 @@ describe("a worker", () => {
     run.mockImplementationOnce(() => release.promise).mockImplementationOnce(() => release.promise);
     await consume({ concurrency: 2 });
     for (let count = 0; count < 2; count += 1) await opened.queue.add({ taskId: opened.newTaskId(), run: 1, cause: "created" });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    await expect.poll(() => run).toHaveBeenCalledTimes(2);
     const passed = await parked();
     await answer(passed, { lane: await lane(passed) });
-    await vi.waitFor(async () => expect(await opened.redis.llen(`${opened.prefix}:{p0}:run:wait`)).toBe(1));
+    await expect.poll(() => opened.redis.llen(`${opened.prefix}:{p0}:run:wait`)).toBe(1);
     expect(run).toHaveBeenCalledTimes(2);
 
     release.resolve();
-    await vi.waitFor(async () => expect(await jobs()).toEqual([]));
+    await expect.poll(() => jobs()).toEqual([]);
     expect(run).toHaveBeenCalledTimes(3);
     const offered = await parked();
     const ends = Promise.withResolvers<void>();
     run.mockImplementationOnce(() => ends.promise);
     await answer(offered, { lane: await lane(offered) });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(4));
+    await expect.poll(() => run).toHaveBeenCalledTimes(4);
     expect(await jobs()).toEqual([]);
     ends.resolve();
   });
@@ -308,12 +294,12 @@ describe("a worker", () => {
     const [first, second] = [await parked(), await parked()];
     const ear = await lane(first);
     await answer(first, { lane: ear });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
 
     let isClosed = false;
     const closed = consumer!.close().then(() => (isClosed = true));
     await answer(second, { lane: ear });
-    await vi.waitFor(async () => expect(await opened.redis.zcard(`${opened.prefix}:workers`)).toBe(0));
+    await expect.poll(() => opened.redis.zcard(`${opened.prefix}:workers`)).toBe(0);
     expect(isClosed).toBe(false);
 
     release.resolve();
@@ -327,7 +313,7 @@ describe("a worker", () => {
     for (let round = 0; round < 20 && told.length === 0; round += 1) {
       await consume();
       const channel = `${opened.prefix}:{p0}:lane:${consumer!.id}`;
-      await vi.waitFor(async () => expect(await opened.redis.pubsub("NUMSUB", channel)).toEqual([channel, 1]));
+      await expect.poll(() => opened.redis.pubsub("NUMSUB", channel)).toEqual([channel, 1]);
       const ear = `${channel} 1`;
       const tasks = Array.from({ length: 20 }, () => opened.newTaskId());
       const receipts = tasks.map((taskId) => opened.store.create({ taskId, call: aCall(), graceMs: GRACE_MS, lane: ear }));
@@ -350,11 +336,11 @@ describe("a worker", () => {
     run.mockRejectedValueOnce(new Error("what a person said"));
     const [first, second] = [await parked(), await parked()];
     await answer(first, { lane: await lane(first) });
-    await vi.waitFor(() => expect(opened.logged).toContainEqual({ level: "error", message: "run failed" }));
+    await expect.poll(() => opened.logged).toContainEqual({ level: "error", message: "run failed" });
 
     await answer(second, { lane: await lane(second) });
 
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    await expect.poll(() => run).toHaveBeenCalledTimes(2);
   });
 });
 

@@ -2,9 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { until } from "../../test/support/until.ts";
 import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
 
 describe("waiting for replicas", () => {
@@ -45,9 +46,9 @@ describe("waiting for replicas", () => {
     await ofReplica.replicaof("127.0.0.1", master.port);
     const fed = async () => {
       await opened.writable();
-      expect(await opened.redis.info("replication")).toMatch(/slave0:.*state=online,offset=[1-9]/);
+      return await opened.redis.info("replication");
     };
-    await vi.waitFor(fed, { timeout: 10_000 });
+    await expect.poll(fed).toMatch(/slave0:.*state=online,offset=[1-9]/);
   }
 
   /** Stops the replica until the returned function is called, or the test ends. */
@@ -126,7 +127,7 @@ describe("waiting for replicas", () => {
 
     const answered = aLife(patient.store).answer(taskId, "size", "4");
     const blocked = async () => /^id=(\d+) .*cmd=wait/m.exec(String(await opened.redis.client("LIST")))?.[1];
-    const id = await vi.waitUntil(blocked, { timeout: 10_000 });
+    const id = await until(blocked);
     await opened.redis.client("KILL", "ID", id);
     thaw();
 

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { until } from "../../test/support/until.ts";
 import { openConnection } from "./connect.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -73,7 +74,7 @@ describe("the connection to the master that the sentinels name", () => {
     const duplicate = redis.duplicate();
     onTestFinished(() => duplicate.disconnect());
     await Promise.all([redis.ping(), duplicate.ping()]);
-    await vi.waitFor(() => expect(asked()).toBe(2));
+    await expect.poll(() => asked()).toBe(2);
 
     redis.stream.destroy();
     duplicate.stream.destroy();
@@ -98,15 +99,13 @@ describe("the connection to the master that the sentinels name", () => {
     const { redis, asked, loseMaster } = await connect();
     redis.on("error", () => undefined);
     await redis.ping();
-    const detector = await vi.waitFor(() => {
-      const found = Reflect.get(Reflect.get(redis, "connector") as object, "failoverDetector") as { cleanup(): void } | null;
-      if (!found) throw new Error("no subscription yet");
-      return found;
-    });
+    const detector = await until(
+      () => Reflect.get(Reflect.get(redis, "connector") as object, "failoverDetector") as { cleanup(): void } | null,
+    );
     const ends = vi.spyOn(detector, "cleanup");
     loseMaster();
     redis.stream.destroy();
-    await vi.waitFor(() => expect(asked()).toBeGreaterThan(3), 5_000);
+    await expect.poll(() => asked()).toBeGreaterThan(3);
     expect(ends).toHaveBeenCalledTimes(1);
   });
 

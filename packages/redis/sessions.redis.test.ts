@@ -174,7 +174,7 @@ describe("the session store on Redis", () => {
 
     proxy.cut();
 
-    await vi.waitFor(() => expect(onChange).toHaveBeenCalled(), { timeout: 5_000 });
+    await expect.poll(() => onChange).toHaveBeenCalled();
     await watching.close();
     proxy.close();
   });

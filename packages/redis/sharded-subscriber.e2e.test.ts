@@ -42,7 +42,7 @@ beforeAll(async () => {
   cluster = await startCluster(directory);
   nodes = await cluster.open();
   for (const node of nodes) node.on("error", () => undefined); // it is restarted
-}, 120_000);
+});
 
 afterEach(async () => {
   for (const each of opened.splice(0)) await each.close();
@@ -99,7 +99,7 @@ async function wake(shardedPubSub: boolean): Promise<{ heard: number; messages: 
   const life = aLife(changing.store, () => tasks.pop() ?? "");
   const ids: string[] = [];
   while (tasks.length > 0) ids.push(await life.create());
-  await vi.waitFor(() => expect(heard).toBe(PARTITIONS), { timeout: 5_000 });
+  await expect.poll(() => heard).toBe(PARTITIONS);
   const woken = { heard, messages: (await messagesBetweenNodes()) - before };
   for (const taskId of ids) await life.cancel(taskId);
   return woken;
@@ -123,7 +123,7 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
       expect(asked?.apply !== undefined).toBe(shardedPubSub);
       await life.cancel(taskId);
     }
-  }, 30_000);
+  });
 
   test("arrives again after its node was unreachable, and listeners learn that something may be missing", async () => {
     const watching = await open();
@@ -137,8 +137,8 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     heard.clear();
     const life = aLife(watching.store, () => tasks.pop() ?? "");
     while (tasks.length > 0) await life.cancel(await life.create());
-    await until(() => heard.size === PARTITIONS, { timeoutMs: 10_000 });
-  }, 60_000);
+    await until(() => heard.size === PARTITIONS);
+  });
 
   test("is received on the node that its slot has moved to", async () => {
     const watching = await open();
@@ -157,9 +157,9 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     heard = 0;
     const life = aLife(watching.store, () => taskId);
     await life.create();
-    await until(() => heard > 0, { timeoutMs: 10_000 });
+    await until(() => heard > 0);
     await life.cancel(taskId);
-  }, 60_000);
+  });
 
   test("offers an answer to a worker, which classic pub/sub could not confirm", async () => {
     const on = await open();
@@ -170,7 +170,7 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     // A worker is known before its lanes are subscribed; until then runs come through the queue.
     await until(async () => (await listenersOf(lane)) > 0);
     expect(await answered(on, taskId, lane)).toEqual({ receipt: "accepted" });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
     await aLife(on.store).cancel(taskId);
 
     const classic = await open({ shardedPubSub: false });
@@ -182,7 +182,7 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     await until(() => laneOf(sharded));
     expect(laneOf(classic)).toBeUndefined();
     expect(classic.logged.map(({ message }) => message)).not.toContain(CLASSIC);
-  }, 30_000);
+  });
 
   test("goes to every node, and the log says so, if the user may not publish on shards", async () => {
     for (const node of nodes) await node.acl("SETUSER", "classic", "on", ">secret", "~*", "&*", "+@all", "-spublish");
@@ -196,7 +196,7 @@ describe.skipIf(why)(`a wake-up in a cluster${why ? ` (skipped: ${why})` : ""}`,
     const life = aLife(on.store, () => taskId);
     await life.cancel(await life.create());
     await until(() => heard > 0);
-  }, 30_000);
+  });
 });
 
 test.skipIf(why)("slots are computed as the cluster does", async () => {

@@ -257,7 +257,7 @@ describe("the store on Redis", () => {
     const heard = vi.fn();
     const stop = await opened.wakeUps.watch(taskId, heard);
     await bare().cancel({ taskId, nowMs: Date.now(), message: "" });
-    await vi.waitFor(() => expect(heard).toHaveBeenCalled());
+    await expect.poll(() => heard).toHaveBeenCalled();
     stop();
   });
 

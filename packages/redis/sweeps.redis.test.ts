@@ -3,7 +3,6 @@ import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { until } from "../../test/support/until.ts";
 import { startSweeps, type Sweeps } from "./sweeps.ts";
 
-const WITHIN = { timeout: 10_000, interval: 10 };
 const nothing = async () => undefined;
 
 let opened: OpenRedis;
@@ -46,7 +45,7 @@ test("a worker asks at once, and from then on every second", async () => {
 test("a partition is swept about every second by one of several workers", async () => {
   const times: number[] = [];
   for (let worker = 0; worker < 3; worker += 1) start(async () => times.push(Date.now()));
-  await vi.waitFor(() => expect(times.length).toBeGreaterThanOrEqual(3), WITHIN);
+  await expect.poll(() => times.length).toBeGreaterThanOrEqual(3);
   expect(times[2]! - times[0]!).toBeGreaterThan(1_200);
 });
 
@@ -54,9 +53,9 @@ test("a partition is swept by the others while the worker that swept it hangs", 
   const hangs = Promise.withResolvers<void>();
   const [first, others] = [vi.fn(() => hangs.promise), vi.fn(nothing)];
   start(first);
-  await vi.waitFor(() => expect(first).toHaveBeenCalledTimes(1), WITHIN);
+  await expect.poll(() => first).toHaveBeenCalledTimes(1);
   start(others);
-  await vi.waitFor(() => expect(others).toHaveBeenCalledTimes(2), WITHIN);
+  await expect.poll(() => others).toHaveBeenCalledTimes(2);
   expect(first).toHaveBeenCalledTimes(1);
   hangs.resolve();
 });
@@ -65,7 +64,7 @@ test("a sweep that fails is reported, and the next one follows", async () => {
   const full = Object.assign(new Error("OOM command not allowed"), { name: "ReplyError" });
   const sweep = vi.fn(nothing).mockRejectedValueOnce(full);
   start(sweep);
-  await vi.waitFor(() => expect(sweep).toHaveBeenCalledTimes(2), WITHIN);
+  await expect.poll(() => sweep).toHaveBeenCalledTimes(2);
   expect(logged).toEqual([[expect.objectContaining({ partition: 3, error: "ReplyError", reply: "OOM" }), "sweep failed"]]);
 });
 
@@ -73,16 +72,16 @@ test("closing waits for the current sweep, and none follows", async () => {
   const atWork = Promise.withResolvers<void>();
   const sweep = vi.fn(() => atWork.promise);
   const sweeps = start(sweep);
-  await vi.waitFor(() => expect(sweep).toHaveBeenCalledTimes(1), WITHIN);
+  await expect.poll(() => sweep).toHaveBeenCalledTimes(1);
   let isClosed = false;
   const closed = sweeps.close().then(() => (isClosed = true));
   // Others can take their turn, so the time of this worker has come again.
   const other = vi.fn(nothing);
   start(other);
-  await vi.waitFor(() => expect(other).toHaveBeenCalledTimes(1), WITHIN);
+  await expect.poll(() => other).toHaveBeenCalledTimes(1);
   expect(isClosed).toBe(false);
   atWork.resolve();
   await closed;
-  await vi.waitFor(() => expect(other).toHaveBeenCalledTimes(3), WITHIN);
+  await expect.poll(() => other).toHaveBeenCalledTimes(3);
   expect(sweep).toHaveBeenCalledTimes(1);
 });

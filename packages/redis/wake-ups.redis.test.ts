@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { aLife } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy } from "../../test/contract/proxy.ts";
+import { until } from "../../test/support/until.ts";
 
 describe("wake-ups over Redis", () => {
   let direct: OpenRedis;
@@ -30,11 +31,11 @@ describe("wake-ups over Redis", () => {
     await watching.wakeUps.onAnnouncement(({ type }) => calls.push(type));
 
     proxy.cut();
-    await vi.waitFor(() => expect(calls.toSorted()).toEqual(["one", "prompts", "resources", "tools", "two"]), { timeout: 5_000 });
+    await expect.poll(() => calls.toSorted()).toEqual(["one", "prompts", "resources", "tools", "two"]);
 
     calls.length = 0;
     await life.cancel(two);
-    await vi.waitFor(() => expect(calls).toEqual(["two"]));
+    await expect.poll(() => calls).toEqual(["two"]);
   });
 
   test("a channel is subscribed once for all its listeners, and left a moment after the last of them", async () => {
@@ -52,7 +53,7 @@ describe("wake-ups over Redis", () => {
     stops[2]?.();
     expect(watching.wakeUps.isWatched(taskId)).toBe(true);
 
-    await vi.waitFor(async () => expect(await subscribers()).toBe(0), { timeout: 5_000 });
+    await expect.poll(() => subscribers()).toBe(0);
     expect(watching.wakeUps.isWatched(taskId)).toBe(false);
   });
 
@@ -83,12 +84,12 @@ describe("wake-ups over Redis", () => {
     // A later watch of the same channel keeps the subscription that is in progress.
     const again = impatient.wakeUps.watch(kept, heard.again);
     proxy.thaw();
-    await again.catch(async () => await vi.waitFor(() => impatient.wakeUps.watch(kept, heard.again), { timeout: 5_000 }));
-    await vi.waitFor(async () => expect(await subscribers(given)).toBe(0));
+    await again.catch(async () => void (await until(() => impatient.wakeUps.watch(kept, heard.again))));
+    await expect.poll(() => subscribers(given)).toBe(0);
     expect(await subscribers(kept)).toBe(1);
     await life.cancel(given);
     await life.cancel(kept);
-    await vi.waitFor(() => expect(heard.again).toHaveBeenCalled());
+    await expect.poll(() => heard.again).toHaveBeenCalled();
     expect(heard.late).not.toHaveBeenCalled();
     await impatient.close();
   });
@@ -103,6 +104,6 @@ describe("wake-ups over Redis", () => {
 
     await life.cancel(taskId);
 
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledTimes(1));
+    await expect.poll(() => heard).toHaveBeenCalledTimes(1);
   });
 });

@@ -3,9 +3,10 @@
  * the task as a reader does (packages/redis/news.ts).
  */
 import type { Task, TaskChange, TaskStore } from "@parley/core";
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
 import { changeOf } from "../../packages/redis/news.ts";
 import { openLook } from "../support/look.ts";
+import { until } from "../support/until.ts";
 import type { OpenRedis } from "./open-redis.ts";
 import type { StoreUnderTest } from "./store/under-test.ts";
 
@@ -32,11 +33,7 @@ export async function withCheckedNews(opened: OpenRedis): Promise<StoreUnderTest
     followed.set(after.id, after);
     // Several changes at once.
     if (before?.revision !== after.revision - 1) return;
-    const { message, change } = await vi.waitFor(() => {
-      const found = heard.get(`${after.id} ${after.revision}`);
-      if (!found) throw new Error(`nothing was heard of revision ${after.revision}`);
-      return found;
-    });
+    const { message, change } = await until(() => heard.get(`${after.id} ${after.revision}`));
     const known = change.apply?.(before);
     if (!known) return;
     // Calls of other tools are opened without a change that clients can see.

@@ -55,14 +55,14 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         async wakes(work: () => Promise<unknown>) {
           onChange.mockClear();
           await work();
-          await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+          await expect.poll(() => onChange).toHaveBeenCalled();
         },
         async sleepsThrough(work: () => Promise<unknown>) {
           onChange.mockClear();
           await work();
           // This wake-up arrives after every earlier one.
           await sessions.subscribe(sessionId, randomUUID(), 1_000);
-          await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+          await expect.poll(() => onChange).toHaveBeenCalled();
           expect(onChange).toHaveBeenCalledTimes(1);
         },
       };
@@ -117,10 +117,10 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.open({ ...aSession(), id }, 1_000);
         const openedAtMs = Date.now();
         expect(await sessions.touch(id, TTL_MS)).toBeDefined();
-        await vi.waitFor(() => expect(Date.now() - openedAtMs).toBeGreaterThan(1_050), { timeout: 3_000 });
+        await expect.poll(() => Date.now() - openedAtMs).toBeGreaterThan(1_050);
         await sessions.follow(id, "task", 10);
         expect(await sessions.touch(id, 50)).toBeDefined();
-        await vi.waitFor(async () => expect((await sessions.interests(id)).taskIds).toEqual([]));
+        await expect.poll(async () => (await sessions.interests(id)).taskIds).toEqual([]);
         expect(await sessions.touch(id, TTL_MS)).toBeUndefined();
       });
 
@@ -139,7 +139,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
           const others = owners.filter((_, index) => index !== n);
           for (const other of others) expect(await sessions.touch(session.id, TTL_MS, other)).toBeUndefined();
           if (n === 0) {
-            await vi.waitFor(() => expect(Date.now() - openedAtMs).toBeGreaterThan(2_050), { timeout: 3_000 });
+            await expect.poll(() => Date.now() - openedAtMs).toBeGreaterThan(2_050);
             expect(await sessions.touch(session.id, TTL_MS, { principal, tenant })).toBeUndefined();
             continue;
           }
@@ -153,7 +153,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         await sessions.noteCall(id, "1", "task", 10);
         await sessions.touch(id, 20);
 
-        await vi.waitFor(async () => expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] }));
+        await expect.poll(() => sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
         expect(await taskOf(id, "1")).toBeUndefined();
         expect(await sessions.close(id)).toBe(false);
       });
@@ -637,7 +637,7 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
         const stop = await sessions.watch(id, ends);
         await sessions.subscribe(id, URI, 10);
         await sessions.close(id);
-        await vi.waitFor(() => expect(ends).toHaveBeenLastCalledWith(true));
+        await expect.poll(() => ends).toHaveBeenLastCalledWith(true);
         expect(ends.mock.calls).toEqual([[false], [true]]);
         stop();
       });

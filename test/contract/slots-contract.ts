@@ -272,6 +272,6 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
         // A task that has a place keeps it.
         expect(await take(one, "2", { createdAtMs: START_MS - 2 })).toMatchObject({ retryMs });
       }
-    }, 60_000);
+    });
   });
 }

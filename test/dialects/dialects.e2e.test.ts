@@ -12,7 +12,7 @@ let stage: RunningStage;
 
 beforeAll(async () => {
   stage = await startStage();
-}, 60_000);
+});
 
 afterAll(async () => {
   await dialects.close();

@@ -71,7 +71,7 @@ describe("with --json", () => {
     expect(await json("tools")).toEqual([{ tools: expect.arrayContaining([expect.objectContaining({ name: "greet" })]) }]);
     const ask = expect.objectContaining({ key: "who", type: "form", deadlineMs: expect.any(Number), onTimeout: expect.any(String) });
     await expect
-      .poll(async () => await json("task", waiting), { timeout: 20_000 })
+      .poll(async () => await json("task", waiting))
       .toEqual([
         expect.objectContaining({ taskId: waiting, status: "input_required", timeline: expect.objectContaining({ asks: [ask] }) }),
       ]);
@@ -89,7 +89,7 @@ describe("with --json", () => {
     expect(await json("tasks", "cancel", String(other?.["taskId"]))).toEqual([{ taskId: other?.["taskId"], status: "cancelled" }]);
     const [answered] = await json("call", "greet", "--marker", "answered", "--no-wait");
     const id = String(answered?.["taskId"]);
-    await expect.poll(async () => (await json("task", id))[0]?.["status"], { timeout: 20_000 }).toBe("input_required");
+    await expect.poll(async () => (await json("task", id))[0]?.["status"]).toBe("input_required");
     expect(await json("answer", id, "who", "--set", "name=Ann")).toEqual([{ taskId: id, key: "who", answered: true }]);
   });
 

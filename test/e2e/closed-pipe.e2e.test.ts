@@ -113,7 +113,7 @@ describe("a client of stdio", () => {
     const stray = { jsonrpc: "2.0", id: "never-asked", result: {} };
     await stdio(async (pipe) => {
       pipe.send(stray);
-      await expect.poll(() => pipe.said(), { timeout: SOON_MS }).toMatch(/the server refused an answer/);
+      await expect.poll(() => pipe.said()).toMatch(/the server refused an answer/);
     });
     await stdio(async (pipe) => {
       pipe.child.stderr?.destroy();

@@ -212,7 +212,7 @@ interface Printed {
   readonly findings: readonly { readonly level: string; readonly about: string; readonly says: string; readonly cure?: string }[];
 }
 
-test.each(CASES)("$what", { timeout: 60_000 }, async ({ what, about = "token", token, env, does, says }) => {
+test.each(CASES)("$what", async ({ what, about = "token", token, env, does, says }) => {
   const given = await token?.();
   does?.();
   const file = join(directory, `token-${crypto.randomUUID()}`);

@@ -63,7 +63,7 @@ const CASES: readonly [what: string, answer: KmsAnswer | undefined, says: string
   ],
 ];
 
-test.each(CASES)("one that %s is the one problem, in words and as JSON", { timeout: 90_000 }, async (_what, answer, words, more) => {
+test.each(CASES)("one that %s is the one problem, in words and as JSON", async (_what, answer, words, more) => {
   kms.answer(answer);
   const endpoint = more?.["PARLEY_CONTENT_KMS_ENDPOINT"] ?? kms.endpoint;
   const says = `alias/parley at ${endpoint}: the key management service ${words} (PARLEY_CONTENT_KMS)`;

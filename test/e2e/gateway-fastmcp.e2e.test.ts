@@ -18,7 +18,7 @@ const missing = await missingPython();
 const PYTHON = join(ENVIRONMENT, "bin/python");
 const SERVER = join(UPSTREAMS, "fastmcp_server.py");
 
-test.skipIf(missing !== undefined)("FastMCP's tools answer, and what they ask is answered by its task", { timeout: 240_000 }, async () => {
+test.skipIf(missing !== undefined)("FastMCP's tools answer, and what they ask is answered by its task", async () => {
   const directory = await mkdtemp(join(tmpdir(), "parley-fastmcp-"));
   const [port = 0] = await freePorts(1);
   const served = spawn(PYTHON, [SERVER, String(port)], { stdio: "ignore" });

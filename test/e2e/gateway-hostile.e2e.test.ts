@@ -26,7 +26,7 @@ beforeAll(async () => {
   deployment = await startDeployment({ frontEnds: 1, workers: 1, env: { PARLEY_UPSTREAMS: file } });
   client = createClient(deployment.url, 5);
   await until(async () => (await client.call("bad_plain", {})).taskId);
-}, 120_000);
+});
 
 afterAll(async () => {
   client?.close();

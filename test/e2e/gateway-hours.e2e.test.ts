@@ -45,7 +45,7 @@ beforeAll(async () => {
   for (const client of clients) {
     for (const tool of ["up_plain", "hourly_confirm"]) await until(() => client.call(tool, { text: "there?" }));
   }
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const client of clients ?? []) client.close();

@@ -73,7 +73,7 @@ beforeAll(async () => {
     }
     client.close();
   }
-}, 180_000);
+});
 
 afterAll(async () => {
   await deployment?.close();
@@ -118,7 +118,7 @@ async function heard(dialect: Dialect, kind: Kind, mode: "form" | "page", outcom
 
 const KIND_NAMES = Object.keys(KINDS) as Kind[];
 
-describe.concurrent.each([...ALL, ...FORMS_ALONE])("$name", { timeout: 90_000 }, (dialect) => {
+describe.concurrent.each([...ALL, ...FORMS_ALONE])("$name", (dialect) => {
   const modes = ALL.includes(dialect) ? (["form", "page"] as const) : (["form"] as const);
   const cells = KIND_NAMES.flatMap((kind) => modes.flatMap((mode) => OUTCOME_NAMES.map((outcome) => [kind, mode, outcome] as const)));
   test.each(cells)("%s, %s, %s", async (kind, mode, outcome) => {

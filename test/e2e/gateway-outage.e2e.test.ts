@@ -28,7 +28,7 @@ beforeAll(async () => {
   deployment = await startDeployment({ frontEnds: 2, workers: 1, redisUrl: redis.url, env: { PARLEY_UPSTREAMS: file } });
   client = createClient(`${deployment.frontEnds[1]!.url}/mcp`, 5);
   await until(() => client.call("up_plain", { text: "there?" }), { everyMs: 250 });
-}, 120_000);
+});
 
 afterAll(async () => {
   client?.close();

@@ -34,7 +34,7 @@ beforeAll(async () => {
   const client = createClient(deployment.url, 1, tokens[0]);
   await until(async () => (await client.call("up_plain", { text: "there?" })).taskId);
   client.close();
-}, 120_000);
+});
 
 afterAll(async () => {
   await deployment?.close();

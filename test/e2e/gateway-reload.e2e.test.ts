@@ -25,7 +25,7 @@ beforeAll(async () => {
   [classic, stateless] = await Promise.all([startUpstream("classic.ts", ["http"]), startUpstream("stateless.ts", ["0"])]);
   deployment = await startDeployment({ frontEnds: 2, workers: 2, env: { PARLEY_UPSTREAMS: await writeUpstreams(directory, []) } });
   client = createClient(deployment.url, 5);
-}, 120_000);
+});
 
 afterAll(async () => {
   client?.close();

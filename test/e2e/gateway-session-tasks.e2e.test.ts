@@ -26,7 +26,7 @@ beforeAll(async () => {
   // Of the front end that lives to the end.
   client = createClient(`${deployment.frontEnds[1]!.url}/mcp`, 5);
   await until(() => client.call("up_plain", { text: "there?" }));
-}, 120_000);
+});
 
 afterAll(async () => {
   client?.close();

@@ -27,7 +27,7 @@ beforeAll(async () => {
   deployment = await startDeployment({ env: { PARLEY_UPSTREAMS: file } });
   const client = await classic();
   await until(async () => (await client.listTools()).tools.some(({ name }) => name === "up_plain"), { everyMs: 200 });
-}, 120_000);
+});
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));

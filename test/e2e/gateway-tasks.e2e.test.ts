@@ -32,7 +32,7 @@ beforeAll(async () => {
   for (const tool of ["own_plain", "stateless_echo"]) {
     await until(async () => (await client.call(tool, { text: "hello" })).taskId);
   }
-}, 120_000);
+});
 
 afterAll(async () => {
   client?.close();

@@ -64,7 +64,7 @@ beforeAll(async () => {
   });
   workers = [...deployment.workers];
   await offered(["classic_plain", "stateless_deploy", "pipe_plain", "again_confirm", "held_pid", "any.echo"]);
-}, 120_000);
+});
 
 afterAll(async () => {
   await deployment?.close();

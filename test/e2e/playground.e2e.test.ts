@@ -39,7 +39,7 @@ const DIALECTS = ["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11
 
 beforeAll(async () => {
   await promisify(execFile)(process.execPath, [join(ROOT, "apps/web/build.ts")]);
-}, 60_000);
+});
 
 test("the page is smaller than 60 kB as it travels", () => {
   const files = globSync("**/*.{html,js,css,svg}", { cwd: DIST });

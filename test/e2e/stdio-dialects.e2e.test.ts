@@ -22,7 +22,7 @@ const SOME = [tasks2026, inputRequired, blocking, tasks2025].map(({ name }) => n
 
 beforeAll(async () => {
   stage = await startStage();
-}, 60_000);
+});
 
 afterAll(async () => {
   await dialects.close();

@@ -48,7 +48,7 @@ describe("in front of a server elsewhere", () => {
   });
   afterAll(() => deployment?.close());
 
-  test("ten thousand requests at once are answered, each once", { timeout: 240_000 }, async () => {
+  test("ten thousand requests at once are answered, each once", async () => {
     const pipe = pipeTo(["--url", deployment.url]);
     await initialized(pipe);
     const ids = Array.from({ length: Number(process.env["STDIO_MESSAGES"] ?? 10_000) }, (_, id) => id);

@@ -28,7 +28,7 @@ beforeAll(async () => {
   server = await startOwnRedis();
   env = { REDIS_URL: server.url, PARLEY_TOOLS: "./bench/tool.ts" };
   if (!why) before = await checkOut(BEFORE);
-}, 120_000);
+});
 
 afterAll(async () => {
   await server.close();

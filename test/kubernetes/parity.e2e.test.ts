@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { CHART, comparable, helm, KUSTOMIZE, kustomize, OVERLAYS, ROOT } from "./render.ts";
 import { findTool } from "./tools.ts";
 
-vi.setConfig({ testTimeout: 30_000 });
 const missing = (["kubectl", "helm"] as const).filter((tool) => findTool(tool) === undefined);
 
 test.skipIf(missing.length > 0)(`Helm renders by default what the base is${needs()}`, () => {

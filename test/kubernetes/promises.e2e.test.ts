@@ -1,11 +1,10 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { BROUGHT, MATRIX } from "./matrix.ts";
 import { broken, type Deployment } from "./promises.ts";
 import { baseFromFiles, comparable, helm, kustomize, type KubernetesObject, objectsInFiles, OVERLAYS } from "./render.ts";
 import { misfits } from "./schemas/misfits.ts";
 import { findTool } from "./tools.ts";
 
-vi.setConfig({ testTimeout: 30_000 });
 const noKustomize = findTool("kubectl") === undefined;
 const noHelm = findTool("helm") === undefined;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { generatedFiles } from "../../deploy/generate/generated.ts";
 import { NOT_IN_CONFIG } from "../../deploy/generate/setting-schemas.ts";
 import { type Deployment, settingsOf } from "./promises.ts";
@@ -11,7 +11,6 @@ import { helm, type HelmOptions, ROOT, tryHelm } from "./render.ts";
 import { findTool } from "./tools.ts";
 
 // Helm runs for each case; on a machine with other work to do that takes a while.
-vi.setConfig({ testTimeout: 30_000 });
 const noHelm = findTool("helm") === undefined;
 
 test.each(generatedFiles())("$path is what `npm run generate` writes", ({ path, text }) => {

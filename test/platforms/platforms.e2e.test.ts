@@ -40,7 +40,6 @@ describe.each(processes)("$platform, $role", ({ silenceMs, process: example, rol
     role === "server"
       ? "listens where PORT says, serves the host that is named and no other, to callers with a token, and ends"
       : "starts and ends",
-    { timeout: 60_000 },
     async () => {
       const [http = 0, operator = 0] = await freePorts(2);
       const started = await start(example, http, operator);

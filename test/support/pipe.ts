@@ -26,7 +26,7 @@ export interface Pipe {
   request(method: string, params?: object, id?: string | number): Promise<Message>;
   /** The first message, from now or before, that is so. */
   message(is: (message: Message) => boolean): Promise<Message>;
-  /** Resolves with the exit code. */
+  /** Resolves with the exit code, when all that it said has come. */
   readonly ended: Promise<number | null>;
   close(): Promise<void>;
 }
@@ -40,7 +40,8 @@ export function openPipe(args: readonly string[], env: Readonly<Record<string, s
   createInterface({ input: child.stdout }).on("line", (line) => messages.push(JSON.parse(line) as Message));
   child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
   child.stdin.on("error", () => undefined);
-  const ended = once(child, "exit").then(([code]) => code as number | null);
+  const exited = once(child, "exit");
+  const ended = once(child, "close").then(([code]) => code as number | null);
   const send = (line: string | object) => void child.stdin.write(`${typeof line === "string" ? line : JSON.stringify(line)}\n`);
   const message = (is: (message: Message) => boolean) => until(() => messages.flat().find(is), { everyMs: 5 });
   return {
@@ -56,7 +57,7 @@ export function openPipe(args: readonly string[], env: Readonly<Record<string, s
     },
     async close() {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-      await ended;
+      await exited;
     },
   };
 }

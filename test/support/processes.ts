@@ -12,11 +12,11 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: strin
 export interface Launched {
   readonly pid: number;
   readonly logs: readonly LogLine[];
-  /** Resolves when it has ended, with the exit code if no signal ended it. */
+  /** Resolves when it has ended and its last lines are in `logs`, with the exit code if no signal ended it. */
   readonly ended: Promise<number | null>;
   /** SIGKILL, as if the machine had gone. Resolves when the process has ended. */
   kill(): Promise<void>;
-  /** SIGTERM. Resolves with the exit code. */
+  /** SIGTERM. Resolves with the exit code, when its last lines are in `logs`. */
   stop(): Promise<number | null>;
 }
 
@@ -78,16 +78,24 @@ function launch(script: string, env: Readonly<Record<string, string>>, root: str
   process.once("exit", onExit);
   child.once("close", () => process.off("exit", onExit));
 
-  const ended = once(child, "exit").then(([code]) => code as number | null);
-  const end = async (signal: "SIGKILL" | "SIGTERM"): Promise<number | null> => {
-    if (child.exitCode === null && child.signalCode === null) {
-      const exit = once(child, "exit");
-      child.kill(signal);
-      await exit;
-    }
-    return child.exitCode;
+  const exited = once(child, "exit");
+  const ended = once(child, "close").then(([code]) => code as number | null);
+  const end = (signal: "SIGKILL" | "SIGTERM") => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
   };
-  return { pid: pidOf(child), logs, ended, kill: async () => void (await end("SIGKILL")), stop: () => end("SIGTERM") };
+  return {
+    pid: pidOf(child),
+    logs,
+    ended,
+    async kill() {
+      end("SIGKILL");
+      await exited;
+    },
+    stop() {
+      end("SIGTERM");
+      return ended;
+    },
+  };
 }
 
 function parse(line: string): LogLine {

@@ -98,7 +98,7 @@ async function run(
     if (server.listening) await new Promise((closed) => server.close(closed));
   };
   open.push(stop, () => bridge.close());
-  const message = (is: (each: Message) => boolean) => until(() => received.flat().find(is), { timeoutMs: 5_000, everyMs: 5 });
+  const message = (is: (each: Message) => boolean) => until(() => received.flat().find(is), { everyMs: 5 });
   return {
     bridge,
     got,
@@ -319,7 +319,7 @@ describe("a session", () => {
     const { send, answerTo, got } = await run(
       (_each, response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(),
       {
-        requestPatienceMs: 1_000,
+        requestPatienceMs: 3_000,
       },
     );
     send({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
@@ -383,7 +383,7 @@ describe("a session", () => {
     await answerTo(1);
     refusals = 2;
     send({ jsonrpc: "2.0", id: "ask-1", result: { action: "accept" } });
-    await until(() => got.filter(({ body }) => (body as Message | undefined)?.id === "ask-1").length === 3, { timeoutMs: 10_000 });
+    await until(() => got.filter(({ body }) => (body as Message | undefined)?.id === "ask-1").length === 3);
     expect(logged).toEqual([]);
   });
 

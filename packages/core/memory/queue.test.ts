@@ -11,13 +11,13 @@ describe("the queue in memory", () => {
     const worker = queue.consume({ concurrency: 4, run });
     const next = { taskId: "t", run: 2 };
     await queue.add({ ...next, cause: "answered" });
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    await expect.poll(() => run).toHaveBeenCalledTimes(1);
 
     await queue.add({ ...next, cause: "overdue" });
     await queue.add({ ...next, cause: "overtaken" });
     await queue.add({ ...next, cause: "overtaken" });
 
-    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    await expect.poll(() => run).toHaveBeenCalledTimes(2);
     refusing.resolve();
     await worker.close();
     expect(run.mock.calls).toMatchObject([[next], [next]]);

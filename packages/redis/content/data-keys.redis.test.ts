@@ -173,7 +173,7 @@ describe("one process's view of data keys", () => {
     expect(typeof found).toBe(before === 0 ? "string" : "object");
     expect(looks() - known).toBe(beside);
     expect(await found).toBe(word);
-    await vi.waitFor(() => expect(looks() - known).toBe(2 * beside));
+    await expect.poll(() => looks() - known).toBe(2 * beside);
   });
 
   test("of a tenant's current key is outdated a millisecond after the epoch", async () => {
@@ -289,7 +289,7 @@ describe("one process's view of data keys", () => {
     for (let call = 0; call < 4; call += 1) expect(await keys.current("acme")).toBe(word);
     expect(slow).toHaveBeenCalledTimes(2);
     held.resolve();
-    await vi.waitFor(async () => expect(await keys.current("acme")).not.toBe(word));
+    await expect.poll(() => keys.current("acme")).not.toBe(word);
 
     // The next epoch is waited for again.
     nowMs += HOUR_MS + 1;
@@ -304,7 +304,8 @@ describe("one process's view of data keys", () => {
     const wrap = vi.fn(() => Promise.reject(defect) as never).mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "away") as never);
     const keys = open({ ring: { ...fixedKeyRing(contentKey), wrap } });
     for (let call = 0; call < 2; call += 1) await keys.current("acme");
-    await vi.waitFor(async () => await expect(keys.current("acme")).rejects.toBe(defect));
+    const current = async () => await keys.current("acme");
+    await expect.poll(() => current().catch((error: unknown) => error)).toBe(defect);
   });
 
   test.each([new ParleyError("QUOTA_EXCEEDED", "too many"), new Error("a defect")])(

@@ -1,6 +1,6 @@
 /** Answers: one counts, and every sender receives a receipt. */
 import type { Acceptance, Answer } from "@parley/core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { accept, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, WEEK_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
@@ -207,7 +207,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await agree(taskId, "size")).toBe("accepted");
       expect(await agree(taskId, "size")).toBe("duplicate");
 
-      await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+      await expect.poll(() => onChange).toHaveBeenCalled();
       const task = await life.load(taskId);
       expect(task).toMatchObject({ status: "input_required", revision: revision + 1 });
       expect(task.asks.map(({ key, agreed }) => [key, agreed])).toEqual([
@@ -349,7 +349,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       const first = [acceptance("eve ☃", "with thanks ☃")];
       const { onChange, stop } = await countWakes(taskId);
       expect(await give(taskId, { by: "eve ☃", acceptances: first, missing: 2 })).toEqual({ receipt: "accepted" });
-      await vi.waitFor(() => expect(onChange).toHaveBeenCalledTimes(1));
+      await expect.poll(() => onChange).toHaveBeenCalledTimes(1);
       stop();
       const task = await life.load(taskId);
       expect(task).toMatchObject({ status: "input_required", asks: [{ audience, accepted: { acceptances: first } }] });

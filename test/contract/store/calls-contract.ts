@@ -164,7 +164,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       await life.cancel((await call(below, "one-2")).id);
       expect((await call({ taskId, token }, "more")).created).toBe("created");
       expect((await call(below, "yet-more")).created).toBe("crowded");
-    }, 60_000);
+    });
 
     test("is counted by quotas where its parent is, until it ends", async () => {
       const principal = `p-${crypto.randomUUID()}`;

@@ -1,6 +1,6 @@
 /** A task from its creation to its end, and when it expires. */
 import { type Call, type ClientCapabilities } from "@parley/core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken, WEEK_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
@@ -235,7 +235,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       await life.answer(answered, "size", "4");
       const ended = await life.create(weekAgo);
       await life.cancel(ended);
-      await vi.waitFor(async () => expect(await store.load(ended)).toBeUndefined());
+      await expect.poll(() => store.load(ended)).toBeUndefined();
 
       for (const [taskId, run] of [
         [waiting, 1],
@@ -279,7 +279,7 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       await store.finish({ taskId, token, nowMs, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } });
       expect(await store.load(taskId)).toMatchObject({ expiresAtMs: nowMs + 100 });
 
-      await vi.waitFor(async () => expect(await store.load(taskId)).toBeUndefined(), { timeout: 10_000 });
+      await expect.poll(() => store.load(taskId)).toBeUndefined();
       expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined, cursors: [] });
       expect(await life.cancel(taskId)).toBe("unknown");
     });

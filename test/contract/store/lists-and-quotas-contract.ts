@@ -105,7 +105,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       await life.cancel(gone);
 
       const ids = async () => (await page(principal, 3)).tasks.map(({ id }) => id);
-      await expect.poll(ids, { timeout: 10_000 }).toEqual([newest, ...kept.toReversed()]);
+      await expect.poll(ids).toEqual([newest, ...kept.toReversed()]);
       expect((await page(principal, 3)).nextCursor).toBeUndefined();
     });
 

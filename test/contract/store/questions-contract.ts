@@ -152,7 +152,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
 
       expect(await record(taskId, token, aStep("a", 1), aWithdrawal("size", 2))).toBe("recorded");
 
-      await vi.waitFor(() => expect(wakes.onChange).toHaveBeenCalled());
+      await expect.poll(() => wakes.onChange).toHaveBeenCalled();
       wakes.stop();
       expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "name" }], revision: revision + 1 });
       await record(taskId, token, aWithdrawal("name", 3));
@@ -291,7 +291,7 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
 
       await refuse(taskId, "size");
 
-      await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+      await expect.poll(() => onChange).toHaveBeenCalled();
       expect((await life.load(taskId)).revision).toBe(revision + 1);
       stop();
     });

@@ -1,6 +1,6 @@
 /** Runs: who holds a task, what a run writes, and what the next one reads. */
 import { type Entry, type KeyedEntry, type ParkRequest } from "@parley/core";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
@@ -473,7 +473,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       const token = await life.begin({ taskId, run: 1 });
       const wakes = await countWakes(taskId);
       await restart(taskId, token);
-      await vi.waitFor(() => expect(wakes.onChange).toHaveBeenCalled());
+      await expect.poll(() => wakes.onChange).toHaveBeenCalled();
       wakes.stop();
     });
 

@@ -1,6 +1,6 @@
 /** Wake-ups: hints that something has changed. */
 import { isDeepStrictEqual } from "node:util";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aCall, anAsk, GRACE_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
@@ -17,7 +17,7 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
         changes.push(change);
         void store.load(taskId).then((task) => seen.push(task?.revision ?? 0));
       });
-      const wakesAt = (revision: number) => vi.waitFor(() => expect(seen.at(-1)).toBe(revision));
+      const wakesAt = (revision: number) => expect.poll(() => seen.at(-1)).toBe(revision);
 
       await store.create({ taskId, call: aCall(), graceMs: GRACE_MS });
       await wakesAt(1);
@@ -43,7 +43,7 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
         await life.answer(taskId, "size", "4");
         if (outcome) await store.finish({ taskId, token: await life.begin({ taskId, run: 2 }), nowMs: Date.now(), entries: [], outcome });
         else await life.cancel(taskId);
-        await vi.waitFor(() => expect(ends.at(-1)).toBe(true));
+        await expect.poll(() => ends.at(-1)).toBe(true);
         stop();
       }
       expect(ends).toEqual([false, true, false, true, false, true]);
@@ -58,7 +58,7 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
 
       stopped();
       await life.cancel(taskId);
-      await vi.waitFor(() => expect(calls).toContain("watching"));
+      await expect.poll(() => calls).toContain("watching");
 
       expect(calls).toEqual(["watching"]);
       watching();
@@ -71,7 +71,7 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
 
       await wakeUps.announce({ type: "resource", uri: "file:///a b" });
 
-      await vi.waitFor(() => expect(heard.some((item) => isDeepStrictEqual(item, { type: "resource", uri: "file:///a b" }))).toBe(true));
+      await expect.poll(() => heard.some((item) => isDeepStrictEqual(item, { type: "resource", uri: "file:///a b" }))).toBe(true);
       stop();
     });
   });

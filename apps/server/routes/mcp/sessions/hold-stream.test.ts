@@ -77,7 +77,7 @@ describe("a hold on a stream", () => {
 
     const held = await holdStream({ ...route, sessions: busy }, { sessionId: "s", stream: "one", after: 0, onChange });
 
-    await vi.waitFor(() => expect(onChange).toHaveBeenCalled());
+    await expect.poll(() => onChange).toHaveBeenCalled();
     expect(held.lost).toBe(false);
   });
 
@@ -145,19 +145,19 @@ describe("a hold on a stream", () => {
     const onChange = vi.fn();
     const held = await holdStream({ ...route, sessions: slow }, { sessionId: "s", stream: "one", after: 0, onChange });
     const seen = () => ({ renewals: renewals.length, changes: onChange.mock.calls.length });
-    await vi.waitFor(() => expect(renewals).toHaveLength(1));
+    await expect.poll(() => renewals).toHaveLength(1);
     const changing = Array.from({ length: 10 }, (_, index) => sessions.follow("s", `task ${index}`, 10));
     await Promise.all(changing);
     expect(seen()).toEqual({ renewals: 1, changes: 0 });
 
     renewals[0]!.resolve("kept");
-    await vi.waitFor(() => expect(seen()).toEqual({ renewals: 2, changes: 1 }));
+    await expect.poll(() => seen()).toEqual({ renewals: 2, changes: 1 });
     renewals[1]!.reject(new Error("Redis is unavailable"));
     await systemClock.idle();
     expect(seen()).toEqual({ renewals: 2, changes: 1 });
     for (const beat of beats) beat();
     renewals[2]!.resolve("kept");
-    await vi.waitFor(() => expect(seen()).toEqual({ renewals: 3, changes: 2 }));
+    await expect.poll(() => seen()).toEqual({ renewals: 3, changes: 2 });
     await held.drop();
   });
 
@@ -167,7 +167,7 @@ describe("a hold on a stream", () => {
     const first = await holdStream(route, { sessionId: "s", stream: "one", after: 0, onChange: () => first.lost && lost() });
     const second = await holdStream(route, { sessionId: "s", stream: "one", after: 0, onChange: () => undefined });
 
-    await vi.waitFor(() => expect(lost).toHaveBeenCalled());
+    await expect.poll(() => lost).toHaveBeenCalled();
     expect(second.lost).toBe(false);
     await Promise.all([first.drop(), second.drop()]);
     expect({ watched: isWatched(), beats: beats.size }).toEqual({ watched: false, beats: 0 });
