@@ -194,6 +194,12 @@ const BAD: readonly Bad[] = [
     says: /verified/,
   },
   {
+    what: "content that is not encoded",
+    token: () => forged({ alg: "RS256", kid: "key-1", crit: ["b64"], b64: false }, claims(), "eA"),
+    code: "TOKEN_MALFORMED",
+    says: /b64/,
+  },
+  {
     what: "a token expired by a minute",
     token: () => issuer.token({ exp: nowS() - 60 }),
     code: "TOKEN_EXPIRED",

@@ -31,7 +31,9 @@ type JwtSettings = Pick<IdentitySettings, "algorithms" | "audiences" | "clockSke
 /** Throws one of the errors of tokens, PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
 export async function verifyJwt(token: string, settings: JwtSettings, { keys, now }: JwtPorts): Promise<Vouched> {
   const { header, claims: unverified } = readUnverified(token);
-  const { typ, alg } = header;
+  const { typ, alg, b64 } = header;
+  // RFC 7797, 7. Its content would be verified, but not decoded.
+  if (b64 === false) throw refuse("TOKEN_MALFORMED", "the token's content is not encoded (b64), which a JWT must not say");
   if (typ !== undefined && !(typeof typ === "string" && TYPES.has(typ.toLowerCase()))) {
     throw refuse("TOKEN_MALFORMED", `the token is not an access token: its typ is ${shown(typ)}`);
   }
