@@ -107,7 +107,7 @@ export const SERVER_SETTINGS = z.object({
 
   PARLEY_SESSION_TTL: duration("1h").describe("How long a session of a 2025 client lives after its last use."),
   PARLEY_RESUMABLE_AFTER: duration("100ms").describe(
-    "How long a call in a session may run before its response becomes a stream, which the client can resume on any front end.",
+    "How long a call in a session of 2025-11-25 may run before its response becomes a stream, which the client can resume on any front end.",
   ),
   PARLEY_RETRY: duration("1s").describe("How long clients are told to wait before they resume a stream that ended."),
   PARLEY_TASK_GRACE: duration("100ms").describe(

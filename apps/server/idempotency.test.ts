@@ -6,11 +6,12 @@ import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { type Options, rpc } from "./client.fixture.ts";
 import { deploy, type Front } from "./deployment.fixture.ts";
+import type { Times } from "./front-end/limits.ts";
 import { openSession } from "./session-client.fixture.ts";
 
 const KEY = "parley/idempotencyKey";
 
-async function deployed() {
+async function deployed(times: Partial<Times> = {}) {
   const orders: string[] = [];
   const release = Promise.withResolvers<void>();
   const shop = catalogue([
@@ -38,7 +39,7 @@ async function deployed() {
       },
     }),
   ]);
-  const deployment = await deploy({ catalogue: shop, fronts: 2 });
+  const deployment = await deploy({ catalogue: shop, fronts: 2, times });
   const [here, there] = deployment.fronts as [Front, Front];
   return { ...deployment, here, there, orders, release: release.resolve };
 }
@@ -223,6 +224,18 @@ describe("in a session", () => {
     let answer = await again.next();
     while (answer.id !== "again") answer = await again.next();
     expect(answer).toMatchObject({ result: { content: [{ text: "size 4" }] } });
+  });
+
+  test("a repeated call is kept connected by comments while its task works", async () => {
+    const { here, there, release } = await deployed({ streamAfterMs: 5, keepAliveMs: 5 });
+    const session = await openSession(here, { principal: "ann" });
+    const first = await session.stream(here, "tools/call", { ...order(), ...meta("k1") }, "first");
+    first.close();
+    const again = await session.stream(there, "tools/call", { ...order(), ...meta("k1") }, "again");
+    const answer = again.next();
+    await until(() => again.text.includes(": keep-alive\n\n"));
+    release();
+    expect(await answer).toMatchObject({ id: "again", result: { content: [{ text: "ordered lamp" }] } });
   });
 
   test("a repeated call that is cancelled ends, at any front end; the first call and its task continue", async () => {

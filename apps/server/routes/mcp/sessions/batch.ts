@@ -14,9 +14,13 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
     if (streaming) outlet.endUnanswered();
     else sendJson(reply, 200, answers);
   };
-  const send = (message: object, eventId?: string) => {
-    if (!streaming) for (const answered of answers.splice(0)) outlet.send(answered);
+  const openStream = () => {
     streaming = true;
+    outlet.open();
+    for (const answered of answers.splice(0)) outlet.send(answered);
+  };
+  const send = (message: object, eventId?: string) => {
+    openStream();
     outlet.send(message, eventId);
   };
   return Array.from({ length: size }, () => ({
@@ -24,7 +28,7 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
     get closed() {
       return outlet.closed;
     },
-    open: () => outlet.open(),
+    open: openStream,
     // 2025-03-26, the only revision with batches, has no priming events.
     prime: () => undefined,
     send,

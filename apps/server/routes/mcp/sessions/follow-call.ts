@@ -184,10 +184,14 @@ class CallStream {
     if (this.#cursor.event === 0) await checkStillWanted(this.#route, this.#exchange, id);
   }
 
-  /** A call that ends within a moment is answered as JSON. A longer one becomes a stream, which can be resumed from here on. */
+  /**
+   * A call that ends within a moment is answered as JSON. A longer one becomes a stream, which can be resumed from here on. One that cannot be
+   * resumed yet becomes a stream later, so that proxies and clients do not give up a connection on which nothing arrives.
+   */
   #primeInTime(): void {
     const { services, times } = this.#route;
-    void services.clock.sleep(times.resumableAfterMs, this.#done.signal).then(() => {
+    const afterMs = this.#canComeBack ? times.resumableAfterMs : times.streamAfterMs;
+    void services.clock.sleep(afterMs, this.#done.signal).then(() => {
       if (!this.#done.signal.aborted) this.#prime();
     });
   }
@@ -195,9 +199,9 @@ class CallStream {
   #prime(): void {
     if (this.#primed) return;
     this.#primed = true;
-    if (!this.#canComeBack) return;
     const { channel } = this.#exchange;
-    const eventId = this.#eventId();
+    if (!channel.acceptsStream) return;
+    const eventId = this.#canComeBack ? this.#eventId() : undefined;
     if (eventId === undefined) channel.open();
     else channel.prime(eventId, this.#route.times.retryMs);
   }

@@ -31,6 +31,12 @@ async function replacing<Method extends keyof SessionStore>(method: Method, time
 
 const content = (text: string) => [{ type: "text", text }];
 
+/** What releases the next tool that is at work, once it is. `before` released the one before. */
+async function nextHeld(before: () => void): Promise<() => void> {
+  await until(() => held.release !== before);
+  return held.release;
+}
+
 describe("a session", () => {
   test.each(VERSIONS)("of %s is opened at one front end and served at another", async (version) => {
     const { a, b } = await twoFronts();
@@ -209,6 +215,23 @@ describe("a blocking call", () => {
     const { contentType, messages } = await (await openSession(a)).request(a, "tools/call", { name: "echo", arguments: { text: "hi" } });
     expect(contentType).toMatch("application/json");
     expect(messages[0]?.result).toMatchObject({ content: content("hi") });
+  });
+
+  test.each(VERSIONS)("of %s that works silently is kept connected by comments, unless its client takes no stream", async (version) => {
+    const { a } = await twoFronts({ times: { resumableAfterMs: 5, streamAfterMs: 5, keepAliveMs: 5 } });
+    const client = await openSession(a, { version });
+    const hold = { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "hold", arguments: {} } };
+    const before = held.release;
+    const asJson = client.post(a, hold, { accept: "application/json" });
+    const release = await nextHeld(before);
+    const call = await client.stream(a, "tools/call", hold.params, 1);
+    const releaseStream = await nextHeld(release);
+    const answer = call.next();
+    await until(() => call.text.includes(": keep-alive\n\n"));
+    releaseStream();
+    release();
+    expect(await answer).toMatchObject({ id: 1, result: { content: content("released") } });
+    expect(await answered(await asJson)).toMatchObject({ contentType: expect.stringMatching("application/json"), messages: [{ id: 2 }] });
   });
 
   test("that ends at once is still a stream for a client that names streams first", async () => {
@@ -907,5 +930,17 @@ describe("batches", () => {
     expect(text).toMatch(/Hello, N1!/);
     expect(text).toMatch(/Hello, N2!/);
     expect(text).toMatch(/"id":1,"result":\{\}/);
+  });
+
+  test("that work silently become a stream, with the answers that are there already", async () => {
+    const { a } = await twoFronts({ times: { streamAfterMs: 5, keepAliveMs: 5 } });
+    const client = await openSession(a, { version: "2025-03-26" });
+    const hold = { jsonrpc: "2.0", id: 3, method: "tools/call", params: { name: "hold", arguments: {} } };
+    const before = held.release;
+    const response = await client.post(a, [...two, hold]);
+    (await nextHeld(before))();
+    const { contentType, messages } = await answered(response);
+    expect(contentType).toBe("text/event-stream");
+    expect(messages.map(({ id }) => id).toSorted()).toEqual([1, 2, 3]);
   });
 });
