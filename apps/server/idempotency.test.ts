@@ -238,6 +238,25 @@ describe("in a session", () => {
     expect(await answer).toMatchObject({ id: "again", result: { content: [{ text: "ordered lamp" }] } });
   });
 
+  test("a repeated call that waits for a person ends with an error when its front end shuts down, and can be repeated again", async () => {
+    const { here, there } = await deployed({ shutdownTimeoutMs: 10 });
+    const session = await openSession(there, { principal: "ann" });
+    const ask = { name: "ask", arguments: {}, ...meta("k1") };
+    const first = await session.stream(there, "tools/call", ask, "first");
+    await until(async () => (await first.next()).method === "elicitation/create");
+    first.close();
+    const again = await session.stream(here, "tools/call", ask, "again");
+    await until(async () => (await again.next()).method === "elicitation/create");
+
+    const closed = here.app.close();
+
+    expect(await again.next()).toMatchObject({ id: "again", error: { message: expect.stringMatching("idempotency key") } });
+    await closed;
+    const third = await session.stream(there, "tools/call", ask, "third");
+    await until(async () => (await third.next()).method === "elicitation/create");
+    third.close();
+  });
+
   test("a repeated call that is cancelled ends, at any front end; the first call and its task continue", async () => {
     const { here, there } = await deployed();
     const session = await openSession(here, { principal: "ann" });

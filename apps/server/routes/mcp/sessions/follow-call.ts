@@ -74,6 +74,7 @@ class CallStream {
   readonly #isJoined: boolean;
   /** The client has an event id to come back with, or cannot come back. */
   #primed = false;
+  #hasEventId: boolean;
   #hold: StreamHold | undefined;
   /** Marks of the asks that were sent on a held stream. */
   #sent = new Set<string>();
@@ -91,6 +92,7 @@ class CallStream {
     this.#exchange = exchange;
     this.#watch = watch;
     this.#cursor = cursor;
+    this.#hasEventId = cursor.event > 0;
     this.#task = task;
     this.#isJoined = isJoined;
     this.#sessionUsedAtMs = route.services.clock.now();
@@ -128,7 +130,8 @@ class CallStream {
       this.#reportClosedPages();
       if (isFinished(this.#task.status)) return await this.#answer();
       await (this.#hold && !this.#isJoined ? this.#askOnHeldStream(this.#hold) : this.#ask());
-      if (released && this.#canComeBack) return this.#leave();
+      if (released) this.#prime();
+      if (released && this.#canComeBack && this.#hasEventId) return this.#leave();
       const changed = await this.#changed(feed);
       if (changed === "closed") return "left";
       if (changed === "must leave") return this.#leave();
@@ -186,7 +189,7 @@ class CallStream {
 
   /**
    * A call that ends within a moment is answered as JSON. A longer one becomes a stream, which can be resumed from here on. One that cannot be
-   * resumed yet becomes a stream later, so that proxies and clients do not give up a connection on which nothing arrives.
+   * resumed yet becomes a stream later, so that no proxy and no client gives up a connection on which nothing arrives.
    */
   #primeInTime(): void {
     const { services, times } = this.#route;
@@ -230,7 +233,9 @@ class CallStream {
 
   #eventId(change: Seen = {}): string | undefined {
     this.#cursor = { ...this.#cursor, ...change, event: this.#cursor.event + 1 };
-    return this.#written(this.#cursor);
+    const eventId = this.#written(this.#cursor);
+    this.#hasEventId ||= eventId !== undefined;
+    return eventId;
   }
 
   #written(cursor: Cursor): string | undefined {
@@ -290,9 +295,11 @@ class CallStream {
     return this.#exchange.encode.tasks.taskResult(this.#task);
   }
 
+  /** A client that has no event id to come back with gets an error: it would wait for an answer that never comes. */
   #leave(): Followed {
     const { channel, dialect } = this.#exchange;
     this.#prime();
+    if (!this.#hasEventId) return this.#end(this.#failure(connectionEnds()));
     channel.endUnanswered(dialect.closesEarly ? this.#route.times.retryMs : undefined);
     return "left";
   }
@@ -312,7 +319,7 @@ class CallStream {
   /** A call that waits for a person is handed over as soon as this front end closes. A call at work may still finish here. */
   get #mustHandOver(): boolean {
     const { closing, ending } = this.#ends;
-    const waits = this.#exchange.dialect.closesEarly && this.#task.status === "input_required";
+    const waits = this.#canComeBack && this.#task.status === "input_required";
     return ending.aborted || (waits && closing.aborted);
   }
 
@@ -420,6 +427,11 @@ class CallStream {
 }
 
 const requestCancelled = () => new RpcFailure(INTERNAL_ERROR, "The client cancelled the request. The task continues.");
+const connectionEnds = () =>
+  new RpcFailure(
+    INTERNAL_ERROR,
+    "The server ends this connection before the call has ended. The call continues: ask again if you have its task id or its idempotency key.",
+  );
 const sessionEnded = () => new RpcFailure(INTERNAL_ERROR, "The session has ended. The call continues without it.");
 
 /** The part of a call's cursor that an event changes. */

@@ -234,6 +234,25 @@ describe("a blocking call", () => {
     expect(await answered(await asJson)).toMatchObject({ contentType: expect.stringMatching("application/json"), messages: [{ id: 2 }] });
   });
 
+  test.each<[string, string, Partial<Times>, Record<string, string>]>([
+    ["of 2025-06-18 that sent nothing yet", "2025-06-18", {}, {}],
+    ["of 2025-03-26 whose stream has only comments", "2025-03-26", { streamAfterMs: 0 }, {}],
+    ["of a client that takes no stream", "2025-11-25", {}, { accept: "application/json" }],
+  ])("%s ends with an error when its front end shuts down, because its client cannot come back", async (_, version, times, headers) => {
+    const { a, b } = await twoFronts({ times: { shutdownTimeoutMs: 10, ...times } });
+    const client = await openSession(a, { version });
+    const before = held.release;
+    const call = client.post(a, { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "hold", arguments: {} } }, headers);
+    const release = await nextHeld(before);
+    const closed = a.app.close();
+    expect((await answered(await call)).messages).toMatchObject([
+      { id: 1, error: { code: -32603, message: expect.stringMatching("continues") } },
+    ]);
+    release();
+    await closed;
+    expect((await client.request(b, "ping")).messages[0]?.result).toEqual({});
+  });
+
   test("that ends at once is still a stream for a client that names streams first", async () => {
     const { a } = await twoFronts();
     const client = await openSession(a);
