@@ -129,7 +129,8 @@ class CallStream {
       const released = await this.#reportFeed(feed);
       this.#reportClosedPages();
       if (isFinished(this.#task.status)) return await this.#answer();
-      await (this.#hold && !this.#isJoined ? this.#askOnHeldStream(this.#hold) : this.#ask());
+      // What could not be asked is asked after the next look at the task.
+      await unlessAway(() => (this.#hold && !this.#isJoined ? this.#askOnHeldStream(this.#hold) : this.#ask()));
       if (released) this.#prime();
       if (released && this.#canComeBack && this.#hasEventId) return this.#leave();
       const changed = await this.#changed(feed);

@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { ParleyError, type SessionStore } from "@parley/core";
-import { createMemorySessions, createMemoryWakeUps } from "@parley/core/memory";
+import { createMemorySessions, createMemoryWakeUps, type MemoryWakeUps } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
 import { describe, expect, test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
@@ -251,6 +251,18 @@ describe("a blocking call", () => {
     release();
     await closed;
     expect((await client.request(b, "ping")).messages[0]?.result).toEqual({});
+  });
+
+  test("that cannot ask its client continues without the question, even if Redis was away at that moment", async () => {
+    const { a, services } = await twoFronts();
+    const client = await openSession(a, { capabilities: {} });
+    const away = vi.spyOn(services.store, "answer").mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+
+    const called = client.request(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    await until(() => away.mock.settledResults.length > 0);
+    (services.wakeUps as MemoryWakeUps).changed(String(away.mock.calls[0]?.[0].taskId));
+
+    expect((await called).messages).toMatchObject([{ id: 1, result: { isError: true } }]);
   });
 
   test("that ends at once is still a stream for a client that names streams first", async () => {
@@ -807,6 +819,21 @@ describe("tasks of 2025-11-25", () => {
     expect((await client.listen(a, result.lastEventId)).status).toBe(405);
     await client.reply(a, asked.id, { action: "accept", content: { name: "Ann" } });
     expect(await taken.next()).toMatchObject({ id: "result", result: { content: content("Hello, Ann!") } });
+  });
+
+  test("a question that cannot be asked on a tasks/result while Redis is away is asked when Redis is back", async () => {
+    const { a, services, replaced } = await replacing("claimAsk");
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = String(messages[0]?.result?.["taskId"]);
+    const away = vi.spyOn(replaced, "claimAsk").mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+
+    const result = await client.stream(a, "tasks/result", { taskId }, "result");
+    await until(() => away.mock.settledResults.length > 0);
+    (services.wakeUps as MemoryWakeUps).changed(taskId);
+
+    expect(await result.next()).toMatchObject({ method: "elicitation/create" });
+    result.close();
   });
 
   test("a tasks/result whose id is used again while it is open ends, and is not resumed: the later request has the stream", async () => {

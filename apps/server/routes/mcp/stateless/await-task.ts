@@ -53,9 +53,10 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers
       // and may have been dropped by the network: its task continues, and the same retry gets the result.
       if (channel.closed.aborted) {
-        if (task.call.hidden && !canComeBack)
-          await cancelTask(services, { taskId: task.id, caller, door, reason: "The client closed the call." });
-        return abandon(exchange);
+        const isOver = !task.call.hidden || canComeBack;
+        const cancel = () => cancelTask(services, { taskId: task.id, caller, door, reason: "The client closed the call." });
+        if (isOver || (await unlessAway(cancel))) return abandon(exchange);
+        continue;
       }
       const heard = heardTask(watch, { task: seen, caller });
       // The feed is read after the task, so it contains everything that was reported before the task ended. Nothing may follow the answer.

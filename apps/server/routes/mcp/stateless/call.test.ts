@@ -1,4 +1,5 @@
-import { sweep } from "@parley/core";
+import { ParleyError, sweep } from "@parley/core";
+import type { MemoryWakeUps } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -335,6 +336,19 @@ describe("a client without tasks", () => {
       return task?.status === "cancelled" && task;
     });
     expect(ended.message).toBe("The client closed the call.");
+  });
+
+  test("cancels the call by closing it while Redis is away, when Redis is back", async () => {
+    const { here, services, logged } = await twoFronts();
+    const leave = new AbortController();
+    const gone = post(here, "tools/call", { name: "hold", arguments: {} }, { tasks: false, signal: leave.signal });
+    const taskId = String(await until(() => logged.find(({ message }) => message === "task created")?.fields["taskId"]));
+    const cancel = vi.spyOn(services.store, "cancel").mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => cancel.mock.settledResults.length > 0);
+    (services.wakeUps as MemoryWakeUps).changed(taskId);
+    await until(async () => (await services.store.load(taskId))?.status === "cancelled");
   });
 
   test("learns that its answer was late, with the result of the call that went on without it", async () => {
