@@ -405,6 +405,23 @@ describe("a call without tasks of 2026-07-28", () => {
     const last = await rpc(front, "tools/call", { ...call, requestState: first["requestState"] }, { principal: "owner", tasks: false });
     expect(last.result).toMatchObject({ content: [{ text: "done" }] });
   });
+
+  test("gets progress with each heartbeat while others are asked, if it has a progress token", async () => {
+    const { fronts, services } = await deploy({
+      catalogue: tools,
+      fronts: 1,
+      times: { keepAliveMs: 10 },
+      authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"])] ?? callerNamed("nobody"),
+    });
+    const front = fronts[0]!;
+    const call = { name: "asks-finance", arguments: {} };
+    const waiting = await stream(front, "tools/call", call, { principal: "owner", tasks: false, meta: { progressToken: "p" } });
+    const [first, second] = [await waiting.next(), await waiting.next()];
+    expect([first, second]).toMatchObject(Array(2).fill({ method: "notifications/progress", params: { progressToken: "p" } }));
+    expect(second.params?.["progress"]).toBeGreaterThan(Number(first.params?.["progress"]));
+    await rpc(front, "tasks/update", { taskId: await waitingTask(services), inputResponses: { finance: answer } }, { principal: "asked" });
+    expect((await waiting.rest()).at(-1)).toMatchObject({ result: { content: [{ text: "done" }] } });
+  });
 });
 
 test("an answer that its sender repeats is a duplicate; the same answer of another person is late", async () => {

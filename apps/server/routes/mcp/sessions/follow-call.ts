@@ -27,6 +27,7 @@ import { elicitationId } from "@parley/protocol/sessions";
 import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
+import { stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-away.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
@@ -416,14 +417,12 @@ class CallStream {
     );
   }
 
-  /** Many clients give up a request after a minute without progress, and a person may take longer to answer. */
   #reportProgressWhileWaiting(): void {
     const { wants, encode, channel } = this.#exchange;
     if (this.#cursor.stream !== "call" || !channel.acceptsStream || this.#task.status !== "input_required") return;
-    // Progress must increase with every notification. Nothing was done, so it increases by next to nothing.
-    const progress = (this.#cursor.progress ?? 0) + 1e-6;
-    const notification = encode.feedNotification({ type: "progress", progress, message: "Waiting for an answer." }, wants);
-    if (notification) this.#send(notification, { progress });
+    const item = stillWaiting(this.#cursor.progress);
+    const notification = encode.feedNotification(item, wants);
+    if (notification) this.#send(notification, { progress: item.progress });
   }
 }
 

@@ -9,6 +9,7 @@ import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
+import { stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-away.ts";
 import { abandon } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
@@ -26,8 +27,9 @@ export interface AwaitTask {
 /** Throws CALL_TIMEOUT, CAPABILITY_REQUIRED, and an RpcFailure with the task's own error. */
 export async function awaitTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, request: AwaitTask): Promise<Handled> {
   const { task, watch, feedCursor, canComeBack } = request;
-  const { services, times } = route;
+  const { services, times, heartbeat } = route;
   const { channel, caller, door } = exchange;
+  let seen = task;
   const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor });
   const ends = untilExpiry(route, exchange.caller);
   const done = new AbortController();
@@ -44,8 +46,11 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     if (!done.signal.aborted && channel.acceptsStream) channel.open();
   });
 
+  const stopBeat = heartbeat.onBeat(() => {
+    if (seen.status === "input_required" && !needsCaller(seen)) feed.reportWaiting();
+  });
+
   try {
-    let seen = task;
     // A call that comes back gets the reports of its task in the meantime first. Wake-ups tell only of later ones.
     if (seen.revision > 1) await feed.report();
     while (!needsCaller(seen)) {
@@ -83,6 +88,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     return resultOf(seen, called.encodeResult);
   } finally {
     done.abort(OVER);
+    stopBeat();
     channel.closed.removeEventListener("abort", watch.wake);
     ends.ending.removeEventListener("abort", watch.wake);
     ends.release();
@@ -97,6 +103,8 @@ function needsCaller({ status, asks }: Task): boolean {
 interface FeedReporter {
   /** Sends the feed items since the last call, if this client wants them. */
   report(): Promise<void>;
+  /** Sends progress while other people are asked, if this client wants it. */
+  reportWaiting(): void;
   readonly cursor: string | undefined;
 }
 
@@ -106,6 +114,7 @@ function feedReporter(
   from: { taskId: string; cursor: string | undefined },
 ): FeedReporter {
   let { cursor } = from;
+  let progress: number | undefined;
   const isWanted = channel.acceptsStream && (wants.progressToken !== undefined || wants.logLevel !== undefined);
   return {
     get cursor() {
@@ -118,12 +127,20 @@ function feedReporter(
         for (const item of page.items) {
           const notification = encode.feedNotification(item, wants);
           if (!notification) continue;
+          if (item.type === "progress") ({ progress } = item);
           channel.send(notification);
           await channel.drained();
         }
         cursor = page.cursor;
         if (channel.closed.aborted) return;
       }
+    },
+    reportWaiting() {
+      const item = stillWaiting(progress);
+      const notification = channel.acceptsStream ? encode.feedNotification(item, wants) : undefined;
+      if (!notification) return;
+      ({ progress } = item);
+      channel.send(notification);
     },
   };
 }
