@@ -1,6 +1,6 @@
 /**
- * Answers to requests that failed: an error of core's catalogue in the codes of the revision, an author's own error unchanged, and a defect only
- * as its id in the log.
+ * Answers to requests that failed: an error of core's catalogue in the codes of the revision, an author's own error unchanged except for codes
+ * that the revision must not send, and a defect only as its id in the log.
  */
 import { type ErrorCode, type JsonObject, ParleyError, RpcFailure } from "@parley/core";
 import type { Intent } from "./intents.ts";
@@ -30,8 +30,8 @@ export interface Shown {
 export interface FailureWords {
   /** Codes and HTTP statuses of core's errors. */
   readonly shown: { readonly [code in ErrorCode]: Shown };
-  /** The HTTP status of an author's own error. */
-  statusOf(code: number): number;
+  /** How an error with a code that an author or an upstream chose is sent. */
+  ownError(code: number): Shown;
   /** `data` of an error of the catalogue, unless it is the default: code, hint, violations and the error's own data. */
   dataOf?(error: ParleyError): object;
   /**
@@ -54,9 +54,9 @@ export function failures(words: FailureWords, callResult: (result: JsonObject) =
       return { httpStatus, message: errorMessage(id, { code, message: error.message, data }) };
     }
     if (error instanceof RpcFailure) {
-      const { code, message } = error;
+      const { code, httpStatus } = words.ownError(error.code);
       const data = error.data === undefined ? {} : { data: error.data };
-      return { httpStatus: words.statusOf(code), message: errorMessage(id, { code, message, ...data }) };
+      return { httpStatus, message: errorMessage(id, { code, message: error.message, ...data }) };
     }
     return { ...internalError(defectId, id), httpStatus: 200 };
   };

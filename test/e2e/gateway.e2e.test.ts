@@ -500,7 +500,8 @@ describe("an upstream that holds nothing", () => {
     const refused = await client.call("classic_url-first", { text: "no-account" });
     await settled(refused.taskId);
     await client.answer(refused.taskId, { "question-1": { action: "decline" } });
-    expect(await ended(refused.taskId)).toMatchObject({ status: "failed", error: { code: -32042 } });
+    // 2026-07-28 must not send -32042.
+    expect(await ended(refused.taskId)).toMatchObject({ status: "failed", error: { code: -32603, message: "URL elicitation required" } });
   });
 });
 

@@ -35,7 +35,7 @@ export function buildDialect(revision: Revision): SessionDialect {
 function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
   return {
     // Answers have no envelope, and errors have HTTP 200 like any answer.
-    ...commonEncoder(facts, { ...revision, answer: (about) => about, shown: SHOWN, statusOf: () => 200 }),
+    ...commonEncoder(facts, { ...revision, answer: (about) => about, shown: SHOWN, ownError: (code) => ({ code, httpStatus: 200 }) }),
     initialize: (catalogue) => ({
       protocolVersion: revision.version,
       capabilities: revision.capabilities(catalogue, facts),

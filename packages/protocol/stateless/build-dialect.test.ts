@@ -22,7 +22,7 @@ const dialect = buildDialect({
   methods,
   listItems: { ...LIST_ITEMS, tool: (tool) => without(LIST_ITEMS.tool(tool), "title") },
   shown: { ...ERROR_CODES, TASK_NOT_FOUND: { code: -32_004, httpStatus: 404 } },
-  statusOf: () => 418,
+  ownError: (code) => ({ code, httpStatus: 418 }),
   tellsModel: () => false,
 });
 

@@ -12,7 +12,7 @@ import { acknowledged, subscribed } from "./encode-listen.ts";
 import { createTaskResult, shownTask, taskNotification, withReceipts } from "./encode-task.ts";
 import { SERVER_INFO, TASKS_EXTENSION } from "./names.ts";
 
-export interface Revision extends Reading, Pick<Words, "listItems" | "shown" | "statusOf" | "dataOf" | "tellsModel"> {}
+export interface Revision extends Reading, Pick<Words, "listItems" | "shown" | "ownError" | "dataOf" | "tellsModel"> {}
 
 export function buildDialect(revision: Revision): StatelessDialect {
   return {
@@ -24,6 +24,7 @@ export function buildDialect(revision: Revision): StatelessDialect {
 
 function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
   const { name, version, title } = facts;
+  const { ownError } = revision;
   const meta: JsonObject = { [SERVER_INFO]: { name, version, ...(title === undefined ? {} : { title }) } };
   const answer = (about: object, keep?: Keep) => {
     const own = "_meta" in about ? about._meta : undefined;
@@ -55,12 +56,12 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
         keepList(facts, catalogue),
       ),
     createTaskResult: (task) => createTaskResult(task, { facts, meta }),
-    detailedTask: (task, { capabilities }) => answer(shownTask(task, { facts, capabilities })),
+    detailedTask: (task, { capabilities }) => answer(shownTask(task, { facts, ownError, capabilities })),
     acknowledgement: (receipts) => answer(receipts ? withReceipts({}, receipts) : {}),
     withReceipts,
     inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),
     acknowledged,
-    taskNotification: (task, { subscriptionId, capabilities }) => taskNotification(task, { facts, subscriptionId, capabilities }),
+    taskNotification: (task, { subscriptionId, capabilities }) => taskNotification(task, { facts, ownError, subscriptionId, capabilities }),
     listenEnd: (subscriptionId) => answer(subscribed(subscriptionId)),
   };
 }

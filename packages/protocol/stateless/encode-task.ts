@@ -5,6 +5,7 @@
  */
 import type { ClientCapabilities, JsonObject, Outcome, Receipt, Task } from "@parley/core";
 import { canBeAsked } from "../capabilities.ts";
+import type { FailureWords } from "../failures.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
 import { taskTimes, ttlMs } from "../task-times.ts";
@@ -21,7 +22,7 @@ export function createTaskResult(task: Task, { facts, meta }: { readonly facts: 
   return { resultType: "task", ...handle(task, facts), _meta: meta };
 }
 
-export interface Reader {
+export interface Reader extends Pick<FailureWords, "ownError"> {
   readonly facts: ServerFacts;
   /** What this client can be asked. Other asks wait for a client that can be asked them, and the status message says so. */
   readonly capabilities: ClientCapabilities;
@@ -36,8 +37,8 @@ export function shownTask(task: Task, reader: Reader): object {
   return { ...detailedTask(task, reader), ...(version !== undefined && { _meta: { [VERSION]: version } }) };
 }
 
-function detailedTask(task: Task, { facts, capabilities }: Reader): object {
-  return { ...handle(task, facts, capabilities), ...detail(task, capabilities) };
+function detailedTask(task: Task, reader: Reader): object {
+  return { ...handle(task, reader.facts, reader.capabilities), ...detail(task, reader) };
 }
 
 /** The same content as the answer to tasks/get. */
@@ -69,14 +70,16 @@ function handle(task: Task, facts: ServerFacts, capabilities = task.call.capabil
   };
 }
 
-function detail(task: Task, capabilities: ClientCapabilities): object {
+function detail(task: Task, { capabilities, ownError }: Reader): object {
   switch (task.status) {
     case "input_required":
       return { inputRequests: inputRequests(task.asks.filter(({ request }) => canBeAsked(request, capabilities))) };
     case "completed":
       return { result: toolResult(outcomeOf(task, "result").result) };
-    case "failed":
-      return { error: outcomeOf(task, "error").error };
+    case "failed": {
+      const { error } = outcomeOf(task, "error");
+      return { error: { ...error, code: ownError(error.code).code } };
+    }
     case "working":
     case "cancelled":
       return {};

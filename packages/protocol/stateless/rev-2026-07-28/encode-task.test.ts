@@ -76,6 +76,14 @@ test("a completed task without a result is a defect, not a message", () => {
   expect(() => say.detailedTask(broken, broken.call)).toThrow("is completed but its outcome is absent");
 });
 
+test("a task that failed with a code of an earlier revision has another one, when it is read and when it is reported", () => {
+  const { task } = cases.find(({ file }) => file === "failed.json")!;
+  const error = { code: -32042, message: "visit a page first", data: { elicitations: [] } };
+  const failed: Task = { ...task, outcome: { type: "error", error } };
+  expect(say.detailedTask(failed, task.call)).toMatchObject({ error: { ...error, code: -32603 } });
+  expect(say.taskNotification(failed, { subscriptionId: 12, ...task.call }).params).toMatchObject({ error: { ...error, code: -32603 } });
+});
+
 test("an ask called __proto__ is shown like any other", () => {
   const { task } = cases.find(({ file }) => file === "asks-form.json")!;
   const named = { ...task, asks: task.asks.map((ask) => ({ ...ask, key: "__proto__" })) };

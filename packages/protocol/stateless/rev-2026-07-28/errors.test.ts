@@ -195,4 +195,13 @@ describe("a request that failed", () => {
     const codes = (Object.keys(ERRORS) as ErrorCode[]).map((code) => ERROR_CODES[code].code);
     for (const gone of [-32001, -32002, -32003, -32004, -32042]) expect(codes).not.toContain(gone);
   });
+
+  test.each([
+    [-32002, -32602],
+    [-32042, -32603],
+  ])("gives an upstream's error of an earlier revision another code: %d becomes %d", (code, sent) => {
+    const error = { message: "no such file", data: { uri: "test://x" } };
+    const failed = say.failure({ id: 1, error: new RpcFailure(code, error.message, error.data), defectId: "d" });
+    expect(failed).toStrictEqual({ httpStatus: 200, message: { jsonrpc: "2.0", id: 1, error: { code: sent, ...error } } });
+  });
 });

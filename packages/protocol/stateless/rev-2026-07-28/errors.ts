@@ -85,3 +85,13 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
 export function dataOf(error: ParleyError): object {
   return error.code === "CAPABILITY_REQUIRED" ? { requiredCapabilities: {}, ...commonDataOf(error) } : commonDataOf(error);
 }
+
+/** Codes of earlier revisions, which this one must not send (S26 basic/index, "Error Codes"). Tools of upstreams fail with them. */
+const RETIRED: ReadonlyMap<number, number> = new Map([
+  [-32002, INVALID_PARAMS],
+  [-32042, INTERNAL_ERROR],
+]);
+
+export function ownError(code: number): Shown {
+  return { code: RETIRED.get(code) ?? code, httpStatus: code === MISSING_CAPABILITY ? 400 : 200 };
+}

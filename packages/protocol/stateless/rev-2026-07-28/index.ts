@@ -2,8 +2,7 @@
 import { LIST_ITEMS } from "../../list-items.ts";
 import { buildDialect } from "../build-dialect.ts";
 import type { StatelessDialect } from "../dialect.ts";
-import { MISSING_CAPABILITY } from "../names.ts";
-import { dataOf, ERROR_CODES } from "./errors.ts";
+import { dataOf, ERROR_CODES, ownError } from "./errors.ts";
 import { METHODS } from "./methods.ts";
 
 export const rev20260728: StatelessDialect = buildDialect({
@@ -12,7 +11,7 @@ export const rev20260728: StatelessDialect = buildDialect({
   // Tools have no `execution`: in this revision, the server alone decides which calls become tasks.
   listItems: LIST_ITEMS,
   shown: ERROR_CODES,
-  statusOf: (code) => (code === MISSING_CAPABILITY ? 400 : 200),
+  ownError,
   dataOf,
   tellsModel: ({ type }) => type === "callTool",
 });
