@@ -55,10 +55,13 @@ type StreamOver = "closed" | "must leave" | "taken" | "cancelled" | "session end
 /** `answered`: the response was sent. `left`: the stream ended without it and may be resumed. */
 export type Followed = "answered" | "left";
 
+/** An error becomes the answer. */
 export async function followCall(route: SessionRoute, exchange: SessionExchange, follow: FollowCall): Promise<Followed> {
   const stream = new CallStream(route, exchange, follow);
   try {
     return await stream.follow();
+  } catch (error) {
+    return stream.fail(error);
   } finally {
     await stream.close();
   }
@@ -171,6 +174,12 @@ class CallStream {
       );
       if (read) return { task: read[0], next: read[1] };
     }
+  }
+
+  /** Ends with the error, unless the answer was already sent. */
+  fail(error: unknown): Followed {
+    const reply = this.#failure(error);
+    return this.#done.signal.aborted ? "answered" : this.#end(reply);
   }
 
   async close(): Promise<void> {

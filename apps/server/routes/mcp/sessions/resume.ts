@@ -1,7 +1,6 @@
 /** Continues the stream of a request after the last event that the client has read, on any front end. */
 import { getOwnTask, type Task } from "@parley/core";
 import type { ReplyChannel } from "../../../streams/reply-channel.ts";
-import { answerFailure } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { followCall } from "./follow-call.ts";
@@ -26,10 +25,7 @@ export async function resumeCall(route: SessionRoute, context: SessionContext, {
     const exchange: SessionExchange = { ...context, ...requestOf(context, cursor, task), channel };
     // A GET is answered with a stream even if no priming event opens it.
     channel.open();
-    const followed = await followCall(route, exchange, { cursor, task, watch }).catch((error: unknown) => {
-      answerFailure(route, exchange, { error });
-      return "answered" as const;
-    });
+    const followed = await followCall(route, exchange, { cursor, task, watch });
     if (followed === "answered" && cursor.stream === "call") forgetCall(route, context, { taskId, requestId: exchange.id });
   });
 }

@@ -364,6 +364,19 @@ describe("a blocking call", () => {
     expect([resumed.status, resumed.text]).toEqual([405, ""]);
   });
 
+  test("whose task cannot be read ends with an error, and is not resumed either: its client considers it answered", async () => {
+    const { a, b, services } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
+    const ask = await call.next();
+    vi.spyOn(services.store, "load").mockRejectedValueOnce(new Error("its text is not JSON"));
+    (services.wakeUps as MemoryWakeUps).changed(String(ask.id).split(":")[0] ?? "");
+    expect(await call.next()).toMatchObject({ id: 1, error: { code: -32603, data: { defectId: expect.any(String) } } });
+    await call.ended();
+
+    expect((await client.listen(b, call.lastEventId)).status).toBe(405);
+  });
+
   test("that ended with an error brings the official client back once, and not again", async () => {
     const { a } = await twoFronts({ times: { retryMs: 1 } });
     const resumed: number[] = [];
