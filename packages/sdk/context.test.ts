@@ -1,8 +1,9 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import type { Effects, JsonObject, Settled } from "@parley/core";
+import type { Effects, FileRef, JsonObject, Settled } from "@parley/core";
 import { createContext } from "./create-context.ts";
 import {
+  type AskResult,
   type Context,
   type FormAsk,
   type Schema,
@@ -267,6 +268,37 @@ describe("elicit", () => {
       expect(run.error).toMatchObject({ data: { code: "INVALID_ASK", violations: [{ path: "/url" }] } });
     },
   );
+});
+
+test("a mistake in a question is reported where it is", () => {
+  const types = async (ctx: Context) => {
+    await ctx.elicit("q", {
+      message: "?",
+      schema: COUNT,
+      // @ts-expect-error Did you mean to write 'timeout'?
+      timout: "1 minute",
+    });
+    await ctx.ask("q", {
+      message: "?",
+      schema: COUNT,
+      // @ts-expect-error 'total' does not exist in type '{ count: number }'
+      onTimeout: { default: { total: 1 } },
+    });
+    await ctx.elicit("q", {
+      message: "?",
+      schema: COUNT,
+      // @ts-expect-error a question is a form or a page
+      url: "https://x.example",
+    });
+    // @ts-expect-error a question has a schema or a url
+    await ctx.elicit("q", { message: "?" });
+    // @ts-expect-error a default would count people who have not accepted
+    await ctx.elicit("q", { message: "?", schema: COUNT, quorum: 2, onTimeout: { default: { count: 1 } } });
+    expectTypeOf(await ctx.ask("q", { message: "?", url: "https://x.example" })).toEqualTypeOf<AskResult<undefined>>();
+    expectTypeOf(await ctx.file("q", { message: "?" })).toEqualTypeOf<FileRef>();
+    expectTypeOf(await ctx.file("q", { message: "?", count: 2 })).toEqualTypeOf<readonly FileRef[]>();
+  };
+  expectTypeOf(types).toBeFunction();
 });
 
 describe("ask", () => {

@@ -89,7 +89,24 @@ export interface UrlAsk {
   readonly completedBy?: "event";
   /** As for `ctx.url`, which returns the query that the person came back with. */
   readonly returnTo?: string;
+  /** A page has no form. */
+  readonly schema?: undefined;
 }
+
+/**
+ * What `elicit` and `ask` ask. One type with a union, and no overloads, because the compiler explains only why the last overload does not match: a
+ * mistake in a form would be reported as a mistake in a page.
+ */
+export type AskOf<S extends Schema | JsonObject, Q extends number | undefined> = (UrlAsk | QuorumAsk<S> | FormAsk<S>) & {
+  readonly quorum?: Q;
+};
+
+/** What `elicit` returns: the content of a form, what each person of a quorum answered, or nothing for a page. */
+export type Elicited<S extends Schema | JsonObject, Q extends number | undefined, Page = void> = [S] extends [never]
+  ? Page
+  : Q extends number
+    ? readonly Accepted<ContentOf<S>>[]
+    : ContentOf<S>;
 
 /** The type of an answer: the output of a Standard Schema, or plain content for JSON Schema. */
 export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? OutputOf<S> : FormContent;
@@ -169,12 +186,15 @@ export interface Context extends Shorthands {
    * Throws Declined, Cancelled, TimedOut or Withdrawn. Throws ParleyError INVALID_ASK if MCP does not allow the question, INVALID_ANSWER if ten
    * answers in a row match the form but not the schema, and CAPABILITY_REQUIRED if the client cannot be asked; deployments can choose to take
    * the `onTimeout` default in that case.
+   *
+   * With `quorum`, asks several people, of whom that many must accept, and returns what each of them answered. Its TimedOut says how many had
+   * accepted. With `url` in place of `schema`, sends the person to a page, and resolves when they agree to go there; only the page's own service knows
+   * whether they finished.
    */
-  elicit<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<ContentOf<S>>;
-  /** Asks several people, of whom `quorum` must accept. Its TimedOut says how many had accepted. */
-  elicit<const S extends Schema | JsonObject>(name: string, ask: QuorumAsk<S>): Promise<readonly Accepted<ContentOf<S>>[]>;
-  /** Sends the person to a page. Resolves when they agree to go there; only the page's own service knows whether they finished. */
-  elicit(name: string, ask: UrlAsk): Promise<void>;
+  elicit<const S extends Schema | JsonObject = never, const Q extends number | undefined = undefined>(
+    name: string,
+    ask: AskOf<S, Q>,
+  ): Promise<Elicited<S, Q>>;
 
   /**
    * Asks for a secret (a password, a key) on a page that Parley serves. The secret never passes through the client, the model, logs or the journal.
@@ -191,15 +211,18 @@ export interface Context extends Shorthands {
    * Asks for a file, or for up to `count` files, on a page that Parley serves. Returns references; `openFile` returns the content. Throws like
    * `elicit` for forms; FILES_UNAVAILABLE if the deployment keeps no files (PARLEY_FILES).
    */
-  file(name: string, ask: FilesAsk & { readonly count?: undefined }): Promise<FileRef>;
-  file(name: string, ask: FilesAsk & { readonly count: number }): Promise<readonly FileRef[]>;
+  file<const N extends number | undefined = undefined>(
+    name: string,
+    ask: FilesAsk & { readonly count?: N },
+  ): Promise<N extends number ? readonly FileRef[] : FileRef>;
   /** The content of a file that was uploaded for this task. To be called in steps. Rejects with ParleyError FILE_GONE. */
   openFile(file: Pick<FileRef, "id">): Promise<ReadableStream<Uint8Array>>;
 
   /** Like `elicit`, but returns the outcome of the question instead of throwing on a refusal. Throws the same ParleyErrors. */
-  ask<const S extends Schema | JsonObject>(name: string, ask: FormAsk<S>): Promise<AskResult<ContentOf<S>>>;
-  ask<const S extends Schema | JsonObject>(name: string, ask: QuorumAsk<S>): Promise<AskResult<readonly Accepted<ContentOf<S>>[]>>;
-  ask(name: string, ask: UrlAsk): Promise<AskResult<undefined>>;
+  ask<const S extends Schema | JsonObject = never, const Q extends number | undefined = undefined>(
+    name: string,
+    ask: AskOf<S, Q>,
+  ): Promise<AskResult<Elicited<S, Q, undefined>>>;
 
   /**
    * The person who gave the last answer to the question of that name (within its `branch`). Undefined if no person answered, for example because a

@@ -34,9 +34,11 @@ export * from "./content.ts";
 export type {
   Accepted,
   AnsweredBy,
+  AskOf,
   AskResult,
   ContentOf,
   Context,
+  Elicited,
   FormAsk,
   Person,
   QuorumAsk,

@@ -164,10 +164,17 @@ export interface VisitOptions<T> extends UrlOptions {
   readonly completedBy: TaskEvent<T>;
 }
 
-/** The answer may be `undefined` if the field is optional and has no default. */
-export type Maybe<T, O> = O extends { readonly default: {} } ? T : O extends { readonly required: false } ? T | undefined : T;
+/**
+ * The two options that decide the type of the answer. Only these are inferred: a type parameter for all options would
+ * also take those that do not exist, and a misspelt `to` would compile.
+ */
+export interface Inferred<R extends boolean, D> {
+  readonly required?: R;
+  readonly default?: D;
+}
 
-export type SelectValue<O extends readonly SelectOption[], Options> = Maybe<
-  Options extends { readonly multi: true } ? OptionValue<O>[] : OptionValue<O>,
-  Options
->;
+/** The answer may be `undefined` if the field is optional and has no default. */
+export type Maybe<T, R extends boolean, D> = [D] extends [{}] ? T : [R] extends [false] ? T | undefined : T;
+
+/** The value of one option, or a list of values with `multi`. */
+export type SelectValue<O extends readonly SelectOption[], M extends boolean> = [M] extends [true] ? OptionValue<O>[] : OptionValue<O>;

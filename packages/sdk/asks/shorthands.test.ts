@@ -488,6 +488,19 @@ test("the type of the answer follows from the options, and misuse does not compi
     await ctx.url("q", { message: "?", url: "https://x.example", onDecline: "default" });
     // @ts-expect-error days are texts
     await ctx.date("q", { message: "?", min: 5 });
+    // An option that does not exist would be ignored: this question would go to the caller, and that number would have no minimum.
+    // @ts-expect-error the option is `to`
+    await ctx.confirm("q", { message: "?", too: { groups: ["finance"] } });
+    // @ts-expect-error the option is `min`
+    await ctx.number("q", { message: "?", minimum: 1 });
+    // @ts-expect-error the option is `maxLength`
+    await ctx.text("q", { message: "?", maxlength: 1 });
+    // @ts-expect-error the option is `timeout`
+    await ctx.date("q", { message: "?", timout: "1 day" });
+    // @ts-expect-error the option is `multi`
+    await ctx.select("q", { message: "?", options: ["a"], multiple: true });
+    // @ts-expect-error the option is `maxBytes`
+    await ctx.file("q", { message: "?", maxSize: 1 });
   };
   expectTypeOf(types).toBeFunction();
 });

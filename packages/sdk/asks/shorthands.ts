@@ -18,6 +18,7 @@ import type {
   ConfirmOptions,
   DateOptions,
   FormOptions,
+  Inferred,
   Maybe,
   NumberOptions,
   ReturnOptions,
@@ -39,18 +40,30 @@ import { MESSAGE_WANTED, wrongAsk } from "./wrong-ask.ts";
  */
 export interface Shorthands {
   /** Asks for a line of text. */
-  text<const O extends TextOptions>(name: string, options: O): Promise<Maybe<string, O>>;
-  /** Asks for a number, or for an integer with an integer `step`. */
-  number<const O extends NumberOptions>(name: string, options: O): Promise<Maybe<number, O>>;
-  /** Asks for yes or no. No is `false`. Declining or closing the question throws, as with the other methods. */
-  confirm<const O extends ConfirmOptions>(name: string, options: O): Promise<Maybe<boolean, O>>;
-  /** Asks to choose one option, or several with `multi`. */
-  select<const S extends readonly SelectOption[], const O extends SelectOptions<S>>(
+  text<const R extends boolean = true, const D = undefined>(
     name: string,
-    options: O & { readonly options: S },
-  ): Promise<SelectValue<S, O>>;
+    options: TextOptions & Inferred<R, D>,
+  ): Promise<Maybe<string, R, D>>;
+  /** Asks for a number, or for an integer with an integer `step`. */
+  number<const R extends boolean = true, const D = undefined>(
+    name: string,
+    options: NumberOptions & Inferred<R, D>,
+  ): Promise<Maybe<number, R, D>>;
+  /** Asks for yes or no. No is `false`. Declining or closing the question throws, as with the other methods. */
+  confirm<const R extends boolean = true, const D = undefined>(
+    name: string,
+    options: ConfirmOptions & Inferred<R, D>,
+  ): Promise<Maybe<boolean, R, D>>;
+  /** Asks to choose one option, or several with `multi`. */
+  select<const S extends readonly SelectOption[], const M extends boolean = false, const R extends boolean = true, const D = undefined>(
+    name: string,
+    options: SelectOptions<S> & Inferred<R, D> & { readonly multi?: M },
+  ): Promise<Maybe<SelectValue<S, M>, R, D>>;
   /** Asks for a day such as `2026-12-24`, or for a time with `includeTime`. */
-  date<const O extends DateOptions>(name: string, options: O): Promise<Maybe<string, O>>;
+  date<const R extends boolean = true, const D = undefined>(
+    name: string,
+    options: DateOptions & Inferred<R, D>,
+  ): Promise<Maybe<string, R, D>>;
   /** Asks for several fields at once. */
   form<const S extends Schema | JsonObject>(name: string, options: FormOptions<S>): Promise<ContentOf<S>>;
   /** Sends the person to a page, as `elicit` with a URL does. */

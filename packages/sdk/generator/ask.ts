@@ -4,6 +4,7 @@ import type {
   ConfirmOptions,
   DateOptions,
   FormOptions,
+  Inferred,
   Maybe,
   NumberOptions,
   SelectOption,
@@ -45,13 +46,13 @@ function asked(yielded: AskYield): Asked<never> {
 }
 
 interface Ask {
-  text<const O extends TextOptions & Id>(options: O): Asked<Maybe<string, O>>;
-  number<const O extends NumberOptions & Id>(options: O): Asked<Maybe<number, O>>;
-  confirm<const O extends ConfirmOptions & Id>(options: O): Asked<Maybe<boolean, O>>;
-  select<const S extends readonly SelectOption[], const O extends SelectOptions<S> & Id>(
-    options: O & { readonly options: S },
-  ): Asked<SelectValue<S, O>>;
-  date<const O extends DateOptions & Id>(options: O): Asked<Maybe<string, O>>;
+  text<const R extends boolean = true, const D = undefined>(options: TextOptions & Inferred<R, D> & Id): Asked<Maybe<string, R, D>>;
+  number<const R extends boolean = true, const D = undefined>(options: NumberOptions & Inferred<R, D> & Id): Asked<Maybe<number, R, D>>;
+  confirm<const R extends boolean = true, const D = undefined>(options: ConfirmOptions & Inferred<R, D> & Id): Asked<Maybe<boolean, R, D>>;
+  select<const S extends readonly SelectOption[], const M extends boolean = false, const R extends boolean = true, const D = undefined>(
+    options: SelectOptions<S> & Inferred<R, D> & { readonly multi?: M } & Id,
+  ): Asked<Maybe<SelectValue<S, M>, R, D>>;
+  date<const R extends boolean = true, const D = undefined>(options: DateOptions & Inferred<R, D> & Id): Asked<Maybe<string, R, D>>;
   form<const S extends Schema | JsonObject>(options: FormOptions<S> & Id): Asked<ContentOf<S>>;
   url(options: UrlOptions & Id): Asked<{ readonly action: "accept" }>;
 }
