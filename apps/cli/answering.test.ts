@@ -14,3 +14,38 @@ describe("a request that only a client can fulfil", () => {
     expect(() => replyFrom(request, { accept: true })).toThrow("pass the result with --content, or use --decline or --cancel");
   });
 });
+
+describe("a question that is answered on a page", () => {
+  const url = "https://parley.example/asks/1";
+  const page = { method: "elicitation/create", params: { mode: "url", message: "Your key?", url } };
+
+  test("is accepted without content", () => {
+    expect(replyFrom(page, { accept: true })).toEqual({ action: "accept" });
+  });
+
+  test.each([{ set: ["value=hunter2"] }, { content: '{"value":"hunter2"}' }, { accept: true, set: ["value=hunter2"] }])(
+    "takes no content: %j",
+    (given) => {
+      expect(() => replyFrom(page, given)).toThrow(`the question is answered on a page, and not with --set or --content: ${url}`);
+    },
+  );
+});
+
+describe("options that contradict each other", () => {
+  const schema = { type: "object", properties: { size: { type: "integer" } } };
+  const form = { method: "elicitation/create", params: { message: "How many?", requestedSchema: schema } };
+
+  test.each([
+    [{ accept: true, decline: true }, "--accept and --decline"],
+    [{ decline: true, cancel: true }, "--decline and --cancel"],
+    [{ decline: true, set: ["size=4"] }, "--decline and --set"],
+    [{ cancel: true, content: "{}" }, "--cancel and --content"],
+    [{ set: ["size=4"], content: '{"size":5}' }, "--set and --content"],
+  ])("%j is refused", (given, options) => {
+    expect(() => replyFrom(form, given)).toThrow(`${options} contradict each other: use one of them`);
+  });
+
+  test("accepting with content is no contradiction", () => {
+    expect(replyFrom(form, { accept: true, set: ["size=4"] })).toEqual({ action: "accept", content: { size: 4 } });
+  });
+});

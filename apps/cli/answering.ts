@@ -4,7 +4,7 @@ import { contentOf, isVisit, objectOf } from "./form.ts";
 import { type McpClient, RpcError } from "./mcp-client.ts";
 import type { Violation } from "./prompts.ts";
 import { LEFT } from "./left.ts";
-import type { InputRequest, TaskState } from "./show.ts";
+import { type InputRequest, showUrl, type TaskState } from "./show.ts";
 import { isInteractive } from "./terminal.ts";
 
 export interface Given {
@@ -17,7 +17,9 @@ export interface Given {
 }
 
 /** The reply that the options describe; undefined if they describe none and a person must answer. Throws an Error if they do not fit the question. */
-export function replyFrom({ method, params }: InputRequest, { set = [], content, accept, decline, cancel }: Given): unknown {
+export function replyFrom({ method, params }: InputRequest, given: Given): unknown {
+  const { set = [], content, accept, decline, cancel } = given;
+  refuseContradiction(given);
   if (decline) return { action: "decline" };
   if (cancel) return { action: "cancel" };
   if (method !== "elicitation/create") {
@@ -26,10 +28,27 @@ export function replyFrom({ method, params }: InputRequest, { set = [], content,
     return objectOf(content, "--content");
   }
   const asked = params as Elicitation;
-  if (isVisit(asked)) return accept ? { action: "accept" } : undefined;
+  if (isVisit(asked)) {
+    // What was meant for a page, such as a secret, must not go through this client.
+    if (set.length > 0 || content !== undefined)
+      throw new Error(`the question is answered on a page, and not with --set or --content: ${showUrl(asked.url)}`);
+    return accept ? { action: "accept" } : undefined;
+  }
   if (content !== undefined) return { action: "accept", content: objectOf(content, "--content") };
   if (set.length > 0) return { action: "accept", content: contentOf(set, asked) };
   return accept ? { action: "accept", content: {} } : undefined;
+}
+
+/** Otherwise one of the options would be ignored. */
+function refuseContradiction({ set = [], content, accept, decline, cancel }: Given): void {
+  const actions = Object.entries({ "--accept": accept, "--decline": decline, "--cancel": cancel }).flatMap(([name, is]) =>
+    is ? name : [],
+  );
+  const contents = Object.entries({ "--set": set.length > 0, "--content": content !== undefined }).flatMap(([name, is]) =>
+    is ? name : [],
+  );
+  const contradicting = [actions, contents, accept ? [] : [...actions, ...contents]].find((options) => options.length > 1);
+  if (contradicting) throw new Error(`${contradicting.join(" and ")} contradict each other: use one of them`);
 }
 
 /** What became of an answer. */
@@ -83,8 +102,10 @@ export async function answerAtTerminal(
 }
 
 /** Throws an Error that names the options to use instead. */
-export function mustBeInteractive(): void {
-  if (!isInteractive()) throw new Error("there is no terminal to ask on: use --set, --content, --accept, --decline or --cancel");
+export function mustBeInteractive({ params }: InputRequest): void {
+  if (isInteractive()) return;
+  const options = isVisit(params as Elicitation) ? "--accept, when you have been there," : "--set, --content, --accept,";
+  throw new Error(`there is no terminal to ask on: use ${options} --decline or --cancel`);
 }
 
 export function asksOf({ inputRequests = {} }: TaskState): Readonly<Record<string, InputRequest>> {

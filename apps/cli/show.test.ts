@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { showError } from "./show.ts";
+import { showAsk, showError } from "./show.ts";
 
 test.each([
   [
@@ -11,4 +11,14 @@ test.each([
   [{ code: 7, message: "\u001b[2Jsold out" }, "error 7: sold out"],
 ])("the error %j is shown as %j", (error, shown) => {
   expect(showError(error)).toBe(shown);
+});
+
+test.each([
+  [{ size: { type: "integer" }, note: { type: "string" } }, ["size"], "--set size=<integer> [--set note=<text>]"],
+  [{ day: { type: "string", format: "date" } }, ["day"], "--set day=<YYYY-MM-DD>"],
+  [{ note: { type: "string" } }, [], "--accept [--set note=<text>]"],
+  [{}, [], "--accept"],
+])("the command that answers a form with %j shows what may be left out", (properties, required, options) => {
+  const request = { method: "elicitation/create", params: { message: "?", requestedSchema: { type: "object", properties, required } } };
+  expect(showAsk("0-Yuag", "details", request)).toBe(`? details: ?\n    parley answer 0-Yuag details ${options}`);
 });

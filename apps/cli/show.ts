@@ -58,8 +58,14 @@ export function showAsk(taskId: string, key: string, request: InputRequest): str
     return `? ${name}: asks the client for ${cleanLine(request.method)}\n    ${how} --content '…'`;
   const asked = request.params as Elicitation;
   if (asked.mode === "url") return `? ${name}: ${clean(asked.message)}\n    ${showUrl(asked.url)}\n    ${how} --accept`;
-  const fields = fieldsOf(asked.requestedSchema).map((field) => `--set ${shellWord(field.name)}=<${wanted(field)}>`);
-  return `? ${name}: ${clean(asked.message)}\n    ${how} ${fields.join(" ")}`;
+  const fields = fieldsOf(asked.requestedSchema);
+  const options = fields.map((field) => {
+    const option = `--set ${shellWord(field.name)}=<${wanted(field)}>`;
+    return field.isRequired ? option : `[${option}]`;
+  });
+  // A form may be accepted as it is if it requires nothing.
+  if (!fields.some(({ isRequired }) => isRequired)) options.unshift("--accept");
+  return `? ${name}: ${clean(asked.message)}\n    ${how} ${options.join(" ")}`;
 }
 
 /** The whole URL, with the host as browsers resolve it, so that look-alike letters are visible. */
@@ -67,8 +73,8 @@ export function showUrl(text: string): string {
   return URL.parse(text)?.href ?? cleanLine(text);
 }
 
-function wanted({ kind, choices }: Field): string {
-  if (choices.length === 0) return kind;
+function wanted({ kind, choices, schema }: Field): string {
+  if (choices.length === 0) return schema["format"] === "date" ? "YYYY-MM-DD" : kind;
   return choices.length > CHOICES_SHOWN ? kind : choices.map(({ value }) => cleanLine(value)).join("|");
 }
 

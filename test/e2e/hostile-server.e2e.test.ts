@@ -207,7 +207,7 @@ test("a question's key and fields are printed as words that a shell takes as the
   const { showAsk } = await import("../../apps/cli/show.ts");
   const schema = { type: "object", properties: { "a`b": { type: "string" } } };
   const asked = { method: "elicitation/create", params: { message: "?", requestedSchema: schema } };
-  expect(showAsk("$(id)", "it's; rm -rf ~", asked)).toContain(`parley answer '$(id)' 'it'\\''s; rm -rf ~' --set 'a\`b'=<text>`);
+  expect(showAsk("$(id)", "it's; rm -rf ~", asked)).toContain(`parley answer '$(id)' 'it'\\''s; rm -rf ~' --accept [--set 'a\`b'=<text>]`);
 });
 
 describe.runIf(hasTerminal)("in a terminal", () => {

@@ -30,7 +30,7 @@ export async function answer(
 
   const reply = replyFrom(request, given);
   if (reply === undefined) {
-    mustBeInteractive();
+    mustBeInteractive(request);
     try {
       const outcome = await askUntilOver(client, { taskId, key: chosen, request, watching: watchTask(client, taskId, signal), signal });
       if (outcome === "late") return void (process.exitCode = 1);
