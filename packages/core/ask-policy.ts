@@ -15,7 +15,7 @@ import { type Finding, type SecretNames, secretNames } from "./secret-names.ts";
 import type { Settings } from "./settings.ts";
 import { QUORUM_MAX } from "./quorum.ts";
 import { FILES_MAX, type FilesWanted } from "./files.ts";
-import type { Addressees, Ask, AskRequest, Audience, Json, JsonObject, Page, Violation } from "./task.ts";
+import type { Addressees, Ask, AskRequest, Audience, EventRequest, Json, JsonObject, Page, TimeoutPolicy, Violation } from "./task.ts";
 
 export type AskSettings = Pick<Settings, "askUrlSchemes" | "secretNames" | "oauthScopes">;
 
@@ -52,6 +52,20 @@ export function checkTimeout(key: string, { timeoutMs = 0 }: AskOptions, { askTi
     violations: [{ path: "/timeout", message }],
   });
 }
+
+/** Throws INVALID_ASK. Tools may be written without types, and what is no policy says nothing about the time after the deadline. */
+export function checkOnTimeout(key: string, { onTimeout }: AskOptions, { type }: AskRequest | EventRequest): void {
+  if (onTimeout === undefined || POLICIES.includes(onTimeout)) return;
+  // Of a page there is nothing to fill in: its default would say that the person was there.
+  const takesDefault = type === "form" || type === "event";
+  if (takesDefault && onTimeout instanceof Object && "default" in onTimeout) return;
+  const message = takesDefault ? 'must be "cancel", "decline", "fail" or { default: { … } }' : 'must be "cancel", "decline" or "fail"';
+  throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /onTimeout ${message}`, {
+    violations: [{ path: "/onTimeout", message }],
+  });
+}
+
+const POLICIES: readonly TimeoutPolicy[] = ["cancel", "decline", "fail"];
 
 /** Throws INVALID_ASK. An anonymous caller cannot be several people, and a default would count people who have not accepted. */
 export function checkQuorum(key: string, { audience, onTimeout }: AskOptions, principal: string): void {

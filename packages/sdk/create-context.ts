@@ -69,7 +69,7 @@ export function createContext(effects: Effects): Context {
   async function askForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
     const { schema, form } = formOf(name, ask.schema);
     // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
-    const policy = typeof ask.onTimeout === "object" ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
+    const policy = ask.onTimeout instanceof Object ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     for (let message = ask.message, round = 1; ; round += 1) {
       const answer = await answerTo(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
@@ -230,7 +230,7 @@ export function createContext(effects: Effects): Context {
     },
   };
   awaited(effects, context as unknown as Methods);
-  // The overloads of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
+  // The types of elicit and ask say which schema gives which answer; the compiler cannot follow that into the shared implementation.
   return context as Context;
 }
 

@@ -219,6 +219,36 @@ describe("an ask", () => {
   });
 });
 
+describe("what is no policy for the deadline", () => {
+  const SETTLES = 'must be "cancel", "decline", "fail" or { default: { … } }';
+  const page: AskRequest = { type: "url", message: "?", url: "https://shop.example" };
+
+  test.each([
+    ["a word", form("?"), "reject", SETTLES],
+    ["an object without a default", form("?"), { defualt: { n: 1 } }, SETTLES],
+    ["a default of a page, where nobody has been", page, { default: {} }, 'must be "cancel", "decline" or "fail"'],
+    ["null", page, null, 'must be "cancel", "decline" or "fail"'],
+  ])("is refused: %s", async (_, request, onTimeout, message) => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("size", request, { onTimeout: onTimeout as never })) }));
+    expect(await task.run()).toMatchObject({
+      type: "threw",
+      error: {
+        code: "INVALID_ASK",
+        message: `the ask "size" is invalid: /onTimeout ${message}`,
+        violations: [{ path: "/onTimeout", message }],
+      },
+    });
+  });
+
+  test("is no answer to a question that was asked before this was checked", async () => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("size", form("?"))) }));
+    await task.run();
+    task.deploy(async ({ ask }) => ({ ...(await ask("size", form("?"), { onTimeout: "reject" as never })) }));
+    task.answer("size", { action: "timeout" });
+    expect(await task.run()).toMatchObject({ type: "returned", result: { action: "timeout" } });
+  });
+});
+
 describe("a quorum", () => {
   const audience = { to: "tenant", quorum: 2 } as const;
   const approve =

@@ -4,7 +4,7 @@
  * An ask settles when it is answered and a sleep when its time has come, in this run or a later one. The handler can withdraw either by a signal:
  * clients then no longer show the question, and an answer that still arrives is late.
  */
-import { checkAsk, checkQuorum, checkTimeout } from "../ask-policy.ts";
+import { checkAsk, checkOnTimeout, checkQuorum, checkTimeout } from "../ask-policy.ts";
 import { canonicalJson } from "../canonical-json.ts";
 import { childEndOf } from "../child-end.ts";
 import { childId } from "../child-id.ts";
@@ -141,9 +141,11 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     if (answer.action === "unavailable" && settings.withoutCapability === "default" && typeof policy === "object") {
       return { action: "accept", content: policy.default };
     }
-    if (answer.action !== "timeout" || policy === "cancel") return answer;
+    if (answer.action !== "timeout") return answer;
     if (policy === "decline") return { action: "decline" };
-    return policy === "fail" ? "fail" : { action: "accept", content: policy.default };
+    if (policy === "fail") return "fail";
+    // Only a default is an answer. Nobody gave another one, whatever else the policy says.
+    return typeof policy === "object" ? { action: "accept", content: policy.default } : answer;
   }
 
   /** What an ask, an event and a call have in common. */
@@ -217,6 +219,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       if (!before) {
         if (asked.request.type !== "event") checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
         checkTimeout(call.key, asked.options, settings);
+        checkOnTimeout(call.key, asked.options, asked.request);
         checkQuorum(call.key, asked.options, task.call.principal);
       }
       const isWithdrawn = wait(call, { ...asked.options, digest: wanted }, (settledBy) => {

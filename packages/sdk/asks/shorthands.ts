@@ -21,6 +21,7 @@ import type {
   Inferred,
   Maybe,
   NumberOptions,
+  Otherwise,
   ReturnOptions,
   SelectOption,
   SelectOptions,
@@ -107,6 +108,9 @@ export function createShorthands(askQuestion: AskQuestion): Shorthands {
     refuseQuorum(name, options);
     const { onDecline, onCancel, onInvalid, onTimeout } = options;
     for (const [option, chosen] of Object.entries({ onDecline, onCancel, onInvalid, onTimeout })) {
+      const known = option === "onTimeout" ? [...OTHERWISE, "cancel", "decline", "fail"] : OTHERWISE;
+      if (chosen !== undefined && !known.includes(chosen))
+        throw wrongAsk(name, `/${option}`, `must be one of ${known.map((each) => JSON.stringify(each)).join(", ")}`);
       if (chosen === "default" && !preset.exists) throw wrongAsk(name, `/${option}`, 'is "default", and the ask has none');
     }
     const ask: FormAsk<Schema | JsonObject> = {
@@ -171,6 +175,8 @@ export function createShorthands(askQuestion: AskQuestion): Shorthands {
   // The compiler cannot follow how options determine the value through the shared implementation.
   return shorthands as Shorthands;
 }
+
+const OTHERWISE: readonly string[] = ["throw", "default"] satisfies Otherwise[];
 
 /** Tools may be written without types, and silently ignoring a quorum would let one person approve what two must. */
 function refuseQuorum(name: string, options: object): void {
