@@ -40,7 +40,7 @@ export interface RunningServer {
 
 /**
  * Connects to Redis, loads the tools and listens. Throws DefinitionError if a tool module does not load, UNAVAILABLE if Redis does not
- * serve, and Node's error if the address cannot be listened on. The owner of a shared telemetry opens and closes it.
+ * serve, and an Error that says what to do if the port is taken. The owner of a shared telemetry opens and closes it.
  */
 export async function startServer(config: ServerConfig, shared?: Telemetry): Promise<RunningServer> {
   const log = createLogger("server", config.logLevel);
@@ -130,7 +130,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     for (const tool of catalogue.tools.values()) telemetry.metrics?.answers.inc({ tool: toolLabel(tool), receipt: "accepted" }, 0);
     // A worker in the same process already shows it.
     if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
-    await app.server.listen({ host: config.host, port: config.port });
+    await app.server.listen({ host: config.host, port: config.port }).catch(explained);
     const url = urlOf(app.server.server.address() as AddressInfo);
     const playground = config.playground ? new URL("/play/", url).href : undefined;
     const operator = shared ? undefined : await telemetry.open();
@@ -166,6 +166,12 @@ const SWEEP_FILES_MS = 60 * 60_000;
 function urlOf({ address, port, family }: AddressInfo): string {
   const host = address === "0.0.0.0" || address === "::" ? "localhost" : family === "IPv6" ? `[${address}]` : address;
   return `http://${host}:${port}/mcp`;
+}
+
+/** Node.js names the address, but not the way out. It is the first error that many people see. */
+function explained(error: NodeJS.ErrnoException): never {
+  if (error.code !== "EADDRINUSE") throw error;
+  throw new Error(`${error.message}; stop the process that uses the port, or set PARLEY_PORT to another one`, { cause: error });
 }
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };
