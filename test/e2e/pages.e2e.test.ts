@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { filesPage, grantPage, NOTICES, noticePage, secretPage, visitPage } from "../../apps/server/routes/asks/views.ts";
 import { createClient } from "../../bench/client.ts";
-import { findChromium, startChromium } from "../support/chromium.ts";
+import { describedAs, findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { reaches } from "../support/reaches.ts";
 
@@ -102,6 +102,8 @@ describe.skipIf(command === undefined)("a browser without script", () => {
       expect(await page.getByRole("main").innerText()).toContain("What is your API key?");
       const field = page.getByLabel("Secret");
       expect(await field.getAttribute("type")).toBe("password");
+      // It has the focus, so a screen reader begins here.
+      expect(await describedAs(page, "textbox")).toContain("What is your API key?");
       await field.focus();
       await page.keyboard.type("typed by hand");
       await page.keyboard.press("Enter");
@@ -147,6 +149,17 @@ describe.skipIf(command === undefined)("a browser without script", () => {
         await page.setContent(text);
         expect(await page.evaluate<number>("document.documentElement.scrollWidth"), await page.title()).toBe(320);
       }
+    });
+  });
+
+  test("shows a question of a right-to-left language from the right, with its rule on that side", async () => {
+    const ask = { key: "key", digest: "digest" };
+    const page = { ask, message: "מה המפתח?", page: {}, call: { name: "connect" } };
+    const caller = { authenticatedBy: "nobody", names: [], principal: "anonymous" };
+    await visit(async (browserPage) => {
+      await browserPage.setContent(secretPage({ page, caller, token: "token" } as never));
+      const side = (name: string) => browserPage.evaluate<string>(`getComputedStyle(document.querySelector(".said")).${name}`);
+      expect([await side("direction"), await side("borderRightWidth"), await side("borderLeftWidth")]).toEqual(["rtl", "3px", "0px"]);
     });
   });
 

@@ -13,7 +13,7 @@ import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { findChromium, startChromium } from "../support/chromium.ts";
+import { describedAs, findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { IN_TIME } from "../support/in-time.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
@@ -143,6 +143,8 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
 
     await dialog(page).waitFor();
     await expect.poll(() => page.evaluate("document.activeElement?.id")).toBe("answer-0");
+    // A screen reader says it before the field that has the focus.
+    expect(await describedAs(page, "dialog")).toBe("How many people will be dining?");
     await canAnswer(page);
     await page.keyboard.type("40");
     await press(page, "Enter");

@@ -48,8 +48,8 @@ p { margin: 0 0 1rem; }
 .list > li { padding: 1.25rem 0; border-top: 1px solid var(--line); }
 .list .actions { margin-top: 1rem; }
 time { white-space: nowrap; }
-.done { padding-left: .9rem; border-left: 3px solid var(--accent); }
-.said { white-space: pre-line; padding-left: .9rem; border-left: 3px solid var(--accent); }
+.done { padding-inline-start: .9rem; border-inline-start: 3px solid var(--accent); }
+.said { white-space: pre-line; padding-inline-start: .9rem; border-inline-start: 3px solid var(--accent); }
 .quiet { margin-top: .6rem; font-size: .9rem; opacity: .8; }
 .account { display: flex; flex-wrap: wrap; gap: .25rem .9rem; align-items: baseline; }
 .account button { padding: 0; font-weight: inherit; border: 0; color: var(--accent); text-decoration: underline; }

@@ -18,7 +18,8 @@ export const SECRET_CHARS_MAX = 16_384;
 
 export function secretPage({ page: { ask, message, call }, caller, account, token, problem }: Shown): string {
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
-  const described = problem === undefined ? "note" : "problem note";
+  // The control has the focus, so a screen reader says what it is described by, and nothing that stands before it.
+  const described = problem === undefined ? "said note" : "problem said note";
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   return page(
     "A secret is required",
@@ -45,7 +46,8 @@ export function filesPage({
   const { ask, message, call } = asked;
   const { accept, bytesMax, countMax } = wanted;
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
-  const described = problem === undefined ? "note" : "problem note";
+  const described = problem === undefined ? "said note" : "problem said note";
+  const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   const what =
     countMax === 1 ? `One file of at most ${formatBytes(bytesMax)}` : `At most ${countMax} files of ${formatBytes(bytesMax)} each`;
   const types = accept.length === 0 ? "" : `, of these types: ${accept.join(", ")}`;
@@ -56,7 +58,7 @@ export function filesPage({
 ${hiddenFields(ask.digest, token)}
 ${fault}
 <label for="file">${countMax === 1 ? "File" : "Files"}</label>
-<input id="file" name="file" type="file" required autofocus${countMax === 1 ? undefined : markup` multiple`} accept="${accept.join(",")}" aria-describedby="${described}">
+<input id="file" name="file" type="file" required autofocus${countMax === 1 ? undefined : markup` multiple`} accept="${accept.join(",")}" aria-describedby="${described}"${invalid}>
 <p class="quiet" id="note">${what}${types}. Only the tool gets ${countMax === 1 ? "it" : "them"}; your client and its model do not.</p>
 </form>
 <form method="post" id="no">${hiddenFields(ask.digest, token)}</form>
@@ -124,7 +126,7 @@ export function awayPage(title: string, url: string): string {
 
 function toolAsks(message: string, tool: string): Html {
   return markup`<p>The tool <strong>${tool}</strong> asks you:</p>
-<p class="said" dir="auto">${message}</p>`;
+<p class="said" id="said" dir="auto">${message}</p>`;
 }
 
 function hiddenFields(digest: string, token: string): Html {

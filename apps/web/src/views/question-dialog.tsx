@@ -78,6 +78,8 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
     <dialog
       ref={dialog}
       aria-labelledby="question-title"
+      // The first field has the focus: without this, a screen reader would not say what is asked.
+      aria-describedby="question-text"
       onCancel={(event) => {
         event.preventDefault();
         postpone(question);
@@ -102,7 +104,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
         <h2 ref={title} id="question-title" class="sr-only" tabIndex={-1}>
           A question of {tool}
         </h2>
-        <Said text={wordsOf(question.message)} label="The question" />
+        <Said id="question-text" text={wordsOf(question.message)} label="The question" />
         {problem !== undefined && (
           <p class="banner" role="alert" dir="auto">
             {problem}

@@ -4,8 +4,16 @@ import { useState } from "preact/hooks";
 const SHOWN_AT_FIRST = 8_000;
 const SHOWN_MORE = 40_000;
 
+interface SaidProps {
+  readonly text: string;
+  readonly label: string;
+  readonly mono?: boolean;
+  /** Of the text, for what it describes. */
+  readonly id?: string;
+}
+
 /** Shows text of a tool or a person, in its own direction, and only as much at once as the page can handle. */
-export function Said({ text, label, mono = false }: { readonly text: string; readonly label: string; readonly mono?: boolean }) {
+export function Said({ text, label, mono = false, id }: SaidProps) {
   const [shown, setShown] = useState(SHOWN_AT_FIRST);
   const rest = text.length - shown;
   const isLong = text.length > 600;
@@ -14,6 +22,7 @@ export function Said({ text, label, mono = false }: { readonly text: string; rea
       <div
         class={isLong ? "said-text scrolls" : "said-text"}
         dir="auto"
+        id={id}
         {...(isLong && { tabIndex: 0, role: "region", "aria-label": label })}
       >
         {rest > 0 ? text.slice(0, shown) : text}
