@@ -8,8 +8,8 @@ export type CatalogueSource = Definition | readonly CatalogueSource[] | { readon
 
 /**
  * The catalogue of all definitions in `sources`: definitions, lists, and modules (`await import(…)`) with their
- * exports, including lists. Of a module, the default export comes first and the others follow by name, because a
- * module does not reveal the order of its source. A definition that occurs twice counts once. The newest of several
+ * exports, including lists. Of a module, the default export comes first, or its members if it is an object, as
+ * `module.exports` is. The others follow by name, because a module does not reveal the order of its source. A definition that occurs twice counts once. The newest of several
  * versions of a tool receives calls, the others run the tasks that were created with them.
  *
  * Throws DefinitionError for two definitions with the same name (and version), and for a source without any.
@@ -45,9 +45,15 @@ export function gathered(source: unknown): readonly Definition[] {
   if (isDefinition(source)) return [source];
   if (Array.isArray(source)) return source.flatMap(gathered);
   if (typeof source !== "object" || source === null) return [];
-  return Object.entries(source)
-    .toSorted(([a], [b]) => (a === "default" ? -1 : b === "default" ? 1 : a < b ? -1 : 1))
-    .flatMap(([, exported]: [string, unknown]) => (isDefinition(exported) || Array.isArray(exported) ? gathered(exported) : []));
+  return exportsOf(source).flatMap((exported) => (isDefinition(exported) || Array.isArray(exported) ? gathered(exported) : []));
+}
+
+function exportsOf(source: object): readonly unknown[] {
+  const { default: first, ...others } = source as { readonly [name: string]: unknown };
+  const byName = (exported: object) => Object.entries(exported).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  // The default export of a CommonJS module is `module.exports`. Node.js finds only some of its members by reading the source.
+  const members = typeof first === "object" && first !== null && !isDefinition(first) && !Array.isArray(first) ? byName(first) : [];
+  return [first, ...[...members, ...byName(others)].map(([, exported]: [string, unknown]) => exported)];
 }
 
 /** Maximum number of versions of a tool: each keeps its code in every process. */

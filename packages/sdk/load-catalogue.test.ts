@@ -30,12 +30,30 @@ test("modules are loaded by path or by package, and their definitions follow eac
   expect(tools.has("book_dinner")).toBe(true);
 });
 
+test.each([
+  ["calls", "module.exports = { one: tool('one'), two: tool('two') };", ["one", "two"]],
+  ["members of other modules", "const all = { a: tool('a'), b: [tool('b')] }; module.exports = { ...all };", ["a", "b"]],
+  ["itself as the default, as compilers write it", "module.exports = { a: tool('a') }; module.exports.default = module.exports;", ["a"]],
+  ["one by one", "exports.b = tool('b'); exports.a = tool('a'); exports.size = 3;", ["a", "b"]],
+])("a CommonJS module has all of its exports, not only those that Node.js finds by name: %s", async (what, text, names) => {
+  const defined = "const tool = (name) => Object.defineProperty({ kind: 'tool', name }, Symbol.for('parley.definition'), { value: true });";
+  const path = await written(`${what.replaceAll(/\W/g, "-")}.cjs`, `${defined}\n${text}`);
+  expect([...(await loadCatalogue([path])).tools.keys()]).toEqual(names);
+});
+
+test("an object that is the default export has its members", async () => {
+  const path = await written("object.mjs", `${tool("pay")} ${tool("ship")} export default { ship, limit: 3 };`);
+  expect([...(await loadCatalogue([path])).tools.keys()]).toEqual(["ship", "pay"]);
+});
+
 test.each<[string, boolean]>([
   ["./tools.ts", true],
   ["../tools/index.mjs", true],
   ["/srv/tools", true],
   ["tools.ts", true],
   ["tools/index.js", true],
+  ["tools/index.mjs", true],
+  ["tools.cts", true],
   ["@acme/tools", false],
   ["tools", false],
   ["tools.json/of", false],

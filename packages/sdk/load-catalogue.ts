@@ -18,7 +18,7 @@ export async function loadCatalogue(modules: readonly string[]): Promise<Catalog
 
 /** Whether a module is named by its path, and not as a package. */
 export function isModulePath(name: string): boolean {
-  return /^[./]/.test(name) || name.endsWith(".ts") || name.endsWith(".js");
+  return /^[./]|\.[cm]?[jt]s$/.test(name);
 }
 
 async function load(name: string): Promise<readonly Definition[]> {
