@@ -312,12 +312,18 @@ async function backup(): Promise<void> {
     check("restore: a task that waited in the backup is answered and ends in a deployment that was empty", gone && ended);
     client.close();
 
-    writeFileSync(file, "something else");
-    const { ok, out } = tryRun(["deploy/restore.sh", file]);
-    check(
-      "restore: takes nothing else for a backup, and stops nothing for it",
-      !ok && out.includes("is not a backup") && (await fetch(`http://localhost:${port}/readyz`)).ok,
-    );
+    const whole = readFileSync(file);
+    for (const [content, problem] of [
+      ["something else", "is not a backup"],
+      [whole.subarray(0, whole.length / 2), "is damaged"],
+    ] as const) {
+      writeFileSync(file, content);
+      const { ok, out } = tryRun(["deploy/restore.sh", file]);
+      check(
+        `restore: refuses what ${problem}, and stops nothing for it`,
+        !ok && out.includes(problem) && (await fetch(`http://localhost:${port}/readyz`)).ok,
+      );
+    }
   } finally {
     rmSync(directory, { recursive: true });
   }
