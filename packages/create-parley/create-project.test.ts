@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -49,6 +49,13 @@ describe("a new project", () => {
     expect(found).toContain("tools/book-meeting.js");
     expect(found.filter((file) => file.endsWith(".ts") || file === "tsconfig.json")).toEqual([]);
     for (const file of found) expect(await read(join(target, file))).not.toMatch(/\.ts\b|tsc /);
+  });
+
+  test("may be in a new repository", async () => {
+    const target = join(directory, "tools");
+    await mkdir(join(target, ".git"), { recursive: true });
+    await createProject(target, { language: "ts" });
+    expect(await files(target)).toContain("package.json");
   });
 
   test("overwrites nothing", async () => {

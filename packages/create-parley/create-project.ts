@@ -21,13 +21,13 @@ const TYPESCRIPT_ONLY = new Set(["tsconfig.json"]);
 /**
  * Writes the project into `directory`, which is created if it does not exist.
  *
- * Throws when the directory holds anything already, or when its name cannot be the name of a package.
+ * Throws when the directory holds anything already besides `.git`, or when its name cannot be the name of a package.
  */
 export async function createProject(directory: string, { language }: ProjectOptions): Promise<{ readonly name: string }> {
   const target = resolve(directory);
   const name = packageName(basename(target));
   await mkdir(target, { recursive: true });
-  const [present] = await readdir(target);
+  const present = (await readdir(target)).find((file) => file !== ".git");
   if (present !== undefined) throw new Error(`${directory} is not empty (it holds ${present}); choose another directory`);
   const { version } = JSON.parse(await readFile(join(import.meta.dirname, "package.json"), "utf8")) as { version: string };
   const entries = await readdir(TEMPLATE, { recursive: true, withFileTypes: true });

@@ -4,13 +4,14 @@
  *
  * Nothing is installed and nothing is overwritten: a directory that holds something already is refused.
  */
+import { resolve } from "node:path";
 import { createProject } from "./create-project.ts";
 
 const USAGE = `Usage: npm create parley [directory] [-- --js]
 
 Creates a project with a tool that asks a person, its test, a Dockerfile and a client configuration.
 
-  directory   where to create it (default: parley-tools); must be empty or absent
+  directory   where to create it (default: parley-tools); must be absent, or empty except for .git
   --js        JavaScript instead of TypeScript
 `;
 
@@ -30,9 +31,9 @@ if (flags.includes("--help") || flags.includes("-h")) {
   try {
     const { name } = await createProject(directory, { language: flags.includes("--js") ? "js" : "ts" });
     const shown = /\s/.test(directory) ? `"${directory}"` : directory;
-    process.stdout.write(
-      `Created ${name} in ${directory}. Next:\n\n  cd ${shown}\n  npm install\n  npm test\n  npm run dev      # http://127.0.0.1:3000/mcp\n`,
-    );
+    const isHere = resolve(directory) === process.cwd();
+    const created = isHere ? `Created ${name} here. Next:\n\n` : `Created ${name} in ${directory}. Next:\n\n  cd ${shown}\n`;
+    process.stdout.write(`${created}  npm install\n  npm test\n  npm run dev      # http://127.0.0.1:3000/mcp\n`);
   } catch (error) {
     process.stderr.write(`create-parley: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
