@@ -160,7 +160,7 @@ describe("the page of a question", () => {
 
   test("shows a message in the direction of its script", async () => {
     const { here, at } = await asked({ message: "מה המפתח שלך? (API)" });
-    expect((await open(at(here))).text).toContain('<p class="said" dir="auto">מה המפתח שלך? (API)</p>');
+    expect((await open(at(here))).text).toContain('<p class="said" id="said" dir="auto">מה המפתח שלך? (API)</p>');
   });
 
   test("shows that it is done if it is opened or sent again", async () => {
