@@ -237,6 +237,21 @@ describe("one process's view of data keys", () => {
     expect(await fields()).toEqual({ "tenant:x": "abcd efgh" });
     expect(await change("abcd efgh", "")).toBe(1);
     expect(await fields()).toEqual({});
+    expect(await change("abcd efgh", "")).toBe(1);
+  });
+
+  test("is kept if the change that lists it is sent again, because its reply was lost", async () => {
+    const define = redis.redis.defineCommand.bind(redis.redis);
+    vi.spyOn(redis.redis, "defineCommand").mockImplementation((name, definition) => {
+      define(name, definition);
+      const send = Reflect.get(redis.redis, name) as (...given: unknown[]) => Promise<unknown>;
+      Reflect.set(redis.redis, name, async (...given: unknown[]) => {
+        await send.apply(redis.redis, given);
+        return await send.apply(redis.redis, given);
+      });
+    });
+    const word = await open().current("acme");
+    expect(Object.keys(await fields()).toSorted()).toEqual([`key:${word}`, `tenant:${ACME}`]);
   });
 
   test("restores what Redis has lost, unchanged", async () => {
