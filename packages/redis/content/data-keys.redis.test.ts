@@ -270,6 +270,18 @@ describe("one process's view of data keys", () => {
     expect(looks()).toBe(known);
   });
 
+  test("that was put back is erased with its tenant even if Redis has also lost the tenant's list", async () => {
+    const keys = open();
+    const word = await keys.current("acme");
+    const other = await keys.current("globex");
+    const before = await fields();
+    await redis.redis.hdel(hash(), `key:${word}`, `tenant:${ACME}`);
+    processMs += 10_000;
+    expect(await keys.find(word)).toBe("open");
+    expect(await open().erase("acme")).toStrictEqual([word]);
+    expect(await fields()).toMatchObject({ [`key:${word}`]: `erased ${START_MS}`, [`key:${other}`]: before[`key:${other}`] });
+  });
+
   test("does not open with another ring, which is reported, and then no new task is sealed", async () => {
     const word = await open().current("acme");
     logged.length = 0;

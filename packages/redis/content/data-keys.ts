@@ -287,13 +287,16 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     },
 
     async erase(tenant) {
-      const words = await wordsOf(tenant);
+      const digest = tenantDigest(tenant);
+      const words = new Set(await wordsOf(tenant));
+      // A key that Redis had lost and a process has put back may not be listed.
+      for await (const [word, record] of fields("key:")) if (!isErased(record) && readRecord(record).tenant === digest) words.add(word);
       for (const word of words) {
         await acknowledge(redis.hset(hashKey, keyField(word), `${ERASED} ${now()}`));
         known.delete(word);
       }
       tenants.delete(tenant);
-      return words;
+      return [...words];
     },
 
     async drop(tenant, words) {
