@@ -284,6 +284,8 @@ local function audit(stream, record, length_max, now_ms, verdict)
   local last = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
   local added = add(redis.pcall, last and tonumber(string.match(last[1], '^%d+')) + 1 or 1)
   if type(added) ~= 'table' or not added.err then return end
+  -- Not for its number: Redis is full.
+  if redis.call('EXISTS', stream) == 0 then return add(redis.call, 1) end
   local info = redis.call('XINFO', 'STREAM', stream)
   for i = 1, #info, 2 do
     if info[i] == 'last-generated-id' then add(redis.call, tonumber(string.match(info[i + 1], '^%d+')) + 1) end
