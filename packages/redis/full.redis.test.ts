@@ -1,22 +1,17 @@
 /** A Redis whose memory is full: it makes each change of a task as a whole, or refuses it as a whole, and a refusal says UNAVAILABLE. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { AuditFact } from "@parley/core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { accept, aCall, aLife, anAsk, aStep, aWithdrawal, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { keysOf } from "../../test/support/look.ts";
-import { type EmbeddedRedis, startEmbeddedRedis } from "./embedded.ts";
+import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis.ts";
 
-let dataDir: string;
-let server: EmbeddedRedis;
+let server: SharedRedis;
 let opened: OpenRedis;
 let life: ReturnType<typeof aLife>;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "parley-full-"));
-  server = await startEmbeddedRedis({ dataDir, sources: ["path", "wheel"] });
+  server = await startOwnRedis();
   opened = await openRedis({ url: server.url });
   life = aLife(opened.store, opened.newTaskId);
 });
@@ -24,7 +19,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await opened.close();
   await server.close();
-  await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
 });
 
 const audit: AuditFact = { action: "call", taskId: "0-task" };

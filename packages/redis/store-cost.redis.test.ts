@@ -1,6 +1,6 @@
 /**
  * How many commands each step of a plain task's life costs Redis, including those in scripts: quorums, children,
- * limits and events are paid for by the tasks that use them.
+ * limits and events are paid for by the tasks that use them. And how long a sweep takes if very many tasks are overdue.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -62,4 +62,23 @@ async function live(): Promise<Readonly<Record<string, string>>> {
     "begin again": await commandsOf(async () => (token = await life.begin({ taskId, run: 2 }))),
     finish: await commandsOf(() => life.finish(taskId, token)),
   };
+}
+
+test("a sweep of 200,000 overdue tasks keeps Redis no longer than one of 1,000", async () => {
+  const few = await microsecondsOfSweep(1_000);
+  // By chance it may take some times as long. Counting through all of them took 200 times as long.
+  expect(await microsecondsOfSweep(200_000)).toBeLessThan(10 * few);
+});
+
+/** Of the fastest of several sweeps. The tasks do not exist, so each sweep removes those that it looks at. */
+async function microsecondsOfSweep(overdue: number): Promise<number> {
+  const fill = "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[1], i, '0-' .. i) end";
+  await look.eval(fill, 1, `${opened.prefix}:{p0}:due`, overdue);
+  const all: number[] = [];
+  for (let time = 0; time < 8; time += 1) {
+    await look.config("RESETSTAT");
+    await opened.store.overdue({ partition: 0, nowMs: Date.now() + time, limit: 10 });
+    all.push(Number(/^cmdstat_eval(?:sha)?:calls=1,usec=(\d+)/m.exec(await look.info("commandstats"))?.[1]));
+  }
+  return Math.min(...all);
 }
