@@ -6,7 +6,8 @@
  *     └───wait──▶ the task parks, queues by age, and tries again when it is woken or after `retryMs`
  *
  * A slot is a lease: if its worker dies, it is free again when the lease expires. A waiting task holds no slot: a
- * task that asks a person gives its slot back.
+ * task that asks a person gives its slot back. A task has one slot, which belongs to the run that took it last: a run
+ * that lost its task and ends later neither keeps nor gives back the slot of the run that has it.
  */
 import type { RunRef } from "./ports.ts";
 import type { CallFacts, JsonObject } from "./task.ts";
@@ -30,6 +31,8 @@ export interface KeptLimit extends Pick<Limit, "concurrency" | "rate"> {
 export interface TakeSlot {
   readonly limit: KeptLimit;
   readonly taskId: string;
+  /** Of the run that takes the slot, as `begin` issued it. */
+  readonly token: string;
   /** The run that continues the task if it has to wait now. */
   readonly nextRun: number;
   /** When the task was created; older tasks go first. */
@@ -46,12 +49,12 @@ export type SlotTaken =
   | { readonly type: "wait"; readonly by: "concurrency" | "rate"; readonly retryMs: number };
 
 export interface Slots {
-  /** Taking a slot that the task already holds changes nothing. */
+  /** A slot that the task already holds becomes this run's. */
   take(request: TakeSlot): Promise<SlotTaken>;
-  /** Renews the slot's lease. */
-  keep(request: Pick<TakeSlot, "limit" | "taskId" | "nowMs" | "leaseMs">): Promise<void>;
-  /** Gives the slot back. Returns runs that can take one now; the caller must add them. */
-  give(request: Pick<TakeSlot, "limit" | "taskId" | "nowMs">): Promise<readonly RunRef[]>;
+  /** Renews the lease of this run's slot. */
+  keep(request: Pick<TakeSlot, "limit" | "taskId" | "token" | "nowMs" | "leaseMs">): Promise<void>;
+  /** Gives this run's slot back. Returns runs that can take one now; the caller must add them. */
+  give(request: Pick<TakeSlot, "limit" | "taskId" | "token" | "nowMs">): Promise<readonly RunRef[]>;
 }
 
 /** Maximum length of one queue. Tasks beyond it are not queued and only retry. */

@@ -18,6 +18,7 @@ const slots = () => createSlots({ redis: opened.redis, keys: createKeys(opened.p
 const asked = (limit: KeptLimit, taskId: string) => ({
   limit,
   taskId,
+  token: "token",
   nextRun: 2,
   createdAtMs: NOW_MS,
   isNew: true,

@@ -3,7 +3,7 @@
  *
  *   parley:limit:{<digest>}:held    tasks that hold a slot, and until when
  *   parley:limit:{<digest>}:line    waiting tasks, older first
- *   parley:limit:{<digest>}:facts   their runs, and the bucket of the rate
+ *   parley:limit:{<digest>}:facts   their runs, whose the slots are, and the bucket of the rate
  *
  * The digest is of tool and key, because arguments do not belong in the names of keys.
  */
@@ -22,21 +22,23 @@ export function createSlots({ redis, keys }: SlotsOptions): Slots {
   const scripts = loadScripts(redis, { names: ["take", "keep", "give"], folder: "limit/", shared: "limit", keyCount: () => 3 });
   const rateOf = ({ rate }: KeptLimit) => [rate?.count ?? 0, rate?.windowMs ?? 0] as const;
   return {
-    async take({ limit, taskId, nextRun, createdAtMs, isNew, nowMs, leaseMs }) {
-      const facts = [taskId, nextRun, createdAtMs, isNew ? 1 : 0, Math.floor(nowMs), leaseMs, limit.concurrency ?? 0];
+    async take({ limit, taskId, token, nextRun, createdAtMs, isNew, nowMs, leaseMs }) {
+      const facts = [taskId, token, nextRun, createdAtMs, isNew ? 1 : 0, Math.floor(nowMs), leaseMs, limit.concurrency ?? 0];
       const bounds = [IN_LINE_MAX, SLOT_RETRY_MAX_MS, SLOT_PATIENCE_MS];
       const reply = await reached(scripts.take([...keys.limit(limit.id), ...facts, ...rateOf(limit), ...bounds]));
       const [type, by, retryMs] = reply as ["taken"] | ["wait", "concurrency" | "rate", number];
       return (type === "taken" ? { type } : { type, by, retryMs }) as SlotTaken;
     },
-    async keep({ limit, taskId, nowMs, leaseMs }) {
-      await reached(
-        scripts.keep([...keys.limit(limit.id), taskId, Math.floor(nowMs + leaseMs), 2 * (SLOT_RETRY_MAX_MS + SLOT_PATIENCE_MS)]),
-      );
+    async keep({ limit, taskId, token, nowMs, leaseMs }) {
+      const keepMs = 2 * (SLOT_RETRY_MAX_MS + SLOT_PATIENCE_MS);
+      await reached(scripts.keep([...keys.limit(limit.id), taskId, token, Math.floor(nowMs + leaseMs), keepMs]));
     },
-    async give({ limit, taskId, nowMs }) {
+    async give({ limit, taskId, token, nowMs }) {
       const bounds = [limit.concurrency ?? 0, ...rateOf(limit), SLOT_PATIENCE_MS];
-      const flat = (await reached(scripts.give([...keys.limit(limit.id), taskId, Math.floor(nowMs), ...bounds]))) as (string | number)[];
+      const flat = (await reached(scripts.give([...keys.limit(limit.id), taskId, token, Math.floor(nowMs), ...bounds]))) as (
+        | string
+        | number
+      )[];
       return Array.from({ length: flat.length / 2 }, (_, index) => ({ taskId: String(flat[2 * index]), run: Number(flat[2 * index + 1]) }));
     },
   };

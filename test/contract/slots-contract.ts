@@ -26,6 +26,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
     const asked = (limit: KeptLimit, task: string, more: Partial<TakeSlot> = {}): TakeSlot => ({
       limit,
       taskId: taskId(task),
+      token: `token-${task}`,
       nextRun: 2,
       createdAtMs: START_MS + Number(task),
       isNew: true,
@@ -35,8 +36,9 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
     });
     const take = (limit: KeptLimit, task: string, more?: Partial<TakeSlot>) => under.slots.take(asked(limit, task, more));
     const took = async (limit: KeptLimit, task: string, more?: Partial<TakeSlot>) => (await take(limit, task, more)).type === "taken";
-    const give = async (limit: KeptLimit, task: string) =>
-      (await under.slots.give({ limit, taskId: taskId(task), nowMs })).map(({ taskId: id, run }) => `${Number(id.slice(2))}.${run}`);
+    const keep = (limit: KeptLimit, task: string, more?: Partial<TakeSlot>) => under.slots.keep(asked(limit, task, more));
+    const give = async (limit: KeptLimit, task: string, more?: Partial<TakeSlot>) =>
+      (await under.slots.give(asked(limit, task, more))).map(({ taskId: id, run }) => `${Number(id.slice(2))}.${run}`);
 
     test("are taken up to the limit, one more waits, and taking one twice takes one", async () => {
       expect(await took(two, "1")).toBe(true);
@@ -91,7 +93,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       await take(two, "1");
       await take(two, "2");
       nowMs += LEASE_MS - 1;
-      for (const task of ["1", "2"]) await under.slots.keep({ limit: two, taskId: taskId(task), nowMs, leaseMs: LEASE_MS });
+      for (const task of ["1", "2"]) await keep(two, task);
       nowMs += LEASE_MS - 1;
       expect(await took(two, "3")).toBe(false);
     });
@@ -101,7 +103,7 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       await give(two, "1");
       // The third may have been cancelled.
       nowMs += SLOT_PATIENCE_MS;
-      for (const task of ["2"]) await under.slots.keep({ limit: two, taskId: taskId(task), nowMs, leaseMs: LEASE_MS });
+      await keep(two, "2");
       expect(await took(two, "4")).toBe(false);
       nowMs += 1;
       expect(await took(two, "4")).toBe(true);
@@ -115,6 +117,24 @@ export function describeSlots(where: string, open: () => Promise<UnderTest>): vo
       nowMs += LEASE_MS - 1;
       expect(await took(two, "3")).toBe(true);
       expect(await took(two, "4")).toBe(false);
+    });
+
+    test("belong to the run that took them last: one that lost its task neither gives back nor keeps what another has", async () => {
+      const one: KeptLimit = { id: "one", concurrency: 1 };
+      await take(one, "1");
+      await take(one, "2");
+      expect(await took(one, "1", { token: "later" })).toBe(true);
+      expect(await give(one, "1")).toEqual([]);
+      nowMs += LEASE_MS - 1;
+      await keep(one, "1");
+      expect(await took(one, "2")).toBe(false);
+      nowMs += 1;
+      expect(await took(one, "2")).toBe(true);
+      await give(one, "2");
+      // Expired, it belongs to no run any more, and the run that is still at work gets it back.
+      await keep(one, "1");
+      expect(await took(one, "3")).toBe(false);
+      expect(await give(one, "1")).toEqual(["3.2"]);
     });
 
     test("are kept for a waiting task for ten seconds after it should have retried, and no longer", async () => {

@@ -305,7 +305,7 @@ const STRANGER = "0-stranger";
 /** The only slot is taken by a worker that is never heard of again. */
 async function takeSlot({ slots, time: { nowMs } }: World): Promise<void> {
   const limit = { id: JSON.stringify(["subject", ""]), concurrency: 1 };
-  await slots.take({ limit, taskId: STRANGER, nextRun: 2, createdAtMs: 0, isNew: true, nowMs, leaseMs: SETTINGS.leaseMs });
+  await slots.take({ limit, taskId: STRANGER, token: STRANGER, nextRun: 2, createdAtMs: 0, isNew: true, nowMs, leaseMs: SETTINGS.leaseMs });
 }
 
 function toolOf({ attempts, limited, compensates, hurried }: Program): Tool {

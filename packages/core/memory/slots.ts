@@ -1,5 +1,5 @@
 /** Limits of tools in memory: the rules of packages/redis/scripts/limit in readable form. */
-import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots } from "../slots.ts";
+import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "../slots.ts";
 
 interface Waiting {
   readonly taskId: string;
@@ -10,8 +10,8 @@ interface Waiting {
 }
 
 interface State {
-  /** Task id → end of its lease. */
-  readonly held: Map<string, number>;
+  /** By task id. */
+  readonly held: Map<string, { readonly token: string; readonly untilMs: number }>;
   line: Waiting[];
   bucket: { tokens: number; atMs: number } | undefined;
 }
@@ -20,9 +20,9 @@ export function createMemorySlots(): Slots {
   const states = new Map<string, State>();
 
   function stateOf({ id }: KeptLimit, nowMs: number): State {
-    const state = states.get(id) ?? { held: new Map(), line: [], bucket: undefined };
+    const state: State = states.get(id) ?? { held: new Map(), line: [], bucket: undefined };
     states.set(id, state);
-    for (const [taskId, untilMs] of state.held) if (untilMs <= nowMs) state.held.delete(taskId);
+    for (const [taskId, { untilMs }] of state.held) if (untilMs <= nowMs) state.held.delete(taskId);
     return state;
   }
 
@@ -33,6 +33,12 @@ export function createMemorySlots(): Slots {
   }
 
   const freeOf = ({ held }: State, { concurrency }: KeptLimit) => (concurrency === undefined ? Infinity : concurrency - held.size);
+
+  /** Another run of the task has taken its slot since. */
+  function isOfOther({ held }: State, { taskId, token }: Pick<TakeSlot, "taskId" | "token">): boolean {
+    const holder = held.get(taskId);
+    return holder !== undefined && holder.token !== token;
+  }
 
   /** Tasks that have begun come first, then older ones. */
   function inOrder(a: Waiting, b: Waiting): number {
@@ -50,11 +56,12 @@ export function createMemorySlots(): Slots {
 
   return {
     async take(request) {
-      const { limit, taskId, nextRun, createdAtMs, isNew, nowMs, leaseMs } = request;
+      const { limit, taskId, token, nextRun, createdAtMs, isNew, nowMs, leaseMs } = request;
+      const slot = { token, untilMs: nowMs + leaseMs };
       const { concurrency, rate } = limit;
       const state = stateOf(limit, nowMs);
       if (state.held.has(taskId)) {
-        state.held.set(taskId, nowMs + leaseMs);
+        state.held.set(taskId, slot);
         return { type: "taken" };
       }
       const mine = { taskId, run: nextRun, createdAtMs, isNew, untilMs: nowMs };
@@ -65,7 +72,7 @@ export function createMemorySlots(): Slots {
       const lacks = isNew ? state.line.slice(0, ahead + 1).filter((each) => each.isNew).length - tokens : 0;
       if (free > ahead && lacks <= 0) {
         state.line.splice(ahead, 1);
-        state.held.set(taskId, nowMs + leaseMs);
+        state.held.set(taskId, slot);
         if (isNew) state.bucket = { tokens: tokens - 1, atMs: nowMs };
         return { type: "taken" };
       }
@@ -76,12 +83,13 @@ export function createMemorySlots(): Slots {
       mine.untilMs = nowMs + retryMs + SLOT_PATIENCE_MS;
       return { type: "wait", by: slotMs > 0 ? "concurrency" : "rate", retryMs };
     },
-    async keep({ limit, taskId, nowMs, leaseMs }) {
-      stateOf(limit, nowMs).held.set(taskId, nowMs + leaseMs);
-    },
-    async give({ limit, taskId, nowMs }) {
+    async keep({ limit, taskId, token, nowMs, leaseMs }) {
       const state = stateOf(limit, nowMs);
-      state.held.delete(taskId);
+      if (!isOfOther(state, { taskId, token })) state.held.set(taskId, { token, untilMs: nowMs + leaseMs });
+    },
+    async give({ limit, taskId, token, nowMs }) {
+      const state = stateOf(limit, nowMs);
+      if (!isOfOther(state, { taskId, token })) state.held.delete(taskId);
       // Tasks that wait only for the rate know when to retry.
       if (limit.concurrency === undefined) return [];
       state.line = state.line.filter(({ untilMs }) => untilMs >= nowMs);

@@ -162,6 +162,31 @@ test("a slot is kept while its run works for longer than its lease, and is given
   expect((await get(second)).outcome).toBeDefined();
 });
 
+test("a run that lost its task does not give back the slot of the run that took it over", async () => {
+  const { pass, open, atWork } = gate();
+  const { call, hand, later, services } = deployment({ concurrency: 1 }, async ({ step }) => {
+    await step("work", pass);
+    return {};
+  });
+  await call();
+  await call();
+  const { renew } = services.store;
+  Object.assign(services.store, { renew: () => Promise.reject(new Error("away")) });
+  await later(DEFAULT_SETTINGS.leaseMs);
+  Object.assign(services.store, { renew });
+  // The step of the run that lost the task, and that of the run that has it.
+  expect(atWork()).toBe(2);
+  open();
+  await hand.pass(1);
+  expect(atWork()).toBe(1);
+  open();
+  await hand.pass(1);
+  // Now it is the other task's turn.
+  expect(atWork()).toBe(1);
+  open();
+  await hand.pass(1);
+});
+
 test("a waiting task that is cancelled is skipped", async () => {
   const { pass, open, atWork } = gate();
   const { call, get, hand, later, services } = deployment({ concurrency: 1 }, async ({ step }) => {
@@ -271,12 +296,12 @@ describe("the keeper of slots", () => {
     const of = { limit, taskId, createdAtMs: startedAtMs, leaseMs };
     const later = startedAtMs + 501;
     expect(asked).toStrictEqual([
-      ["take", { ...of, nextRun: 2, isNew: true, nowMs: startedAtMs }],
-      ["give", { limit, taskId, nowMs: startedAtMs }],
-      ["take", { ...of, nextRun: 3, isNew: false, nowMs: later }],
-      ["give", { limit, taskId, nowMs: later }],
-      ["take", { ...of, nextRun: 4, isNew: false, nowMs: later }],
-      ["give", { limit, taskId, nowMs: later }],
+      ["take", { ...of, token: "token-3", nextRun: 2, isNew: true, nowMs: startedAtMs }],
+      ["give", { limit, taskId, token: "token-3", nowMs: startedAtMs }],
+      ["take", { ...of, token: "token-4", nextRun: 3, isNew: false, nowMs: later }],
+      ["give", { limit, taskId, token: "token-4", nowMs: later }],
+      ["take", { ...of, token: "token-5", nextRun: 4, isNew: false, nowMs: later }],
+      ["give", { limit, taskId, token: "token-5", nowMs: later }],
     ]);
   });
 
@@ -314,7 +339,7 @@ describe("the keeper of slots", () => {
     await hand.pass(2 * renewEveryMs);
     const limit = { id: '["limited",""]', concurrency: 1 };
     expect(asked.slice(1)).toStrictEqual(
-      [1, 2].map((times) => ["keep", { limit, taskId, nowMs: startedAtMs + times * renewEveryMs, leaseMs }]),
+      [1, 2].map((times) => ["keep", { limit, taskId, token: "token-3", nowMs: startedAtMs + times * renewEveryMs, leaseMs }]),
     );
     open();
     await hand.pass(10 * renewEveryMs);

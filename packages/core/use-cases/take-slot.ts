@@ -8,7 +8,7 @@ import { describeError } from "../describe-error.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
 import type { RunReport } from "../ports.ts";
-import type { KeptLimit, Limit } from "../slots.ts";
+import type { KeptLimit, Limit, TakeSlot } from "../slots.ts";
 import { type Open, openOf } from "../task.ts";
 import { earliest } from "./put-back.ts";
 import type { Held, RunLease } from "./run-lease.ts";
@@ -43,9 +43,11 @@ export async function withSlot(services: Services, wanted: SlotWanted, work: () 
     return await wanted.fail(error);
   }
   const { id: taskId, call } = task;
+  const { token } = lease;
   const taken = await slots.take({
     limit,
     taskId,
+    token,
     nextRun: task.run + 1,
     createdAtMs: call.createdAtMs,
     isNew: isNew(begun),
@@ -55,14 +57,14 @@ export async function withSlot(services: Services, wanted: SlotWanted, work: () 
   if (taken.type === "wait") return await wait(services, wanted, messageOf(runnable, given, taken.by), taken.retryMs);
   if (task.message?.startsWith(WAITING) === true) await lease.report({ items: [], message: "Running." });
   const released = new AbortController();
-  void keep(services, { limit, taskId }, released.signal);
+  void keep(services, { limit, taskId, token }, released.signal);
   try {
     return await work();
   } finally {
     released.abort(OVER);
     // If the slot cannot be given back now, it is free when its lease expires.
     await slots
-      .give({ limit, taskId, nowMs: clock.now() })
+      .give({ limit, taskId, token, nowMs: clock.now() })
       .then((runs) => Promise.all(runs.map((run) => services.queue.add({ ...run, cause: "overdue" }))))
       .catch((error: unknown) => log.debug({ taskId, ...describeError(error) }, "slot not given back, its lease runs out"));
   }
@@ -101,7 +103,7 @@ async function wait({ clock, log }: Services, { begun, asks, lease }: SlotWanted
 
 async function keep(
   { slots, clock, settings }: Services,
-  slot: { readonly limit: KeptLimit; readonly taskId: string },
+  slot: Pick<TakeSlot, "limit" | "taskId" | "token">,
   released: AbortSignal,
 ): Promise<void> {
   for (;;) {

@@ -1,14 +1,14 @@
 --[[ give.lua: returns a slot of a tool's limit.
 
 KEYS  held line facts (see limit.lua)
-ARGV  task_id, now_ms, concurrency (0: unlimited), count (0: unlimited) and window_ms of the rate, patience_ms
+ARGV  task_id, token (of the run), now_ms, concurrency (0: unlimited), count (0: unlimited) and window_ms of the rate, patience_ms
 
 Returns {task_id, run, …}: the tasks whose turn it is now. They stay in line until they take their slot, and lose their place if they do
 not.]]
-local task_id, now_ms, concurrency = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local count, window_ms, patience_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local task_id, token, now_ms, concurrency = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local count, window_ms, patience_ms = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
-redis.call('ZREM', held, task_id)
+if not is_of_other(task_id, token) then let_go(task_id) end
 -- Tasks that wait only for the rate already know when to return.
 if concurrency == 0 then return {} end
 

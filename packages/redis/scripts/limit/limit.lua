@@ -2,9 +2,10 @@
 
 KEYS  held   zset   task -> time until which its slot is leased
       line   zset   waiting task -> when it was created, plus 1e13 if it has not begun: tasks that have begun come first
-      facts  hash   waiting task -> "run until_ms"; ':bucket' -> "tokens at_ms"
+      facts  hash   waiting task -> "run until_ms"; ':' and a task in `held` -> token of the run that took its slot last;
+                    ':bucket' -> "tokens at_ms"
 
-A task is in both `line` and `facts`, or in neither. ]]
+A waiting task is in both `line` and `facts`, or in neither. ]]
 local held, line, facts = KEYS[1], KEYS[2], KEYS[3]
 local NEW = 1e13
 
@@ -28,8 +29,24 @@ local function tokens_at(now_ms, count, window_ms)
   return math.min(count, tonumber(tokens) + math.max(0, now_ms - tonumber(at_ms)) * count / window_ms)
 end
 
+local function hold(task_id, token, until_ms)
+  redis.call('ZADD', held, until_ms, task_id)
+  redis.call('HSET', facts, ':' .. task_id, token)
+end
+
+local function let_go(task_id)
+  redis.call('ZREM', held, task_id)
+  redis.call('HDEL', facts, ':' .. task_id)
+end
+
+-- Whether another run of the task has taken its slot since. The run that asks has lost the task, and may still be ending.
+local function is_of_other(task_id, token)
+  local holder = redis.call('HGET', facts, ':' .. task_id)
+  return holder and holder ~= token
+end
+
 local function free_slots(now_ms, concurrency)
-  redis.call('ZREMRANGEBYSCORE', held, '-inf', now_ms)
+  for _, task_id in ipairs(redis.call('ZRANGEBYSCORE', held, '-inf', now_ms)) do let_go(task_id) end
   if concurrency == 0 then return math.huge end
   return concurrency - redis.call('ZCARD', held)
 end
