@@ -38,6 +38,30 @@ describe("wake-ups over Redis", () => {
     await expect.poll(() => calls).toEqual(["two"]);
   });
 
+  test("subscriptions that are refused as the connection comes back are tried again until they are granted", async () => {
+    const user = `watcher-${direct.prefix}`;
+    const grant = (...rights: string[]) => direct.redis.call("ACL", "SETUSER", user, "on", ">secret", "~*", "&*", ...rights);
+    await grant("+@all");
+    const url = new URL(direct.url);
+    [url.username, url.password] = [user, "secret"];
+    const refused = await openRedis({ url: url.href, prefix: direct.prefix });
+    const life = aLife(direct.store);
+    const taskId = await life.create();
+    const heard: unknown[] = [];
+    await refused.wakeUps.watch(taskId, (change) => heard.push(change?.isEnd));
+
+    await grant("-subscribe");
+    await direct.redis.call("CLIENT", "KILL", "USER", user);
+    await vi.waitFor(() => expect(refused.logged.map(({ message }) => message)).toContain("subscriptions not renewed yet"), 5_000);
+    await grant("+subscribe");
+
+    await vi.waitFor(() => expect(heard).toEqual([undefined]), 5_000);
+    await life.cancel(taskId);
+    await vi.waitFor(() => expect(heard).toEqual([undefined, true]));
+    await refused.close();
+    await direct.redis.call("ACL", "DELUSER", user);
+  });
+
   test("a channel is subscribed once for all its listeners, and left a moment after the last of them", async () => {
     const taskId = await aLife(direct.store).create();
     const subscribers = async () =>

@@ -55,7 +55,7 @@ function subject(sharded?: Subscriber) {
   const heard: unknown[][] = [];
   const ear = (who: string) => (message?: string) => void heard.push([who, message]);
   const published = vi.spyOn(redis, "publish").mockResolvedValue(1);
-  return { ...classic, wakeUps, heard, ear, published };
+  return { ...classic, redis, wakeUps, heard, ear, published };
 }
 
 beforeEach(() => {
@@ -343,7 +343,7 @@ describe("a restored connection", () => {
     expect(heard).toStrictEqual([["b", undefined]]);
   });
 
-  test("does nothing if nothing was lost, and logs a failure", async () => {
+  test("does nothing if nothing was lost; a failure is logged, and what failed is tried again together", async () => {
     const { wakeUps, heard, ear, lose, hold, pending, commands } = subject();
     lose();
     await wakeUps.listen("a", ear("a"));
@@ -360,6 +360,36 @@ describe("a restored connection", () => {
       [{ error: "lost again" }, "subscriptions not renewed yet"],
       [{ error: "a text" }, "subscriptions not renewed yet"],
     ]);
+
+    await vi.advanceTimersByTimeAsync(999);
+    expect(commands).toHaveLength(3);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(commands.slice(3)).toEqual([["subscribe", "a"]]);
+    pending[2]!.reject(new Error("and again"));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(commands.slice(4)).toEqual([["subscribe", "a"]]);
+    pending[3]!.resolve(undefined);
+    await turn();
+    expect(heard).toStrictEqual([["a", undefined]]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(commands).toHaveLength(5);
+  });
+
+  test("tries no channel again that was left or was not lost, and none once the backend is closed", async () => {
+    const { wakeUps, redis, ear, lose, hold, pending, commands } = subject();
+    for (const name of ["a", "b", "c"]) await wakeUps.listen(name, ear(name));
+    hold();
+    lose((channel) => channel !== "c");
+    pending[0]!.reject(new Error("lost again"));
+    await turn();
+    void wakeUps.leave("a");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(commands.slice(-1)).toEqual([["subscribe", "b"]]);
+    redis.disconnect();
+    pending.at(-1)!.reject(new Error("closed"));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(commands.slice(-1)).toEqual([["subscribe", "b"]]);
+    expect(commands).toHaveLength(6);
   });
 });
 

@@ -75,6 +75,9 @@ export interface RedisWakeUps extends WakeUps {
  */
 const LINGER_MS = 1_000;
 
+/** After this time, what could not be subscribed again is tried again: no other event may follow that would do so. */
+const RENEW_AGAIN_MS = 1_000;
+
 interface Channel {
   readonly listeners: Set<(message?: string) => void>;
   readonly subscribed: Promise<unknown>;
@@ -83,6 +86,8 @@ interface Channel {
 export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, timeoutMs }: RedisWakeUpsOptions): RedisWakeUps {
   const channels = new Map<string, Channel>();
   const lingering = new Set<string>();
+  /** Lost channels that could not be subscribed again, until the next try. */
+  const notRenewed = new Map<Subscriber, Set<string>>();
   /** Listeners of channels that are being left. */
   const leaving = new Map<string, Channel["listeners"]>();
 
@@ -95,17 +100,35 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
         for (const listener of leaving.get(name) ?? []) listener(message);
       },
       lost(which) {
-        const names = [...channels.keys()].filter((name) => subscriberOf(name) === each && which(name));
-        if (names.length === 0) return;
-        each.subscribe(names).then(
-          () => {
-            for (const name of names) for (const listener of channels.get(name)?.listeners ?? []) listener();
-          },
-          // If it is lost again, that is reported as well.
-          (error: unknown) => log.warn({ error: error instanceof Error ? error.message : String(error) }, "subscriptions not renewed yet"),
-        );
+        renew(each, (name) => subscriberOf(name) === each && which(name));
       },
     });
+  }
+
+  /** Subscribes these channels again, and calls their listeners, because messages may have been missed. */
+  function renew(by: Subscriber, which: (name: string) => boolean): void {
+    const names = [...channels.keys()].filter(which);
+    if (names.length === 0) return;
+    by.subscribe(names).then(
+      () => {
+        for (const name of names) for (const listener of channels.get(name)?.listeners ?? []) listener();
+      },
+      (error: unknown) => {
+        log.warn({ error: error instanceof Error ? error.message : String(error) }, "subscriptions not renewed yet");
+        const waiting = notRenewed.get(by) ?? new Set();
+        for (const name of names) waiting.add(name);
+        if (notRenewed.has(by)) return;
+        notRenewed.set(by, waiting);
+        setTimeout(renewAgain, RENEW_AGAIN_MS, by).unref();
+      },
+    );
+  }
+
+  function renewAgain(by: Subscriber): void {
+    const waiting = notRenewed.get(by);
+    notRenewed.delete(by);
+    // The backend was closed.
+    if (redis.status !== "end") renew(by, (name) => waiting?.has(name) === true);
   }
 
   async function listen(name: string, onMessage: (message?: string) => void): Promise<() => void> {
