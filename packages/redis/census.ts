@@ -8,6 +8,7 @@
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { loadScripts } from "./load-scripts.ts";
+import { absentKeyOf } from "./scripts.ts";
 import type { RedisQueue } from "./queue.ts";
 import { reached } from "./unavailable.ts";
 
@@ -48,7 +49,7 @@ export interface CensusesOptions {
 }
 
 export function createCensuses({ redis, keys, queue, partitions }: CensusesOptions): Censuses {
-  const { census } = loadScripts(redis, { names: ["census"], folder: "", shared: "task", keyCount: () => 4 });
+  const { census } = loadScripts(redis, { names: ["census"], folder: "", shared: "task", keyCount: () => 4, absentKey: absentKeyOf });
 
   async function ofPartition(partition: number, { parkedBeyondMs, overdueAfterMs, nowMs }: CensusOptions): Promise<Census> {
     const due = keys.due(partition);

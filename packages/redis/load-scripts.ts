@@ -19,6 +19,13 @@ export interface ScriptFiles<Name extends string> {
   readonly shared?: string;
   /** Undefined if it varies: then the number comes before the keys. */
   readonly keyCount: (name: Name) => number | undefined;
+  /**
+   * For scripts that also use keys which are not among theirs: a key in their slot that never exists, given their own
+   * keys. While the slot moves to another node of a cluster, Redis refuses a script one of whose several keys is not
+   * there (TRYAGAIN). It knows nothing of the others: a script would take those for missing that have moved or have not
+   * moved yet, or fail at one of them with half of its change made.
+   */
+  readonly absentKey?: (keys: readonly Argument[]) => string;
   /** Whether wake-ups of a slot stay on its node: SPUBLISH instead of PUBLISH. */
   readonly sharded?: boolean;
   /** How many characters of changed fields a wake-up may carry. Default: none. */
@@ -29,23 +36,26 @@ export interface ScriptFiles<Name extends string> {
 
 export function loadScripts<Name extends string>(
   redis: Redis,
-  { names, folder, shared, keyCount, sharded = false, newsMax = 0, encoding = "utf8" }: ScriptFiles<Name>,
+  { names, folder, shared, keyCount, absentKey, sharded = false, newsMax = 0, encoding = "utf8" }: ScriptFiles<Name>,
 ): Readonly<Record<Name, Run>> {
   const words = shared === undefined ? "" : readScript(folder + shared);
   const run = {} as Record<Name, Run>;
   for (const name of names) {
     const command = `parley:${folder}${name}`;
-    const numberOfKeys = keyCount(name);
+    const own = keyCount(name);
+    const numberOfKeys = own !== undefined && absentKey ? own + 1 : own;
     redis.defineCommand(command, {
       lua: `local PUBLISH, NEWS_MAX = '${sharded ? "SPUBLISH" : "PUBLISH"}', ${newsMax}\n${words}\n${readScript(folder + name)}`,
       ...(numberOfKeys !== undefined && { numberOfKeys }),
     });
     // ioredis adds the command as a method that its types cannot know.
     const method = Reflect.get(redis, encoding === "utf8" ? command : `${command}Buffer`) as Method;
-    run[name] =
+    const send: Run =
       encoding === "utf8"
         ? (keysAndArguments) => method.apply(redis, keysAndArguments)
         : async (keysAndArguments) => asStrings(await method.apply(redis, keysAndArguments.map(asBytes)));
+    run[name] =
+      own !== undefined && absentKey ? (keysAndArguments) => send(keysAndArguments.toSpliced(own, 0, absentKey(keysAndArguments))) : send;
   }
   return run;
 }

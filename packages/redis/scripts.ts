@@ -198,6 +198,7 @@ export function defineScripts(
     folder: "",
     shared: "task",
     keyCount: (name) => KEY_COUNTS[name] ?? 4,
+    absentKey: absentKeyOf,
     ...(encoding && { encoding }),
     ...(sharded && { sharded }),
     ...(newsMax !== undefined && { newsMax }),
@@ -293,6 +294,11 @@ export function defineScripts(
     journal: (keys) => run.journal([...keys]) as never,
     recorded: (keys) => run.recorded([...keys]) as never,
   };
+}
+
+/** Scripts about one task may use keys of others: of its family, of what its caller uses, of all that are due. */
+export function absentKeyOf([, , , due]: readonly Argument[]): string {
+  return String(due).replace(/due$/, "absent");
 }
 
 /** In place of a task's four keys, for scripts whose tasks are not known in advance: the due set is in the same slot as they are. */
