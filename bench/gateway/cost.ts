@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { redisStatistics } from "../cost.ts";
 import { openSession, type Session } from "../session.ts";
 import type { GatewayDeployment } from "./deployment.ts";
-import { callOnce } from "./latency.ts";
+import { type Calls, callOnce } from "./latency.ts";
 
 /** Each for one call, in milliseconds of CPU, commands and requests. */
 export interface Cost {
@@ -17,7 +17,6 @@ export interface Cost {
 
 export type Side = "direct" | "own" | "gateway" | "again" | "taskless";
 
-const WARM_UP = 200;
 /** What is put off until it is quiet, such as closing a session, is counted to its call. */
 const REST_MS = 1_000;
 const IDLE_MS = 5_000;
@@ -25,7 +24,7 @@ const IDLE_MS = 5_000;
 export async function callCosts(
   deployment: GatewayDeployment,
   tool: "plain" | "ask",
-  calls: number,
+  { measured: calls, warmUp }: Calls,
 ): Promise<Readonly<Record<Side, Cost>>> {
   const { url, upstreamUrl } = deployment;
   const [direct, gateway] = await Promise.all([openSession({ url: upstreamUrl }), openSession({ url })]);
@@ -34,7 +33,7 @@ export async function callCosts(
   const idle = difference(idleSince, await look(deployment), (value) => value / IDLE_MS);
 
   async function measured(session: Session, name: string): Promise<Cost> {
-    for (let done = 0; done < WARM_UP; done += 1) await callOnce(session, name);
+    for (let done = 0; done < warmUp; done += 1) await callOnce(session, name);
     await sleep(REST_MS);
     const startedMs = performance.now();
     const before = await look(deployment);
