@@ -501,7 +501,7 @@ describe("an upstream that holds nothing", () => {
     await settled(refused.taskId);
     await client.answer(refused.taskId, { "question-1": { action: "decline" } });
     // 2026-07-28 must not send -32042.
-    expect(await ended(refused.taskId)).toMatchObject({ status: "failed", error: { code: -32603, message: "URL elicitation required" } });
+    expect(await ended(refused.taskId)).toMatchObject({ status: "failed", error: { code: -32603 } });
   });
 });
 
