@@ -28,7 +28,7 @@ export type SessionOwner = Pick<Caller, "principal" | "tenant">;
 export interface Interests {
   /** Tasks that were created in the session and are still followed, in no particular order. */
   readonly taskIds: readonly string[];
-  /** Subscribed with `resources/subscribe`. */
+  /** Subscribed with `resources/subscribe`, in the form in which they were noted. */
   readonly resources: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export interface SessionStore {
   close(sessionId: string): Promise<boolean>;
 
   setLogLevel(sessionId: string, level: LogLevel): Promise<void>;
-  /** Wakes the watchers. `full` if the session has `most` subscriptions or has ended. */
+  /** Wakes the watchers. `uri` may be a short form of it. `full` if the session has `most` subscriptions or has ended. */
   subscribe(sessionId: string, uri: string, most: number): Promise<"subscribed" | "full">;
   /** Wakes the watchers. */
   unsubscribe(sessionId: string, uri: string): Promise<void>;

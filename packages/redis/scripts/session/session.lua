@@ -3,7 +3,7 @@
 A session is one hash with one expiry, which is set when the session is opened and extended only by touch:
   session               principal, version, capabilities, client, as JSON; present as long as the session exists
   level                 the log level that the client set
-  uri:<uri>             a resource that the client subscribed to
+  uri:<uri>             a resource that the client subscribed to; a long uri is there as its digest
   task:<task id>        a task that the standalone stream reports on
   call:<request id>     the task that carries a request in progress, or 'cancelled' for one that was cancelled before it had a task
   stream:<name>         token lease_until_ms, while the stream is held

@@ -5,6 +5,7 @@ import type { Handled } from "../shared/answer.ts";
 import { SERVED } from "../shared/served.ts";
 import { callTool, getPrompt } from "./calls.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
+import { shortName } from "./short-name.ts";
 import { cancelTask, getTask, listTasks, sendInput, taskResult } from "./tasks.ts";
 
 type Handler<OneIntent, Of = SessionExchange> = (route: SessionRoute, intent: OneIntent, exchange: Of) => Handled | Promise<Handled>;
@@ -16,16 +17,18 @@ const HANDLERS: { readonly [Type in SessionIntent["type"]]: Handler<IntentOf<Ses
     await sessions.setLogLevel(session.id, level);
     return encode.empty();
   },
-  async subscribe({ sessions, limits }, { uri }, { session, encode }) {
+  async subscribe({ services, sessions, limits }, { uri }, { session, encode }) {
     const most = limits.sessionSubscriptionsMax;
-    const became = await sessions.subscribe(session.id, uri, most);
+    const became = await sessions.subscribe(session.id, shortName(services, uri), most);
     if (became === "full") {
       throw new ParleyError("TOO_MANY_SUBSCRIPTIONS", `the session follows ${most} resources (PARLEY_SESSION_SUBSCRIPTIONS_MAX)`);
     }
     return encode.empty();
   },
-  async unsubscribe({ sessions }, { uri }, { session, encode }) {
-    await sessions.unsubscribe(session.id, uri);
+  async unsubscribe({ services, sessions }, { uri }, { session, encode }) {
+    // Front ends before 2026-11-26 noted long uris as they are.
+    const names = new Set([shortName(services, uri), uri]);
+    await Promise.all([...names].map((name) => sessions.unsubscribe(session.id, name)));
     return encode.empty();
   },
   callTool,

@@ -2,14 +2,12 @@
 import { cancelTask, ParleyError, RpcFailure } from "@parley/core";
 import { INTERNAL_ERROR, type RequestId } from "@parley/protocol";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
+import { shortName } from "./short-name.ts";
 
 export interface CarriedCall {
   readonly taskId: string;
   readonly requestId: RequestId;
 }
-
-/** Longer request ids are noted by their digest. */
-const NAME_CHARS = 64;
 
 /** Throws TOO_MANY_CALLS, and `cancelled` if the client has cancelled the call; then cancels the task of the call. */
 export async function noteCall(
@@ -86,6 +84,5 @@ export function forgetCall(
 
 /** A short name for any request id. The number 1 and the string "1" have different names. */
 export function callName({ services }: SessionRoute, requestId: RequestId): string {
-  const name = JSON.stringify(requestId);
-  return name.length <= NAME_CHARS ? name : `#${services.digest(name)}`;
+  return shortName(services, JSON.stringify(requestId));
 }

@@ -544,6 +544,29 @@ describe("a session's own stream", () => {
     ]);
   });
 
+  test("reports changes of a resource with a long uri, which its session has by a short name", async () => {
+    const { a, b, services, sessions, replaced } = await replacing("interests");
+    const client = await openSession(a);
+    const uri = `test://${"x".repeat(2_000)}`;
+    const noted = async () => (await sessions.interests(client.sessionId)).resources;
+    await client.request(b, "resources/subscribe", { uri });
+    // As front ends noted it before.
+    await sessions.subscribe(client.sessionId, `${uri}/old`, 10);
+    expect((await noted()).map((name) => name.length).toSorted((x, y) => x - y)).toEqual([23, uri.length + 4]);
+
+    const read = vi.spyOn(replaced, "interests");
+    const stream = await client.listen(a);
+    await until(() => read.mock.settledResults[0]?.type === "fulfilled");
+    await services.wakeUps.announce({ type: "resource", uri: `${uri}/other` });
+    for (const changed of [uri, `${uri}/old`]) {
+      await services.wakeUps.announce({ type: "resource", uri: changed });
+      expect(await stream.next()).toMatchObject({ method: "notifications/resources/updated", params: { uri: changed } });
+    }
+
+    for (const each of [uri, `${uri}/old`]) await client.request(b, "resources/unsubscribe", { uri: each });
+    expect(await noted()).toEqual([]);
+  });
+
   test("reports changes of subscribed resources", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);

@@ -18,6 +18,7 @@ import { type AskKeys, asksToSend, type LastRead, reopenedAsks } from "./asks.ts
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, STANDALONE, type StreamHold } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
+import { shortName } from "./short-name.ts";
 
 /** How long the response that names a task may arrive after the first event about that task would. */
 const OVERTAKING_MS = 50;
@@ -61,7 +62,8 @@ class StandaloneStream implements ChangeReporter<Change> {
   readonly #changes: Changes<Change>;
   readonly #ends: EndSignals;
   readonly #tasks = new Map<string, FollowedTask>();
-  #resources = new Map<string, Announcement>();
+  /** By their names in the session: the last announcement of each, once there was one. */
+  #resources: Map<string, Announcement | undefined> = new Map();
   #event = 0;
   #hold: StreamHold | undefined;
 
@@ -105,8 +107,15 @@ class StandaloneStream implements ChangeReporter<Change> {
 
   #receive(announcement: Announcement): void {
     if (announcement.type !== "resource") return this.#changes.add(LISTS[announcement.type]);
-    const followed = this.#resources.get(announcement.uri);
-    if (followed) this.#changes.add(followed);
+    if (this.#resources.size === 0) return;
+    const { uri } = announcement;
+    // Front ends before 2026-11-26 noted long uris as they are.
+    const name = [uri, shortName(this.#route.services, uri)].find((each) => this.#resources.has(each));
+    if (name === undefined) return;
+    // One object per resource, so that adding a change twice has the effect of adding it once.
+    const followed = this.#resources.get(name) ?? announcement;
+    this.#resources.set(name, followed);
+    this.#changes.add(followed);
   }
 
   taskOf(change: Change): string | undefined {
@@ -148,7 +157,7 @@ class StandaloneStream implements ChangeReporter<Change> {
     const { sessions, services, times } = this.#route;
     const { session } = this.#context;
     const interests = await sessions.interests(session.id);
-    this.#resources = new Map(interests.resources.map((uri) => [uri, { type: "resource", uri }]));
+    this.#resources = new Map(interests.resources.map((name) => [name, this.#resources.get(name)]));
     const added = interests.taskIds.filter((taskId) => !this.#tasks.has(taskId)).map((taskId) => this.#followed(taskId));
     await Promise.all(added.map((task) => this.#follow(task)));
     // An ask that overtakes the response to tools/call concerns a task that the client does not know yet. Clients decline such an ask, and
