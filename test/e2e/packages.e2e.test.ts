@@ -56,6 +56,13 @@ test(
     await npm(["install", ...packed.filter((file) => file !== creator)], project);
     expect(await npm(["test"], project)).toMatch(/pass 3\n.*fail 0/s);
     await npm(["run", "check"], project);
+    // A question beside an object that is streamed: the compiler adds the members of each to the other, as undefined.
+    const generator = `import { defineTool } from "@parley/sdk";
+      export const stream = defineTool({ name: "stream", *run() { yield { ask: "text", message: "?" }; yield { row: 1 }; } });`;
+    await writeFile(join(project, "tests/stream.ts"), generator);
+    // The declarations of the packages compile as well, under the compiler's own defaults and not only under our settings.
+    await npm(["exec", "--", "tsc", "--noEmit", "--skipLibCheck", "false"], project);
+    await rm(join(project, "tests/stream.ts"));
 
     const [port] = await freePorts(1);
     const url = `http://127.0.0.1:${port}/mcp`;

@@ -193,7 +193,9 @@ export type BareYield =
   | undefined
   | readonly Json[]
   | {
-      readonly [field: string]: Json;
+      // Without exactOptionalPropertyTypes, the members below may be undefined, as may those that the compiler adds to objects that are yielded
+      // beside others.
+      readonly [field: string]: Json | undefined;
       readonly ask?: never;
       readonly emit?: never;
       readonly step?: never;
