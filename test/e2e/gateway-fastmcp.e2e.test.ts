@@ -24,9 +24,9 @@ test.skipIf(missing !== undefined)("FastMCP's tools answer, and what they ask is
   const served = spawn(PYTHON, [SERVER, String(port)], { stdio: "ignore" });
   const url = `http://127.0.0.1:${port}/mcp`;
   const file = await writeUpstreams(directory, [
-    { name: "web", url, connectTimeout: "60s", refresh: "2s" },
-    { name: "newest", url, revisions: "newest", connectTimeout: "60s", refresh: "2s" },
-    { name: "pipe", command: PYTHON, args: [SERVER], connectTimeout: "60s" },
+    { name: "web", url, refresh: "2s" },
+    { name: "newest", url, revisions: "newest", refresh: "2s" },
+    { name: "pipe", command: PYTHON, args: [SERVER] },
   ]);
   const deployment = await startDeployment({ frontEnds: 1, workers: 1, env: { PARLEY_UPSTREAMS: file } });
   const client = createClient(deployment.url, 3);

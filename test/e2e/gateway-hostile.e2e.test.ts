@@ -19,7 +19,7 @@ beforeAll(async () => {
   hostile = await startUpstream("hostile.ts", []);
   const [nobody = 0] = await freePorts(1);
   const file = await writeUpstreams(directory, [
-    { name: "bad", url: hostile.url, revisions: "sessions", callTimeout: "3s", connectTimeout: "20s" },
+    { name: "bad", url: hostile.url, revisions: "sessions", callTimeout: "3s" },
     { name: "pouring", url: hostile.url, revisions: "sessions", callTimeout: "60s", include: ["endless-stream"] },
     { name: "away", url: `http://127.0.0.1:${nobody}/mcp`, connectTimeout: "1s" },
   ]);
@@ -130,8 +130,8 @@ describe("lists", () => {
     const [before, startedMs] = [await readings(), Date.now()];
     await (await fetch(new URL("/flood", hostile.url))).text();
     await until(async () => (await readings()) > before);
-    expect((await readings()) - before).toBeLessThanOrEqual((Date.now() - startedMs) / 1_000 + 1);
-    // Two upstreams are that one server, and the other one may have read it last.
+    // Two upstreams are that one server, and either may have read it last.
+    expect((await readings()) - before).toBeLessThanOrEqual(2 * ((Date.now() - startedMs) / 1_000 + 1));
     await until(async () => {
       for (let reading = await readings(); reading > before; reading -= 1) {
         const called = await client.call(`bad_only-${reading}`, {}).catch(() => undefined);

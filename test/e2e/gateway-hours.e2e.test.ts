@@ -33,7 +33,7 @@ beforeAll(async () => {
   marks = join(directory, "marks");
   classic = await startUpstream("classic.ts", ["http"], { MARKS: marks });
   const file = await writeUpstreams(directory, [
-    { name: "up", url: classic.url, connectTimeout: "60s" },
+    { name: "up", url: classic.url },
     { name: "hourly", url: classic.url, questionTimeout: "1h", include: ["confirm"] },
   ]);
   deployment = await startDeployment({

@@ -48,8 +48,8 @@ beforeAll(async () => {
     startUpstream("tasks.ts", [], env),
     startUpstream("session-tasks.ts", [], env),
   ]);
-  const [classic, stateless, tasks, sessiontasks] = upstreams.map(({ url }) => ({ url, connectTimeout: "60s" }));
-  const pipe = { command: process.execPath, args: [join(UPSTREAMS, "classic.ts"), "stdio"], env, connectTimeout: "60s" };
+  const [classic, stateless, tasks, sessiontasks] = upstreams.map(({ url }) => ({ url }));
+  const pipe = { command: process.execPath, args: [join(UPSTREAMS, "classic.ts"), "stdio"], env };
   const kinds = { classic, pipe, stateless, tasks, sessiontasks } satisfies Record<Kind, object | undefined>;
   const include = ["form", "page"];
   const file = await writeUpstreams(

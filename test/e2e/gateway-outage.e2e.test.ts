@@ -24,7 +24,7 @@ beforeAll(async () => {
   const [port = 0] = await freePorts(1);
   redis = await startRedis({ directory: join(directory, "redis"), port, fsync: "always" });
   classic = await startUpstream("classic.ts", ["http"], { MARKS: marks });
-  const file = await writeUpstreams(directory, [{ name: "up", url: classic.url, connectTimeout: "60s" }]);
+  const file = await writeUpstreams(directory, [{ name: "up", url: classic.url }]);
   deployment = await startDeployment({ frontEnds: 2, workers: 1, redisUrl: redis.url, env: { PARLEY_UPSTREAMS: file } });
   client = createClient(`${deployment.frontEnds[1]!.url}/mcp`, 5);
   await until(() => client.call("up_plain", { text: "there?" }), { everyMs: 250 });

@@ -25,7 +25,7 @@ let tokens: readonly string[];
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-people-"));
   [classic, issuer] = await Promise.all([startUpstream("classic.ts", ["http"]), startIssuer({ audience: `${PUBLIC_URL}/mcp` })]);
-  const file = await writeUpstreams(directory, [{ name: "up", url: classic.url, connectTimeout: "60s" }]);
+  const file = await writeUpstreams(directory, [{ name: "up", url: classic.url }]);
   deployment = await startDeployment({
     env: { PARLEY_UPSTREAMS: file },
     frontEndEnv: { PARLEY_AUTH: "required", PARLEY_AUTH_ISSUERS: issuer.url, PARLEY_PUBLIC_URL: PUBLIC_URL },

@@ -20,7 +20,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-session-tasks-"));
   env = { MARKS: join(directory, "marks") };
   upstream = await startUpstream("session-tasks.ts", [], env);
-  const file = await writeUpstreams(directory, [{ name: "up", url: upstream.url, connectTimeout: "60s", repeatable: ["strike-again"] }]);
+  const file = await writeUpstreams(directory, [{ name: "up", url: upstream.url, repeatable: ["strike-again"] }]);
   deployment = await startDeployment({ frontEnds: 2, workers: 1, env: { PARLEY_UPSTREAMS: file } });
   workers = [...deployment.workers];
   // Of the front end that lives to the end.

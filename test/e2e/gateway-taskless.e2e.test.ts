@@ -22,7 +22,7 @@ beforeAll(async () => {
   marks = join(directory, "marks");
   upstream = await startUpstream("classic.ts", ["http"], { MARKS: marks });
   const file = await writeUpstreams(directory, [
-    { name: "up", url: upstream.url, connectTimeout: "60s", reuseSessions: true, taskless: true, repeatable: ["plain", "slow", "confirm"] },
+    { name: "up", url: upstream.url, reuseSessions: true, taskless: true, repeatable: ["plain", "hangs-once", "confirm"] },
   ]);
   deployment = await startDeployment({ env: { PARLEY_UPSTREAMS: file } });
   const client = await classic();
@@ -94,12 +94,12 @@ test("a call that asks becomes a task: its question is answered once, and later 
 
 test("a call whose worker is killed becomes a task, which another worker runs", async () => {
   const client = await classic();
-  const result = client.callTool({ name: "up_slow", arguments: { text: "1000" } });
-  await until(async () => (await marked("called slow 1000")) === 1);
+  const result = client.callTool({ name: "up_hangs-once", arguments: { text: "killed" } });
+  await until(async () => (await marked("called hangs-once killed")) === 1);
   await Promise.all(deployment.workers.map((worker) => worker.kill()));
   await deployment.addWorker();
-  expect(await result).toMatchObject({ content: [{ type: "text" }] });
-  expect(await marked("called slow 1000")).toBe(2);
+  expect(await result).toMatchObject({ content: [{ type: "text", text: "here" }] });
+  expect(await marked("called hangs-once killed")).toBe(2);
 });
 
 test("while content is encrypted, every call is a task, because others pass through Redis in the clear", async () => {

@@ -37,7 +37,7 @@ beforeAll(async () => {
     startUpstream("stateless.ts", ["0"], { MARKS: marks }),
   ]);
   const file = await writeUpstreams(directory, [
-    { name: "classic", url: classic.url, connectTimeout: "60s", headers: { "x-key": "${KEY}" } },
+    { name: "classic", url: classic.url, headers: { "x-key": "${KEY}" } },
     { name: "strict", url: classic.url, callTimeout: "2s", include: ["never"] },
     { name: "quick", url: classic.url, questionTimeout: "1s", include: ["confirm"] },
     { name: "stateless", url: stateless.url },
@@ -675,7 +675,7 @@ describe("another deployment", () => {
         const inside = join(own, name);
         await mkdir(inside);
         const file = await writeUpstreams(inside, [
-          { name: names[1 - index], url: `http://127.0.0.1:${ports[1 - index]}/mcp`, refresh: "1s", connectTimeout: "20s" },
+          { name: names[1 - index], url: `http://127.0.0.1:${ports[1 - index]}/mcp`, refresh: "1s" },
         ]);
         started.push(
           await startDeployment({

@@ -39,9 +39,10 @@ export async function startUpstream(
   };
 }
 
+/** Each may take a minute to connect, as it may on a busy machine, if it does not say otherwise. */
 export async function writeUpstreams(directory: string, upstreams: readonly object[]): Promise<string> {
   const file = join(directory, "parley.upstreams.json");
-  await writeFile(file, JSON.stringify({ upstreams }));
+  await writeFile(file, JSON.stringify({ upstreams: upstreams.map((each) => ({ connectTimeout: "60s", ...each })) }));
   return file;
 }
 

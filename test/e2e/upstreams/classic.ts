@@ -48,6 +48,7 @@ const TOOLS = [
   tool("impatient"),
   tool("slow"),
   tool("never"),
+  tool("hangs-once"),
   tool("die"),
   tool("nested"),
   tool("secret"),
@@ -67,6 +68,7 @@ const PROMPTS = ["about", "asking"].map((name) => ({ name, title: "About", descr
 
 const text = (said: unknown) => ({ content: [{ type: "text" as const, text: typeof said === "string" ? said : JSON.stringify(said) }] });
 const visited = new Set<string>();
+const hung = new Set<string>();
 let late = 0;
 
 function build(): McpServer {
@@ -136,7 +138,7 @@ function build(): McpServer {
       }
       case "impatient":
         try {
-          return text(await elicit(`Quick, ${said}?`, CONFIRM, { timeout: 700 }));
+          return text(await elicit(`Quick, ${said}?`, CONFIRM, { timeout: 5_000 }));
         } catch (error) {
           return text({ gaveUp: (error as Error).message });
         }
@@ -144,6 +146,10 @@ function build(): McpServer {
         await new Promise((resolve) => setTimeout(resolve, Number(said)));
         return text("slept");
       case "never":
+        return await new Promise<never>(() => undefined);
+      case "hangs-once":
+        if (hung.has(said)) return text("here");
+        hung.add(said);
         return await new Promise<never>(() => undefined);
       case "die":
         process.exit(1);
