@@ -1,7 +1,8 @@
 /** `parley dev`: files that change under a server, as editors change them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { renameSync, writeFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
@@ -30,10 +31,10 @@ const greeting = (word: string, asks = "who") => `
     },
   });`;
 
-/** As editors save: another file in its place. */
-async function save(name: string, text: string): Promise<void> {
-  await writeFile(join(folder, `${name}.draft`), text);
-  await rename(join(folder, `${name}.draft`), join(folder, name));
+/** As editors save: another file in its place. At once, so that several saves are as close together as the machine allows. */
+function save(name: string, text: string): void {
+  writeFileSync(join(folder, `${name}.draft`), text);
+  renameSync(join(folder, `${name}.draft`), join(folder, name));
 }
 
 async function says(text: string | RegExp, after = 0): Promise<string> {
@@ -48,8 +49,8 @@ async function says(text: string | RegExp, after = 0): Promise<string> {
 beforeAll(async () => {
   await mkdir(OUT, { recursive: true });
   folder = await mkdtemp(join(OUT, "dev-"));
-  await save("tools.ts", greeting("Hello"));
-  await save("mark.ts", `export const mark = "!";`);
+  save("tools.ts", greeting("Hello"));
+  save("mark.ts", `export const mark = "!";`);
   const { REDIS_URL: _shared, ...env } = process.env;
   child = spawn(process.execPath, [MAIN, "dev", "--port", "0", "--tools", "./tools.ts", "--data-dir", "redis"], {
     cwd: folder,
@@ -88,11 +89,11 @@ describe("parley dev", () => {
   test("a waiting task continues with changed code, also where a file that the tools import was changed", async () => {
     const taskId = await waitingTask();
     let at = printed.length;
-    await save("mark.ts", `export const mark = "?";`);
+    save("mark.ts", `export const mark = "?";`);
     await says(`Restarted, ${url}`, at);
     expect(printed.slice(at)).toContain("1 of 1 waiting tasks continue with the changed tools");
     at = printed.length;
-    await save("tools.ts", greeting("Good morning"));
+    save("tools.ts", greeting("Good morning"));
     await says(`Restarted, ${url}`, at);
     expect(await answer(taskId)).toBe("Good morning, Ann?\n");
   });
@@ -100,38 +101,38 @@ describe("parley dev", () => {
   test("a module that does not load is reported, the previous one keeps serving, and the next change is used", async () => {
     const taskId = await waitingTask();
     let at = printed.length;
-    await save("tools.ts", greeting("Good evening").replace("export const", "export konst"));
+    save("tools.ts", greeting("Good evening").replace("export const", "export konst"));
     const said = await says("The tools do not load; the previous version keeps serving: ", at);
     // With the place: the tools may import many files.
     expect(said).toContain(` (${join(folder, "tools.ts")}:5)`);
     expect(await answer(taskId)).toBe("Good morning, Ann?\n");
     at = printed.length;
-    await save("mark.ts", `\nexport const mark = JSON.parse("{");`);
-    await save("tools.ts", greeting("Good evening"));
+    save("mark.ts", `\nexport const mark = JSON.parse("{");`);
+    save("tools.ts", greeting("Good evening"));
     await says(` (${join(folder, "mark.ts")}:2)`, at);
     at = printed.length;
     // Node does not say where this error is.
-    await save("mark.ts", `export const mark = "?";\n@mark class A {}`);
+    save("mark.ts", `export const mark = "?";\n@mark class A {}`);
     await says(` (${join(folder, "mark.ts")}:2)`, at);
     at = printed.length;
-    await save("mark.ts", `export const mark = "?";`);
+    save("mark.ts", `export const mark = "?";`);
     await says(`Restarted, ${url}`, at);
     expect(await answer(await waitingTask())).toBe("Good evening, Ann?\n");
   });
 
   test("a file that is imported before it exists is waited for", async () => {
     let at = printed.length;
-    await save("tools.ts", greeting("Good night").replace("./mark.ts", "./new.ts"));
+    save("tools.ts", greeting("Good night").replace("./mark.ts", "./new.ts"));
     await says("The tools do not load", at);
     at = printed.length;
-    await save("new.ts", `export const mark = ".";`);
+    save("new.ts", `export const mark = ".";`);
     await says(`Restarted, ${url}`, at);
     expect(await answer(await waitingTask())).toBe("Good night, Ann.\n");
   });
 
   test("changes in quick succession are one restart", async () => {
     const at = printed.length;
-    for (const word of ["A", "B", "C", "D"]) await save("tools.ts", greeting(word));
+    for (const word of ["A", "B", "C", "D"]) save("tools.ts", greeting(word));
     await says(`Restarted, ${url}`, at);
     expect(await answer(await waitingTask())).toBe("D, Ann?\n");
     expect(printed.slice(at).match(/Restarted/g)).toHaveLength(1);
@@ -140,7 +141,7 @@ describe("parley dev", () => {
   test("a task that cannot continue is named, with what is different", async () => {
     const taskId = await waitingTask();
     const at = printed.length;
-    await save("tools.ts", greeting("Hello", "person"));
+    save("tools.ts", greeting("Hello", "person"));
     const said = await says(`Restarted, ${url}`, at);
     expect(said).toContain(`✗ ${taskId}  greet  diverges: `);
     expect(said).toContain("0 of 1 waiting tasks continue");
