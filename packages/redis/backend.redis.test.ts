@@ -146,7 +146,7 @@ describe("a backend", () => {
   });
 
   test("gives a Redis that does not reply as long as its settings say", async () => {
-    const { ping, writable } = await open({ commandTimeoutMs: 100 });
+    const { ping, writable } = await open({ commandTimeoutMs: 500 });
     await hanging(async () => {
       await expect(ping()).rejects.toMatchObject({ code: "UNAVAILABLE" });
       await expect(writable()).rejects.toMatchObject({ code: "UNAVAILABLE" });
@@ -155,7 +155,7 @@ describe("a backend", () => {
   });
 
   test("connects again to a Redis that hangs, for commands and for subscriptions", async () => {
-    const { wakeUps, ping } = await open({ commandTimeoutMs: 300 });
+    const { wakeUps, ping } = await open({ commandTimeoutMs: 500 });
     const ids = async () => {
       const own = String(await admin.client("LIST")).matchAll(/^id=(\d+) .* name=(parley-(?:commands|subscriptions)) /gm);
       return Object.fromEntries([...own].map(([, id, name]) => [name, id]));

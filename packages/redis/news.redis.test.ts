@@ -49,7 +49,7 @@ test("while content is encrypted, wake-ups carry none", async () => {
 });
 
 test("while replies wait for replicas, wake-ups say only that something changed, because no replica may have it yet", async () => {
-  const { store, life, newTaskId, messages } = await listened({ replicas: 1, commandTimeoutMs: 200 });
+  const { store, life, newTaskId, messages } = await listened({ replicas: 1, commandTimeoutMs: 1_000 });
   const taskId = newTaskId();
   const unacknowledged = { code: "UNAVAILABLE" };
   await expect(store.create({ taskId, call: aCall(), graceMs: GRACE_MS })).rejects.toMatchObject(unacknowledged);

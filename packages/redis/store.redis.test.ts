@@ -572,7 +572,7 @@ describe("the task store on Redis", () => {
     const url = new URL(opened.url);
     const proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
-    const through = await openRedis({ url: url.href, commandTimeoutMs: 100 });
+    const through = await openRedis({ url: url.href, commandTimeoutMs: 500 });
 
     proxy.freeze();
     await expect(through.store.load(newTaskId())).rejects.toMatchObject({ code: "UNAVAILABLE" });
@@ -588,14 +588,14 @@ describe("the task store on Redis", () => {
     const url = new URL(opened.url);
     const proxy = await startProxy(Number(url.port));
     url.port = String(proxy.port);
-    const through = await openRedis({ url: url.href, prefix: opened.prefix, commandTimeoutMs: 100 });
+    const through = await openRedis({ url: url.href, prefix: opened.prefix, commandTimeoutMs: 500 });
     const [given, taken] = [newTaskId(), newTaskId()];
     const call = aCall({ createdAtMs: Date.now() });
     proxy.freeze();
     await expect(through.store.create({ taskId: given, call, graceMs: 1_000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
     // Its last moment is by Redis' clock as this process knows it: precise to some milliseconds, less on a busy
     // machine.
-    await until(() => Date.now() > call.createdAtMs + 500);
+    await until(() => Date.now() > call.createdAtMs + 1_000);
     proxy.thaw();
     await until(async () => (await through.store.load(taken).catch(() => "away")) === undefined);
     const again = aCall({ createdAtMs: Date.now() });

@@ -93,7 +93,7 @@ describe("wake-ups over Redis", () => {
   ])("a watch while Redis %s is UNAVAILABLE in time, and leaves nothing behind once Redis is back", async (_how, goAway) => {
     const url = new URL(direct.url);
     url.port = String(proxy.port);
-    const impatient = await openRedis({ url: url.href, prefix: direct.prefix, commandTimeoutMs: 100 });
+    const impatient = await openRedis({ url: url.href, prefix: direct.prefix, commandTimeoutMs: 500 });
     const life = aLife(direct.store);
     const [given, kept] = [await life.create(), await life.create()];
     const channel = (taskId: string) => `${direct.prefix}:{p0}:task:${taskId}`;

@@ -114,10 +114,10 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
 
       test("a session expires after its last use", async () => {
         const { id } = aSession();
-        await sessions.open({ ...aSession(), id }, 1_000);
+        await sessions.open({ ...aSession(), id }, 2_000);
         const openedAtMs = Date.now();
         expect(await sessions.touch(id, TTL_MS)).toBeDefined();
-        await expect.poll(() => Date.now() - openedAtMs).toBeGreaterThan(1_050);
+        await expect.poll(() => Date.now() - openedAtMs).toBeGreaterThan(2_050);
         await sessions.follow(id, "task", 10);
         expect(await sessions.touch(id, 50)).toBeDefined();
         await expect.poll(async () => (await sessions.interests(id)).taskIds).toEqual([]);

@@ -272,13 +272,17 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
     });
 
     test("a finished task is kept for its retention and then deleted", async () => {
-      const taskId = await life.create({ retentionMs: 100 });
-      const token = await life.begin({ taskId, run: 1 });
-      await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
       const nowMs = Date.now();
-      await store.finish({ taskId, token, nowMs, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } });
-      expect(await store.load(taskId)).toMatchObject({ expiresAtMs: nowMs + 100 });
+      const finished = async (retentionMs: number): Promise<string> => {
+        const taskId = await life.create({ retentionMs });
+        const token = await life.begin({ taskId, run: 1 });
+        await store.report({ taskId, token, nowMs, items: [{ type: "progress", progress: 1 }] });
+        await store.finish({ taskId, token, nowMs, entries: [aStep("a", 1)], outcome: { type: "result", result: {} } });
+        return taskId;
+      };
+      expect(await store.load(await finished(HOUR_MS))).toMatchObject({ expiresAtMs: nowMs + HOUR_MS });
 
+      const taskId = await finished(100);
       await expect.poll(() => store.load(taskId)).toBeUndefined();
       expect(await store.feed(taskId, undefined)).toEqual({ items: [], cursor: undefined, cursors: [] });
       expect(await life.cancel(taskId)).toBe("unknown");
