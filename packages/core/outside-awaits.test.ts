@@ -140,17 +140,18 @@ test("items that waited for one another in another order than before get their o
 });
 
 test("an item keeps its record if the handler comes to a Promise.all further out later than before", async () => {
+  const loaded = Promise.withResolvers<void>();
   const task = subject(async ({ step, ask }) => {
     const saving = Promise.all(
       ["eu", "us"].map(async (region) => {
-        await step("load", () => wait(20));
+        await step("load", () => loaded.promise);
         return await step("save", () => region);
       }),
     );
     await wait(1);
     await step("mark", () => true);
     await wait(1);
-    const [done] = await Promise.all([saving, wait(1)]);
+    const [done] = await Promise.all([saving, wait(1).then(loaded.resolve)]);
     await ask("go", form("?"));
     return { done: json(done) };
   });

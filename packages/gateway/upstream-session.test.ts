@@ -519,7 +519,8 @@ describe("a command", () => {
   });
 
   test("that prints lines without end that are no messages is stopped", async () => {
-    const pour = "const pour = () => { while (process.stdout.write('no message\\n'.repeat(1_000))); process.stdout.once('drain', pour); };";
+    const pour =
+      "const line = 'no message '.repeat(100); const pour = () => { while (process.stdout.write((line + '\\n').repeat(10))); process.stdout.once('drain', pour); };";
     const session = await commanding(`${pour} pour();`).open();
     await expect(session.client.callTool({ name: "any" })).rejects.toThrow("Connection closed");
   });
