@@ -152,9 +152,10 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     throw new DefinitionError(`tool name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   }
   if (typeof definition.run !== "function") throw new DefinitionError(`tool ${name} has no run: give the function that does its work`);
-  for (const text of ["title", "description"] as const)
-    if (definition[text] !== undefined && typeof definition[text] !== "string")
-      throw new DefinitionError(`tool ${name}: the ${text} must be a string`);
+  for (const [option, { is, wanted }] of Object.entries(KINDS)) {
+    const given: unknown = (definition as unknown as Readonly<Record<string, unknown>>)[option];
+    if (given !== undefined && !is(given)) throw new DefinitionError(`tool ${name}: ${option} must be ${wanted}`);
+  }
   if (definition.version !== undefined && !VERSION.test(definition.version)) {
     throw new DefinitionError(
       `tool ${name}: the version ${JSON.stringify(definition.version)} is not allowed: use 1 to 32 of A-Z a-z 0-9 _ - . +`,
@@ -235,6 +236,28 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     }),
   } satisfies Tool);
 }
+
+interface Kind {
+  is(value: unknown): boolean;
+  readonly wanted: string;
+}
+
+const TEXT: Kind = { is: (value) => typeof value === "string", wanted: "a string" };
+const SWITCH: Kind = { is: (value) => typeof value === "boolean", wanted: "true or false" };
+const LIST: Kind = { is: Array.isArray, wanted: "a list" };
+
+/** For authors without types: what is of another kind would be taken for yes, ignored, or fail when it is needed. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  title: TEXT,
+  description: TEXT,
+  task: { is: (value) => value === "never" || value === "optional" || value === "required", wanted: '"never", "optional" or "required"' },
+  askFirst: SWITCH,
+  earlyReplies: SWITCH,
+  scopes: LIST,
+  icons: LIST,
+  needs: { is: (value) => value instanceof Object, wanted: "an object, such as { roots: true }" },
+  compensate: { is: (value) => typeof value === "function", wanted: "a function" },
+};
 
 function noArguments(args: JsonObject): ArgumentsRead {
   const names = Object.keys(args).slice(0, VIOLATIONS_WANTED);
