@@ -80,6 +80,19 @@ export const offered = catalogue([
     },
   }),
   defineTool({
+    name: "let-go",
+    async run(_args, ctx) {
+      ctx.progress(1, 2);
+      await ctx.sleep("a-moment", "20ms");
+      ctx.releaseCall();
+      await new Promise<void>((resolve) => {
+        held.release = resolve;
+        ctx.signal.addEventListener("abort", () => resolve());
+      });
+      return "done";
+    },
+  }),
+  defineTool({
     name: "sign",
     async run(_args, ctx) {
       const { name } = await ctx.elicit("who", { message: "Who signs?", schema: person });

@@ -135,8 +135,11 @@ class CallStream {
       if (isFinished(this.#task.status)) return await this.#answer();
       // What could not be asked is asked after the next look at the task.
       await unlessAway(() => (this.#hold && !this.#isJoined ? this.#askOnHeldStream(this.#hold) : this.#ask()));
-      if (released) this.#prime();
-      if (released && this.#canComeBack && this.#hasEventId) return this.#leave();
+      if (released && this.#canComeBack) {
+        // An id after the release: with an earlier one, the client would be released again each time that it comes back.
+        this.#giveEventId();
+        if (this.#hasEventId) return this.#leave();
+      }
       const changed = await this.#changed(feed);
       if (changed === "closed") return "left";
       if (changed === "must leave") return this.#leave();
@@ -211,7 +214,10 @@ class CallStream {
   }
 
   #prime(): void {
-    if (this.#primed) return;
+    if (!this.#primed) this.#giveEventId();
+  }
+
+  #giveEventId(): void {
     this.#primed = true;
     const { channel } = this.#exchange;
     if (!channel.acceptsStream) return;

@@ -318,6 +318,22 @@ describe("a blocking call", () => {
     await resumed.ended();
   });
 
+  test("that its tool releases ends its stream once: the client comes back, and then keeps the stream", async () => {
+    const { a, b } = await twoFronts({ times: { keepAliveMs: 5 } });
+    const client = await openSession(a);
+    const before = held.release;
+    const call = await client.stream(a, "tools/call", { name: "let-go", arguments: {}, _meta: { progressToken: "p" } }, 1);
+    expect(await call.next()).toMatchObject({ params: { progress: 1 } });
+    const release = await nextHeld(before);
+    await call.ended();
+
+    const resumed = await client.listen(b, call.lastEventId);
+    const result = resumed.next();
+    await until(() => resumed.text.includes(": keep-alive\n\n"));
+    release();
+    expect(await result).toMatchObject({ id: 1, result: { content: content("done") } });
+  });
+
   test("asks again with the violations when the answer does not fit", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
