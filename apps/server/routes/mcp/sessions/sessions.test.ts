@@ -888,6 +888,24 @@ describe("tasks of 2025-11-25", () => {
     result.close();
   });
 
+  test("a task whose content cannot be read is cancelled, and its client is told so", async () => {
+    const { a, services } = await twoFronts();
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = messages[0]?.result?.["taskId"];
+    const { load } = services.store;
+    vi.spyOn(services.store, "load").mockImplementation(async (id) => {
+      const { message: _message, outcome: _outcome, ...task } = (await load(id))!;
+      return { ...task, asks: [], unreadable: "erased" };
+    });
+
+    const cancel = async () => (await client.request(a, "tasks/cancel", { taskId })).messages[0];
+    expect(await cancel()).toMatchObject({ result: { taskId, status: "cancelled" } });
+    expect(await cancel()).toMatchObject({
+      error: { code: -32602, message: "Cannot cancel task: already in terminal status 'cancelled'" },
+    });
+  });
+
   test("a tasks/result whose id is used again while it is open ends, and is not resumed: the later request has the stream", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);

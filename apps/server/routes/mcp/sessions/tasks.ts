@@ -7,6 +7,7 @@ import {
   getSettledTask,
   getTask as readTask,
   isSettled,
+  knownTask,
   listTasks as list,
   may,
   ParleyError,
@@ -86,7 +87,8 @@ export async function cancelTask(
 ): Promise<object> {
   const ref = { taskId, caller, door };
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
-  const task = await readTask(services, ref);
+  // Like the cancellation, its reply needs no content.
+  const task = await knownTask(services, ref);
   if (became === "finished") throw taskFinished(task);
   return encode.tasks.cancelledTask(task);
 }
