@@ -120,6 +120,17 @@ export const offered = catalogue([
     },
   }),
   defineTool({
+    name: "work-first",
+    askFirst: true,
+    async run(_args, ctx) {
+      await new Promise<void>((resolve) => {
+        held.release = resolve;
+        ctx.signal.addEventListener("abort", () => resolve());
+      });
+      return "done";
+    },
+  }),
+  defineTool({
     name: "announce",
     task: "never",
     run: (_args, ctx) => (ctx.announce({ type: "tools" }), ctx.announce({ type: "prompts" }), "told"),

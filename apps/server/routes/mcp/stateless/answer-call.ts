@@ -6,6 +6,7 @@
  *   all others ──────────────────────▶ carry      a hidden task, for which the open call waits
  */
 import {
+  cancelTask,
   createTask,
   getOwnTask,
   isSettled,
@@ -21,7 +22,7 @@ import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
-import { abandon } from "./abandon.ts";
+import { abandon, CLIENT_CLOSED } from "./abandon.ts";
 import { askCaller } from "./ask-caller.ts";
 import { awaitTask } from "./await-task.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -65,10 +66,13 @@ async function withoutTask(route: StatelessRoute, called: Called, exchange: Stat
   });
 }
 
-/** Hands out the task, with its first question if the tool asks one soon. */
-async function handOutAsked(route: StatelessRoute, called: Called, exchange: StatelessExchange, task: Task): Promise<object> {
+/**
+ * Hands out the task, with its first question if the tool asks one soon. If the client closes the call before, the task is cancelled: no client
+ * has its id.
+ */
+async function handOutAsked(route: StatelessRoute, called: Called, exchange: StatelessExchange, task: Task): Promise<Handled> {
   const { services, times } = route;
-  const { encode, caller, client, channel } = exchange;
+  const { encode, caller, door, client, channel } = exchange;
   const settled = await waitForTask(services, {
     task,
     caller,
@@ -76,6 +80,11 @@ async function handOutAsked(route: StatelessRoute, called: Called, exchange: Sta
     timeoutMs: times.askFirstTimeoutMs,
     signal: channel.closed,
   });
+  if (channel.closed.aborted) {
+    // A client that calls with an idempotency key can repeat the call and gets the id.
+    if (called.idempotencyKey === undefined) await cancelTask(services, { taskId: task.id, caller, door, reason: CLIENT_CLOSED });
+    return abandon(exchange);
+  }
   const requests = settled.asks.map(({ request }) => request);
   // A client that cannot be asked gets the task. Its question may be answered elsewhere.
   const asks = settled.asks.length > 0 && !requiredCapabilities(requests, client.capabilities);

@@ -11,7 +11,7 @@ import type { Handled } from "../shared/answer.ts";
 import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-away.ts";
-import { abandon } from "./abandon.ts";
+import { abandon, CLIENT_CLOSED } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -59,7 +59,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       // and may have been dropped by the network: its task continues, and the same retry gets the result.
       if (channel.closed.aborted) {
         const isOver = !task.call.hidden || canComeBack;
-        const cancel = () => cancelTask(services, { taskId: task.id, caller, door, reason: "The client closed the call." });
+        const cancel = () => cancelTask(services, { taskId: task.id, caller, door, reason: CLIENT_CLOSED });
         if (isOver || (await unlessAway(cancel))) return abandon(exchange);
         continue;
       }

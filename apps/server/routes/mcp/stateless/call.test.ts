@@ -79,6 +79,23 @@ describe("a client that speaks tasks", () => {
     expect(got.result).toMatchObject({ status: "completed", result: { content: [{ text: "for Alice" }] } });
   });
 
+  test.each([
+    ["is cancelled if it closes the call before it has the task's id", {}, "cancelled"],
+    ["goes on if it closes a call that it can repeat", { "parley/idempotencyKey": "k1" }, "completed"],
+  ])("a tool with askFirst %s", async (_, meta, status) => {
+    const { here, services, logged } = await twoFronts();
+    const leave = new AbortController();
+    const before = held.release;
+    const gone = post(here, "tools/call", { name: "work-first", arguments: {} }, { meta, signal: leave.signal });
+    await until(() => held.release !== before);
+    const taskId = String(logged.find(({ message }) => message === "task created")?.fields["taskId"]);
+    leave.abort();
+    await expect(gone).rejects.toThrow();
+    await until(() => here.waiting === 0);
+    if (status === "completed") held.release();
+    await until(async () => (await services.store.load(taskId))?.status === status);
+  });
+
   test("receives the task of an ask-first tool if it cannot be asked", async () => {
     const { here } = await twoFronts();
     const called = await rpc(here, "tools/call", { name: "ask-first", arguments: {} }, { capabilities: {} });
