@@ -59,6 +59,13 @@ describe("an embedded Redis", () => {
     await first.close();
     const second = await start();
     expect(await using(second.url, (redis) => redis.get("kept"))).toBe("yes");
+    expect(new URL(second.url).password).toBe(new URL(first.url).password);
+  });
+
+  test("runs in a session of its own, which Ctrl-C in a terminal does not reach", async () => {
+    await start();
+    const [shell] = shells(process.pid);
+    expect(execFileSync("ps", ["-o", "sid=", "-p", String(shell)], { encoding: "utf8" }).trim()).toBe(String(shell));
   });
 
   test("is durable, never evicts, and admits no one without the password", async () => {
@@ -92,15 +99,20 @@ describe("an embedded Redis", () => {
     await Promise.all([closed, server.ended]);
   });
 
-  test("that ends while it starts is reported with its last complaint", async () => {
+  test("that ends while it starts is reported with its last complaint, and the directory knew of it by then", async () => {
     const program = join(dataDir, "redis-server");
-    const script = '[ "$1" = --version ] && echo "Redis server v=7.0.0" && exit; echo first >&2; echo "cannot do that" >&2; exit 1';
+    const script =
+      '[ "$1" = --version ] && echo "Redis server v=7.0.0" && exit; ' +
+      `/bin/cp ${dataDir}/server.json ${dataDir}/seen.json; echo first >&2; echo "cannot do that" >&2; exit 1`;
     await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     vi.stubEnv("PATH", dataDir);
     await expect(startEmbeddedRedis({ dataDir, sources: ["path"] })).rejects.toThrow(
       "(path: the server ended while it started: cannot do that)",
     );
     vi.unstubAllEnvs();
+    // A process that is killed now would leave a server behind, which the next one has to find.
+    const seen = JSON.parse(await readFile(join(dataDir, "seen.json"), "utf8")) as object;
+    expect(seen).toStrictEqual({ port: expect.any(Number), password: expect.any(String), ownerPid: process.pid });
   });
 
   test("is refused on a directory whose owner is alive, with the owner's process id", async () => {
@@ -144,11 +156,13 @@ describe("an embedded Redis", () => {
     await using(first.url, (redis) => redis.set("kept", "yes"));
     await first.close();
     // It accepts connections and never replies.
-    const stranger = createServer().listen(first.port, "127.0.0.1");
+    const connected = vi.fn();
+    const stranger = createServer(connected).listen(first.port, "127.0.0.1");
     await once(stranger, "listening");
     try {
       const second = await start();
       expect(await using(second.url, (redis) => redis.get("kept"))).toBe("yes");
+      expect(connected).not.toHaveBeenCalled();
     } finally {
       stranger.close();
     }
