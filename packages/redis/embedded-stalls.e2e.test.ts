@@ -1,5 +1,5 @@
 /** Embedded servers that do not do what they should: one that never answers, one that does not stop, one that hangs. Each takes its time limit. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -29,9 +29,7 @@ afterAll(async () => {
 });
 
 async function start(name: string) {
-  const dataDir = join(folder, name);
-  await mkdir(dataDir, { recursive: true });
-  return await startEmbeddedRedis({ dataDir, sources: ["path"] });
+  return await startEmbeddedRedis({ dataDir: join(folder, name), sources: ["path"] });
 }
 
 async function using<Result>(url: string, work: (redis: Redis) => Promise<Result>): Promise<Result> {
@@ -71,6 +69,7 @@ describe.concurrent("an embedded Redis", () => {
 
   test("that hangs is not replaced by another one on its data", async () => {
     const server = await start("hung");
+    expect((await stat(join(folder, "hung"))).mode & 0o077).toBe(0);
     const { serverPid } = JSON.parse(await readFile(join(folder, "hung", "server.json"), "utf8")) as { serverPid: number };
     process.kill(serverPid, "SIGSTOP");
     const second = await start("hung").catch((error: unknown) => error);

@@ -103,7 +103,7 @@ describe("an embedded Redis", () => {
     const program = join(dataDir, "redis-server");
     const script =
       '[ "$1" = --version ] && echo "Redis server v=7.0.0" && exit; ' +
-      `/bin/cp ${dataDir}/server.json ${dataDir}/seen.json; echo first >&2; echo "cannot do that" >&2; exit 1`;
+      `/bin/cp ${dataDir}/server.json ${dataDir}/seen.json; /bin/cp ${dataDir}/starting.lock ${dataDir}/seen.lock; echo first >&2; echo "cannot do that" >&2; exit 1`;
     await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     vi.stubEnv("PATH", dataDir);
     await expect(startEmbeddedRedis({ dataDir, sources: ["path"] })).rejects.toThrow(
@@ -113,6 +113,7 @@ describe("an embedded Redis", () => {
     // A process that is killed now would leave a server behind, which the next one has to find.
     const seen = JSON.parse(await readFile(join(dataDir, "seen.json"), "utf8")) as object;
     expect(seen).toStrictEqual({ port: expect.any(Number), password: expect.any(String), ownerPid: process.pid });
+    expect(await readFile(join(dataDir, "seen.lock"), "utf8")).toBe(String(process.pid));
   });
 
   test("is refused on a directory whose owner is alive, with the owner's process id", async () => {
