@@ -9,12 +9,16 @@ import { until } from "../support/until.ts";
 let deployment: Deployment;
 let client: Client;
 let isOver = false;
+/** All that were started, and those that have not ended. */
 const workers: Launched[] = [];
+const living = new Set<Launched>();
 
 /** What systemd, Docker or Kubernetes does. */
 function supervise(worker: Launched): void {
   workers.push(worker);
+  living.add(worker);
   void worker.ended.then(async () => {
+    living.delete(worker);
     if (!isOver) supervise(await deployment.addWorker());
   });
 }
@@ -25,11 +29,12 @@ beforeAll(async () => {
     tools: [join(import.meta.dirname, "tools/poison.ts")],
     workerEnv: {
       NODE_OPTIONS: "--max-old-space-size=128",
-      PARLEY_LEASE: "3s",
+      // Longer than a busy machine keeps a worker waiting: it would be taken for one that is blocked, and its task for poison.
+      PARLEY_LEASE: "5s",
       PARLEY_RENEW_EVERY: "1s",
       PARLEY_TAKEOVERS_MAX: "3",
       PARLEY_BLOCKED_REPORT: "500ms",
-      PARLEY_BLOCKED_KILL: "2s",
+      PARLEY_BLOCKED_KILL: "5s",
       PARLEY_LOG_LEVEL: "debug",
     },
   });
@@ -45,7 +50,7 @@ afterAll(async () => {
 
 async function ended(taskId: string) {
   const task = await until(async () => ((await client.get(taskId)).status === "working" ? undefined : await client.get(taskId)), {
-    timeoutMs: 110_000,
+    timeoutMs: 200_000,
     everyMs: 50,
   });
   return { status: task.status, text: task.result?.content?.[0]?.text, code: task.error?.data?.code };
@@ -101,7 +106,7 @@ describe("an error that comes out of no run", () => {
   const ofProcess = { of: "process", level: 50 };
 
   test("is logged when it is a rejection, and the worker continues", async () => {
-    const [worker] = workers;
+    const [worker] = living;
     process.kill(worker!.pid, "SIGHUP");
     const line = await until(() => worker!.logs.find((each) => each["of"] === "process"));
     const detail = expect.stringContaining("nobody hears this");
@@ -111,7 +116,7 @@ describe("an error that comes out of no run", () => {
   });
 
   test("ends the worker when it is an exception, after the runs at work have ended", async () => {
-    const broken = [...workers];
+    const broken = [...living];
     const texts = await beside(1_000, async () => {
       for (const { pid } of broken) process.kill(pid, "SIGUSR2");
     });
