@@ -44,7 +44,7 @@ async function guarded(
     PARLEY_AUTH: "required",
     PARLEY_PUBLIC_URL: PUBLIC,
     PARLEY_AUTH_ISSUERS: issuer.url,
-    PARLEY_AUTH_PROVIDER_TIMEOUT: "300ms",
+    PARLEY_AUTH_PROVIDER_TIMEOUT: "3s",
   };
   const settings = identitySettings(z.object(identityEnvironment).parse({ ...given, ...environment }));
   if (!settings) throw new Error("no identity");

@@ -182,7 +182,7 @@ describe("a server", () => {
       streams += 1;
       if (streams === 2) await new Promise(() => undefined);
     });
-    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "1s" });
+    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "4s" });
     await (await open()).close();
     await expect(open()).rejects.toThrow("was not open in time");
     await (await open()).close();
@@ -206,9 +206,9 @@ describe("a server", () => {
         streams += 1;
         if (streams !== 2) await new Promise(() => undefined);
       },
-      { initializeMs: 200 },
+      { initializeMs: 500 },
     );
-    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "2s" });
+    const { open } = connecting(url, { revisions: "sessions", connectTimeout: "5s" });
     await (await open()).close();
     await (await open()).close();
     await expect(open()).rejects.toThrow("was not open in time");
