@@ -52,12 +52,12 @@ describe("wake-ups over Redis", () => {
 
     await grant("-subscribe");
     await direct.redis.call("CLIENT", "KILL", "USER", user);
-    await vi.waitFor(() => expect(refused.logged.map(({ message }) => message)).toContain("subscriptions not renewed yet"), 5_000);
+    await expect.poll(() => refused.logged.map(({ message }) => message)).toContain("subscriptions not renewed yet");
     await grant("+subscribe");
 
-    await vi.waitFor(() => expect(heard).toEqual([undefined]), 5_000);
+    await expect.poll(() => heard).toEqual([undefined]);
     await life.cancel(taskId);
-    await vi.waitFor(() => expect(heard).toEqual([undefined, true]));
+    await expect.poll(() => heard).toEqual([undefined, true]);
     await refused.close();
     await direct.redis.call("ACL", "DELUSER", user);
   });
