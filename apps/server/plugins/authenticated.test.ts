@@ -13,13 +13,16 @@ import { declareCaller } from "./authenticated.ts";
  * that are the same for everyone, because a browser that opens one has no credentials either.
  */
 const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"];
-/** Where people return from the provider: not logged in yet, and identified by a cookie (test/e2e/login.e2e.test.ts). */
+/** Where people go to the provider and return from it: not logged in yet, and identified by a cookie (test/e2e/login.e2e.test.ts). */
+const LOGIN = "/login";
 const CALLBACK = "/login/callback";
+/** Forgets the cookie of the browser that asks for it. */
+const LOGOUT = "/logout";
 /**
  * Other systems are identified by the token in the address (apps/server/events.test.ts). Without a valid token, the address is not found.
  */
 const EVENTS = "/events/*";
-const OPEN = ["/healthz", "/readyz", CALLBACK, EVENTS, ...METADATA, "/", "/home.css", "/play"];
+const OPEN = ["/healthz", "/readyz", LOGIN, CALLBACK, LOGOUT, EVENTS, ...METADATA, "/", "/home.css", "/play"];
 const isOpen = (url: string) => OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api"));
 
 interface Route {
@@ -125,7 +128,7 @@ describe("a front end", () => {
     for (const route of unguarded) {
       const { statusCode, payload } = await send(route);
       // 503 if the playground is not built.
-      const expected = route.url === CALLBACK ? [401] : route.url === EVENTS ? [404, 405] : [200, 204, 308, 400, 404, 503];
+      const expected = [LOGIN, CALLBACK].includes(route.url) ? [401] : route.url === EVENTS ? [404, 405] : [200, 204, 308, 400, 404, 503];
       expect(expected).toContain(statusCode);
       if (route.method === "OPTIONS") expect(payload).not.toContain("result");
     }
