@@ -1,4 +1,5 @@
 /** People who are not logged in are sent to the provider and back. test/e2e/login.e2e.test.ts uses a real provider and a browser. */
+import { randomBytes } from "node:crypto";
 import { ParleyError } from "@parley/core";
 import type { Login } from "@parley/identity";
 import { describe, expect, test } from "vitest";
@@ -176,4 +177,26 @@ test("what a stranger sends to a logout is no defect", async () => {
   expect((await post("/logout", { "content-type": "application/json" }, "{")).status).toBe(400);
   expect((await post("/logout", {}, "x".repeat(2_000))).status).toBe(413);
   expect(logged.filter(({ message }) => message === "request failed")).toEqual([]);
+});
+
+test("a page whose login cannot begin says so, and shows nothing of the error", async () => {
+  const start = () => Promise.reject(new ParleyError("PROVIDER_UNAVAILABLE", "the login at https://id.example.com: no answer"));
+  const { get, logged } = await browser({ ...provider(), start });
+  for (const path of [PAGE, `/login?back=${PAGE}`]) {
+    const away = await get(path);
+    expect([away.status, away.headers.get("content-type")]).toEqual([503, "text/html; charset=utf-8"]);
+    expect(await away.text()).not.toContain("id.example.com");
+  }
+  expect(logged.filter(({ message }) => message === "page refused")).toHaveLength(2);
+});
+
+test("a page whose address does not fit into a cookie is refused before the person logs in", async () => {
+  const { get, jar } = await browser();
+  const address = (chars: number) => `/asks/x/${randomBytes(chars).toString("hex").slice(0, chars)}`;
+  expect((await get(address(1_000))).status).toBe(303);
+  jar.clear();
+  for (const path of [address(8_000), `/login?back=${address(8_000)}`]) {
+    expect((await get(path)).status).toBe(401);
+    expect(jar.size).toBe(0);
+  }
 });

@@ -96,10 +96,9 @@ export async function noticeLate(services: Services, reply: FastifyReply, ref: P
 
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */
 export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, { logIn }: Pick<Visitors, "logIn">): void {
-  scope.setErrorHandler(async (error: Error & { readonly statusCode?: number }, request, reply) => {
+  function show(error: PageError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const problem = noticeOf(error);
     const name = problem === "logged-out" && !logIn ? "no-login" : problem;
-    if (name === "logged-out" && request.method === "GET" && logIn) return await logIn(request, reply);
     if (name !== "broken") {
       // A failure of the file store, the provider or the key may need an operator.
       log[NOTICES[name].status === 503 ? "warn" : "info"](
@@ -111,10 +110,18 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
     const defectId = ids.uuid();
     log.error({ requestId: request.id, defectId, err: error }, "request failed");
     return sendPage(reply, NOTICES.broken.status, noticePage(NOTICES.broken, `The operator can look it up under ${defectId}.`));
+  }
+
+  scope.setErrorHandler(async (error: PageError, request, reply) => {
+    if (!logIn || request.method !== "GET" || noticeOf(error) !== "logged-out") return show(error, request, reply);
+    // What an error handler throws would be sent as it is.
+    return await logIn(request, reply).catch((failed: PageError) => show(failed, request, reply));
   });
 }
 
-function noticeOf(error: Error & { readonly statusCode?: number }): NoticeName {
+type PageError = Error & { readonly statusCode?: number };
+
+function noticeOf(error: PageError): NoticeName {
   if (error instanceof ParleyError) {
     switch (error.code) {
       case "TASK_NOT_FOUND":

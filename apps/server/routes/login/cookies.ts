@@ -22,6 +22,7 @@ interface SessionCookie {
 }
 
 export interface LoginCookies {
+  /** Throws LOGIN_REFUSED if the address of the page does not fit into a cookie. */
   begin(request: FastifyRequest, reply: FastifyReply, begun: BegunCookie, nowMs: number): void;
   /** The login with that state. Undefined if it was not started in this browser, or too long ago. */
   begun(request: FastifyRequest, state: string, nowMs: number): BegunCookie | undefined;
@@ -42,9 +43,10 @@ export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies
 
   return {
     begin(request, reply, begun, nowMs) {
+      if (!cookies.set(reply, loginOf(begun.state), begun, nowMs))
+        throw new ParleyError("LOGIN_REFUSED", `the address of the page exceeds a cookie of ${COOKIE_CHARS_MAX} characters`);
       const others = cookies.namesWith(request, cookies.name("login-"));
       for (const name of others.slice(0, Math.max(0, others.length + 1 - LOGINS_MAX))) cookies.remove(reply, name);
-      cookies.set(reply, loginOf(begun.state), begun, nowMs);
     },
     begun(request, state, nowMs) {
       const begun = cookies.get<BegunCookie>(request, loginOf(state), nowMs);
