@@ -54,6 +54,7 @@ export * from "./use-cases/list-tasks.ts";
 export * from "./use-cases/watch-task.ts";
 export * from "./use-cases/read-timeline.ts";
 export * from "./use-cases/answer-task.ts";
+export * from "./use-cases/only-ask.ts";
 export { recordAnswer } from "./use-cases/record-answer.ts";
 export * from "./use-cases/declare-unavailable.ts";
 export * from "./use-cases/visit-page.ts";

@@ -98,7 +98,7 @@ export interface UpdateTask {
   readonly replies: { readonly [key: string]: unknown };
 }
 
-/** FastMCP's tasks/sendInput. Without `elicitationId`, it answers the only open question. */
+/** FastMCP's tasks/sendInput. Without `elicitationId`, it answers the only question that the task has asked so far. */
 export interface SendInput {
   readonly type: "sendInput";
   readonly taskId: string;

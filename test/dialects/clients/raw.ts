@@ -107,15 +107,15 @@ export const proposal1869: Dialect = {
 export const sendInput: Dialect = {
   name: "FastMCP's tasks/sendInput",
   cannot: {},
-  run: (call) =>
-    run(call, (session, { task, question: { elicitationId }, reply }) =>
-      session.request<TaskState>("tasks/sendInput", {
-        taskId: task.taskId,
-        // FastMCP's own clients name no question: it is the open one.
-        ...(pendingOf(task).length > 1 && { elicitationId }),
-        ...reply,
-      }),
-    ),
+  run(call) {
+    let asked: string | undefined;
+    return run(call, (session, { task, question: { elicitationId }, reply }) => {
+      // FastMCP's own clients name no question. That is enough for the only one.
+      asked ??= pendingOf(task).length === 1 ? elicitationId : "";
+      const named = asked === elicitationId ? {} : { elicitationId };
+      return session.request<TaskState>("tasks/sendInput", { taskId: task.taskId, ...named, ...reply });
+    });
+  },
 };
 
 async function run(call: Call, send: SendAnswer): Promise<Told> {

@@ -959,7 +959,36 @@ describe("tasks of 2025-11-25", () => {
     });
   });
 
-  test("FastMCP's tasks/sendInput needs no id while one question is open", async () => {
+  test("FastMCP's tasks/sendInput needs no id while the task has asked only one question, and a repeat is acknowledged", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const send = async (name: string) =>
+      (await client.request(b, "tasks/sendInput", { taskId, action: "accept", content: { name } })).messages[0]?.result;
+    expect(await send("Ann")).toMatchObject({ accepted: true, taskId, status: "completed" });
+    expect(await send("Ann")).toMatchObject({ accepted: true, status: "completed" });
+    expect(await send("Bob")).toMatchObject({ accepted: false, status: "completed" });
+  });
+
+  test("FastMCP's tasks/sendInput without an id, sent again after a lost reply, does not answer the next question", async () => {
+    const { a, b, services } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "interview", arguments: {}, task: {} });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const fitsBoth = { taskId, action: "accept", content: { name: "Ann", color: "red" } };
+    expect((await client.request(b, "tasks/sendInput", fitsBoth)).messages[0]?.result).toMatchObject({ accepted: true });
+    await until(async () => (await services.store.load(taskId))?.asks[0]?.key === "color");
+    const elicitationId = `${taskId}:color`;
+    const repeat = await client.request(b, "tasks/sendInput", fitsBoth);
+    expect(repeat.messages[0]).toMatchObject({
+      error: { code: -32602, message: expect.stringContaining(elicitationId), data: { code: "NOT_OPEN", open: [elicitationId] } },
+    });
+    const named = await client.request(b, "tasks/sendInput", { ...fitsBoth, elicitationId });
+    expect(named.messages[0]?.result).toMatchObject({ accepted: true, status: "completed" });
+  });
+
+  test("FastMCP's tasks/sendInput needs an id while several questions are open, and for the last of them", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
     const created = await client.request(a, "tools/call", { name: "approve", arguments: {}, task: {} });
@@ -969,7 +998,9 @@ describe("tasks of 2025-11-25", () => {
     expect(ambiguous.messages[0]).toMatchObject({ error: { code: -32602, message: expect.stringMatching(/ops.*legal/) } });
     const one = await client.request(b, "tasks/sendInput", { ...input, elicitationId: `${taskId}:ops` });
     expect(one.messages[0]?.result).toMatchObject({ accepted: true, taskId });
-    const other = await client.request(b, "tasks/sendInput", { taskId, action: "decline" });
+    const last = await client.request(b, "tasks/sendInput", input);
+    expect(last.messages[0]).toMatchObject({ error: { code: -32602, data: { open: [`${taskId}:legal`] } } });
+    const other = await client.request(b, "tasks/sendInput", { taskId, action: "decline", elicitationId: `${taskId}:legal` });
     expect(other.messages[0]?.result).toMatchObject({ accepted: true, status: "completed" });
   });
 

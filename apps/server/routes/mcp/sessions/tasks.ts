@@ -2,10 +2,10 @@
 import {
   answerTask,
   cancelTask as cancel,
+  findOnlyAsk,
   findTask,
   getOwnTask,
   getSettledTask,
-  getTask as readTask,
   isSettled,
   knownTask,
   listTasks as list,
@@ -50,7 +50,7 @@ export async function sendInput(
   { caller, door, encode }: TaskExchange,
 ): Promise<object> {
   const ref = { taskId, caller, door };
-  const id = given ?? (await onlyOpenAsk(route, ref));
+  const id = given ?? (await onlyAsk(route, ref));
   const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "report late");
   return encode.tasks.inputSent(!late, task);
 }
@@ -121,12 +121,16 @@ function keyOf(taskId: string, id: string): string {
   throw new ParleyError("NOT_OPEN", `elicitationId ${JSON.stringify(id.slice(0, 200))} does not belong to this task`);
 }
 
-async function onlyOpenAsk({ services }: SessionRoute, ref: TaskRef): Promise<string> {
-  const { asks } = await readTask(services, ref);
-  const [only, ...more] = asks.map(({ key }) => elicitationId(ref.taskId, key));
-  if (only === undefined) throw new ParleyError("NOT_OPEN", "the task has no open question");
-  if (more.length === 0) return only;
-  throw new ParleyError("NOT_OPEN", `elicitationId is required: the open questions are ${[only, ...more].join(", ")}`, {
-    data: { open: [only, ...more] },
-  });
+async function onlyAsk({ services }: SessionRoute, ref: TaskRef): Promise<string> {
+  const { only, open } = await findOnlyAsk(services, ref);
+  if (only !== undefined) return elicitationId(ref.taskId, only);
+  if (open.length === 0) throw new ParleyError("NOT_OPEN", "the task has no open question");
+  const ids = open.map((key) => elicitationId(ref.taskId, key));
+  throw new ParleyError(
+    "NOT_OPEN",
+    `elicitationId is required, unless the task has asked only one question so far. Open now: ${ids.join(", ")}`,
+    {
+      data: { open: ids },
+    },
+  );
 }
