@@ -105,6 +105,17 @@ test("a task that is read with an answer counts as an answer", async () => {
   ]);
 });
 
+test("what a session notes counts as a read", async () => {
+  const { rates, taken } = counting();
+  const { here } = await front({ rates });
+  const client = await openSession(here, as);
+  await client.request(here, "logging/setLevel", { level: "debug" });
+  await client.request(here, "resources/subscribe", { uri: "test://text" });
+  await client.request(here, "resources/unsubscribe", { uri: "test://text" });
+  await client.request(here, "ping");
+  expect(taken).toEqual([["ann", { sessions: 1 }], ...Array.from({ length: 3 }, () => ["ann", { reads: 1 }])]);
+});
+
 test("nothing is counted if callers cannot be told apart", async () => {
   const { rates, taken } = counting({ calls: 0 });
   const anonymous = { ...callerNamed("anonymous"), authenticatedBy: "nobody" };

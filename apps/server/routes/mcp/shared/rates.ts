@@ -17,6 +17,7 @@ const RATES: { readonly [Type in Action["type"]]?: Rated } = {
   listTasks: "reads",
   standalone: "reads",
   resumeResult: "reads",
+  setLogLevel: "reads",
   subscribe: "reads",
   unsubscribe: "reads",
   updateTask: "answers",
