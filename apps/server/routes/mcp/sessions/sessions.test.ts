@@ -593,6 +593,38 @@ describe("a session's own stream", () => {
     expect(await stream.next()).toMatchObject({ method: "notifications/resources/updated", params: { uri: "test://text" } });
   });
 
+  test("that is opened while Redis is away reports and asks when Redis is back", async () => {
+    const { a, services, replaced } = await replacing("interests");
+    const client = await openSession(a);
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = messages[0]?.result?.["taskId"];
+    const away = new ParleyError("UNAVAILABLE", "Redis did not answer in time");
+    const read = vi.spyOn(replaced, "interests").mockRejectedValueOnce(away);
+    const watch = vi.spyOn(services.wakeUps, "watch").mockRejectedValueOnce(away);
+
+    const stream = await client.listen(a);
+
+    expect(await stream.next()).toMatchObject({ method: "notifications/tasks/status", params: { taskId, status: "input_required" } });
+    expect(await stream.next()).toMatchObject({ method: "elicitation/create" });
+    const ends = [read, watch].map(({ mock }) => mock.settledResults.map(({ type }) => type));
+    expect(ends).toEqual([
+      ["rejected", "fulfilled", "fulfilled"],
+      ["rejected", "fulfilled"],
+    ]);
+  });
+
+  test("asks once what it could not ask while Redis was away", async () => {
+    const { a, replaced } = await replacing("claimAsk");
+    const client = await openSession(a);
+    const stream = await client.listen(a);
+    const away = vi.spyOn(replaced, "claimAsk").mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+    const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = messages[0]?.result?.["taskId"];
+    expect(await stream.next()).toMatchObject({ method: "notifications/tasks/status", params: { taskId, status: "input_required" } });
+    expect(await stream.next()).toMatchObject({ method: "elicitation/create" });
+    expect(away.mock.settledResults.map(({ type }) => type)).toEqual(["rejected", "fulfilled"]);
+  });
+
   test("is unique: a second one takes over", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
@@ -654,7 +686,7 @@ describe("a session's own stream", () => {
     const [back, watched] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     Object.assign(services.wakeUps, {
       async watch(taskId: string, onChange: () => void) {
-        if (taskId === refused) throw new ParleyError("UNAVAILABLE", "Redis: not subscribed in time");
+        if (taskId === refused) throw new Error("no such channel");
         if (taskId !== slow) return await watch(taskId, onChange);
         await back.promise;
         const unwatch = await watch(taskId, onChange);

@@ -154,15 +154,12 @@ class StandaloneStream implements ChangeReporter<Change> {
 
   /** Follows the tasks and resources that the session now follows. */
   async #refresh(): Promise<void> {
-    const { sessions, services, times } = this.#route;
+    const { sessions } = this.#route;
     const { session } = this.#context;
     const interests = await sessions.interests(session.id);
     this.#resources = new Map(interests.resources.map((name) => [name, this.#resources.get(name)]));
     const added = interests.taskIds.filter((taskId) => !this.#tasks.has(taskId)).map((taskId) => this.#followed(taskId));
     await Promise.all(added.map((task) => this.#follow(task)));
-    // An ask that overtakes the response to tools/call concerns a task that the client does not know yet. Clients decline such an ask, and
-    // the tool would mistake that for the person's answer.
-    if (added.length > 0) void services.clock.sleep(times.taskGraceMs + OVERTAKING_MS).then(() => added.forEach(this.#startReporting));
   }
 
   #followed(taskId: string): FollowedTask {
@@ -177,10 +174,19 @@ class StandaloneStream implements ChangeReporter<Change> {
   }
 
   async #follow(task: FollowedTask): Promise<void> {
+    const { services, times } = this.#route;
     this.#tasks.set(task.taskId, task);
-    task.unwatch = await this.#route.services.wakeUps.watch(task.taskId, () => this.#changes.add(task));
+    try {
+      task.unwatch = await services.wakeUps.watch(task.taskId, () => this.#changes.add(task));
+    } catch (error) {
+      this.#leave(task);
+      throw error;
+    }
     // In the meantime the client may have disconnected, or another watch may have failed.
-    if (this.#changes.stopped) this.#leave(task);
+    if (this.#changes.stopped) return this.#leave(task);
+    // An ask that overtakes the response to tools/call concerns a task that the client does not know yet. Clients decline such an ask, and
+    // the tool would mistake that for the person's answer.
+    void services.clock.sleep(times.taskGraceMs + OVERTAKING_MS).then(() => this.#startReporting(task));
   }
 
   #leave(task: FollowedTask): void {
@@ -188,10 +194,10 @@ class StandaloneStream implements ChangeReporter<Change> {
     this.#tasks.delete(task.taskId);
   }
 
-  readonly #startReporting = (task: FollowedTask): void => {
+  #startReporting(task: FollowedTask): void {
     task.isKnown = true;
     this.#changes.add(task);
-  };
+  }
 
   async #reportTask(followed: FollowedTask, task: Task | undefined): Promise<void> {
     if (!followed.isKnown) return;

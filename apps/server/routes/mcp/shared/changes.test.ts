@@ -11,6 +11,7 @@ function subject() {
   const failures: unknown[] = [];
   const reads = { underWay: 0, most: 0, wait: Promise.resolve(), of: [] as string[], away: false };
   const reader = { taken: Promise.resolve() };
+  const reporter = { away: false };
   const hand = createHandClock();
   const store = {
     async load(taskId: string) {
@@ -28,12 +29,15 @@ function subject() {
     callerNamed("ann"),
     {
       taskOf: (change) => (change.startsWith("t") ? change : undefined),
-      report: (change, task) => void reported.push(task ? `task ${task.id}` : change),
+      async report(change, task) {
+        if (reporter.away) throw new ParleyError("UNAVAILABLE", "Redis did not answer in time");
+        reported.push(task ? `task ${task.id}` : change);
+      },
       drained: () => reader.taken,
       failed: (error) => void failures.push(error),
     },
   );
-  return { changes, reported, failures, reads, reader, hand };
+  return { changes, reported, failures, reads, reader, reporter, hand };
 }
 
 describe("changes", () => {
@@ -114,6 +118,19 @@ describe("changes", () => {
     await hand.pass(1_000);
     await until(() => reported.length === 2);
     expect([reported, failures]).toEqual([["task t1", "task t2"], []]);
+  });
+
+  test("are reported in their order when Redis is back, if it was away when they were reported, with the task as it then is", async () => {
+    const { changes, reported, failures, reads, reporter, hand } = subject();
+    reporter.away = true;
+    changes.add("t1");
+    changes.add("list");
+    await until(() => hand.sleeping().length === 1);
+    changes.add("t2");
+    reporter.away = false;
+    await hand.pass(1_000);
+    await until(() => reported.length === 3);
+    expect([reported, reads.of, failures]).toEqual([["task t1", "list", "task t2"], ["t1", "t1", "t2"], []]);
   });
 
   test("are no longer reported once stopped, even if their task was already read", async () => {

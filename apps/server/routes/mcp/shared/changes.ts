@@ -19,17 +19,20 @@ const TASKS_AT_ONCE = 8;
  */
 const HOLD_MS = 100;
 
-/** How long a stream waits before it reads again if Redis did not answer. */
+/** How long a stream waits before it tries again if Redis did not answer. */
 const AGAIN_MS = 1_000;
 
 export interface ChangeReporter<Change> {
   /** The id of the task to read before the change is reported. Undefined if the change is not about a task. */
   taskOf(change: Change): string | undefined;
-  /** Called for one change at a time. `task` is undefined if it no longer exists or cannot be read. */
+  /**
+   * Called for one change at a time. `task` is undefined if it no longer exists or cannot be read. Called again for the change, with the
+   * task as it then is, if it throws UNAVAILABLE.
+   */
   report(change: Change, task: Task | undefined): void | Promise<void>;
   /** Resolves once the client has read what was sent. */
   drained(): Promise<void>;
-  /** Called if reading or reporting throws, except for a read that Redis does not answer. Nothing is reported afterwards. */
+  /** Called if reading or reporting throws anything other than UNAVAILABLE. Nothing is reported afterwards. */
   failed(error: unknown): void;
 }
 
@@ -85,16 +88,12 @@ export class Changes<Change> {
       if (taken.length === TASKS_AT_ONCE) break;
     }
     const tasks = await unlessAway(() => Promise.all(taken.map((change) => this.#read(change))));
-    if (!tasks) {
-      this.#putBack(taken);
-      await this.#services.clock.sleep(AGAIN_MS);
-      return;
-    }
+    if (!tasks) return await this.#tryAgain(taken);
     for (const [index, change] of taken.entries()) {
       if (this.#stopped) return;
-      await this.#reporter.report(change, tasks[index]);
-      const drained = this.#reporter.drained();
       const rest = taken.slice(index + 1);
+      if (!(await this.#report(change, tasks[index]))) return await this.#tryAgain([change, ...rest]);
+      const drained = this.#reporter.drained();
       if (rest.length > 0 && !(await this.#isSoon(drained))) {
         this.#putBack(rest);
         tasks.length = 0;
@@ -103,6 +102,20 @@ export class Changes<Change> {
       }
       await drained;
     }
+  }
+
+  /** False if Redis does not answer now. */
+  async #report(change: Change, task: Task | undefined): Promise<boolean> {
+    const reported = await unlessAway(async () => {
+      await this.#reporter.report(change, task);
+      return true;
+    });
+    return reported === true;
+  }
+
+  async #tryAgain(changes: readonly Change[]): Promise<void> {
+    this.#putBack(changes);
+    await this.#services.clock.sleep(AGAIN_MS);
   }
 
   async #read(change: Change): Promise<Task | undefined> {
