@@ -1,11 +1,12 @@
 /**
  * How many commands each step of a plain task's life costs Redis, including those in scripts: quorums, children,
- * limits and events are paid for by the tasks that use them. And how long a sweep takes if very many tasks are overdue.
+ * limits and events are paid for by the tasks that use them. What a stream of a session costs. And how long a sweep takes if very many tasks are overdue.
  */
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { aLife, anAsk, newTaskId } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { aSession } from "../../test/contract/session-contract.ts";
 import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis.ts";
 
 let server: SharedRedis;
@@ -63,6 +64,27 @@ async function live(): Promise<Readonly<Record<string, string>>> {
     finish: await commandsOf(() => life.finish(taskId, token)),
   };
 }
+
+test("a stream of a session is held, and left to another, with as few commands for many questions as for one", async () => {
+  const { sessions } = opened;
+  const session = aSession();
+  await sessions.open(session, 60_000);
+  const at = { sessionId: session.id, nowMs: 1_000 };
+  const hold = { ...at, leaseMs: 60_000, after: 100, most: 10 };
+  for (const name of ["own", "result"]) await sessions.holdStream({ ...hold, stream: name, token: name });
+  const question = { ...at, stream: "own", token: "own", taskId: "0-task", refusals: 0, most: 100 };
+  for (let event = 1; event <= 50; event += 1) await sessions.claimAsk({ ...question, key: `ask#${event}`, event });
+  await sessions.endStream({ ...at, stream: "none", heir: "result" }); // the script is loaded
+
+  let put = 0;
+  const held = await commandsOf(async () => {
+    const became = await sessions.holdStream({ ...hold, stream: "own", token: "again" });
+    put = became.type === "held" ? became.put.length : 0;
+  });
+  expect([put, held]).toEqual([50, "evalsha 1, hexists 1, hgetall 1, hset 1, publish 1"]);
+  const left = await commandsOf(() => sessions.endStream({ ...at, stream: "own", heir: "result" }));
+  expect(left).toBe("evalsha 1, hdel 1, hget 1, hgetall 1, hset 50, publish 1");
+});
 
 test("a sweep of 200,000 overdue tasks keeps Redis no longer than one of 1,000", async () => {
   const few = await microsecondsOfSweep(1_000);

@@ -12,7 +12,9 @@ local ask, stream, token, refusals = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local event, now_ms, most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 
 if not is_open() or hold_of(stream) ~= token then return 'elsewhere' end
-local event_before, refusals_before, on = claim_of(ask)
+local claim = redis.call('HGET', session, 'asked:' .. ask)
+local event_before, refusals_before, on
+if claim then event_before, refusals_before, on = read_claim(claim) end
 if on == stream then
   -- With the same event, this claim was sent twice, as client libraries do after a lost connection.
   if refusals_before == refusals then return event_before == event and 'claimed' or 'put' end

@@ -12,9 +12,11 @@ local stream, heir, now_ms = ARGV[1], ARGV[2], tonumber(ARGV[3])
 if redis.call('HDEL', session, 'stream:' .. stream) == 0 then return 'none' end
 local _, until_ms = hold_of(heir)
 if until_ms and until_ms > now_ms then
-  for _, field in ipairs(redis.call('HKEYS', session)) do
+  local fields = redis.call('HGETALL', session)
+  for i = 1, #fields, 2 do
+    local field = fields[i]
     if string.sub(field, 1, 6) == 'asked:' then
-      local event, refusals, on = claim_of(string.sub(field, 7))
+      local event, refusals, on = read_claim(fields[i + 1])
       if on == stream then redis.call('HSET', session, field, string.format('%.0f', event) .. ' ' .. refusals .. ' ' .. heir) end
     end
   end

@@ -7,23 +7,26 @@ Returns {'held', ask, refusals, ask, refusals, …} with the questions that are 
 
 Settles the race of two connections for one stream: the later one has it, and the earlier one is woken and finds that it lost the stream.
 Questions that were asked after the event `after` did not arrive. They are removed from the stream here, once, because a later connection
-could no longer tell what this one had not read. Expired holds are removed when there are too many. ]]
+could no longer tell what this one had not read. Expired holds are removed when there are too many.
+
+The hash is read at once: with one command for each of two thousand questions, Redis served no one else for five milliseconds. ]]
 local stream, token, now_ms, lease_until_ms = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local after, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 if not is_open() then return { 'gone' } end
 local living, dead, unread, held = 0, {}, {}, { 'held' }
-for _, field in ipairs(redis.call('HKEYS', session)) do
+local fields = redis.call('HGETALL', session)
+for i = 1, #fields, 2 do
+  local field, value = fields[i], fields[i + 1]
   if string.sub(field, 1, 7) == 'stream:' and field ~= 'stream:' .. stream then
-    local _, until_ms = hold_of(string.sub(field, 8))
+    local _, until_ms = read_hold(value)
     if until_ms > now_ms then living = living + 1 else dead[#dead + 1] = field end
   elseif string.sub(field, 1, 6) == 'asked:' then
-    local ask = string.sub(field, 7)
-    local event, refusals, on = claim_of(ask)
+    local event, refusals, on = read_claim(value)
     if on == stream and event > after then
       unread[#unread + 1] = field
     elseif on == stream then
-      held[#held + 1] = ask
+      held[#held + 1] = string.sub(field, 7)
       held[#held + 1] = refusals
     end
   end

@@ -32,17 +32,18 @@ end
 local function tell() redis.call(PUBLISH, session, '') end
 
 -- The token and the end of the lease of a stream that is held, or was held until its holder died.
-local function hold_of(stream)
-  local hold = redis.call('HGET', session, 'stream:' .. stream)
-  if not hold then return nil end
+local function read_hold(hold)
   local token, until_ms = string.match(hold, '^(.*) (%d+)$')
   return token, tonumber(until_ms)
 end
 
+local function hold_of(stream)
+  local hold = redis.call('HGET', session, 'stream:' .. stream)
+  if hold then return read_hold(hold) end
+end
+
 -- The event, refusals and stream of a question that was asked.
-local function claim_of(ask)
-  local claim = redis.call('HGET', session, 'asked:' .. ask)
-  if not claim then return nil end
+local function read_claim(claim)
   local event, refusals, stream = string.match(claim, '^(%d+) (%d+) (.*)$')
   return tonumber(event), refusals, stream
 end
