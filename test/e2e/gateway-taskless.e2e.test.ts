@@ -80,16 +80,13 @@ test("200 calls at once of four clients have their own results", async () => {
 
 test("a call that asks becomes a task: its question is answered once, and later calls are tasks from the start", async () => {
   const client = await classic();
-  for (const [text, calls] of [
-    ["first", 2],
-    ["second", 2],
-    ["third", 1],
-  ] as const) {
+  const texts = ["first", "second", "third", "fourth", "fifth", "sixth"];
+  for (const text of texts) {
     expect(await said(client, "up_confirm", text)).toEqual({ said: text, action: "accept", content: { ok: true } });
     expect(await marked(`answered ${text}`)).toBe(1);
-    // Each of the two front ends finds out by itself, and either may have the call.
-    expect(await marked(`called confirm ${text}`)).toBeLessThanOrEqual(calls);
   }
+  // Each front end finds out by itself, from a call that is then made again. Which of them has which call depends on what else passes the proxy.
+  expect(await marked("called confirm")).toBeLessThanOrEqual(texts.length + deployment.frontEnds.length);
 });
 
 test("a call whose worker is killed becomes a task, which another worker runs", async () => {

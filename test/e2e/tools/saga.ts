@@ -1,10 +1,15 @@
-/** Books three things, asks, and slowly releases them if the task fails. `SAGA_LOG` stands for the outside world. */
+/**
+ * Books three things, asks, and releases them if the task fails. `SAGA_LOG` stands for the outside world. The release of the hotel takes until the
+ * file `SAGA_GO` is there.
+ */
+import { existsSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { defineTool } from "@parley/sdk";
 
 // oxlint-disable-next-line node/no-process-env -- where the test looks
-const note = (line: string) => appendFile(process.env["SAGA_LOG"] ?? "", `${line}\n`);
+const { SAGA_LOG = "", SAGA_GO = "" } = process.env;
+const note = (line: string) => appendFile(SAGA_LOG, `${line}\n`);
 
 export const saga = defineTool({
   name: "saga",
@@ -17,7 +22,7 @@ export const saga = defineTool({
     for (const { key } of ctx.done.toReversed()) {
       await ctx.step(key, async ({ idempotencyKey }) => {
         await note(`release ${key} ${idempotencyKey}`);
-        await wait(300);
+        while (key === "hotel" && !existsSync(SAGA_GO)) await wait(20);
       });
     }
     await ctx.step("over", () => note("over -"));

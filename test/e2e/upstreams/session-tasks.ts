@@ -8,7 +8,7 @@
  *   form     asks once, with a form; page: with a page to visit
  *   strike   asks once; after the first question was sent, it kills the process whose id is given in `text`
  *
- * Each effect is a line in the file MARKS.
+ * Each effect is a line in the file MARKS. `/open/TEXT` says whether the session is open in which a call came with that text.
  */
 import { randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
@@ -26,6 +26,8 @@ const inputSchema = { type: "object", properties: { text: { type: "string" } } }
 const requestedSchema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] } as const;
 const text = (said: unknown) => ({ content: [{ type: "text" as const, text: JSON.stringify(said) }] });
 const struck = new Set<string>();
+/** By the text of the call that came in it. */
+const sessionOf = new Map<string, string | undefined>();
 
 /** Kills a process as soon as it has been sent a question of its task: before it can have recorded that. */
 class StrikingQueue extends InMemoryTaskMessageQueue {
@@ -62,9 +64,10 @@ function build(): Server {
   }));
   server.setRequestHandler(
     CallToolRequestSchema,
-    async ({ params: { name, arguments: args, task } }, { sendRequest, taskStore: tasks }) => {
+    async ({ params: { name, arguments: args, task } }, { sendRequest, sessionId, taskStore: tasks }) => {
       const { text: given } = args ?? {};
       const said = typeof given === "string" ? given : "";
+      sessionOf.set(said, sessionId);
       mark(`called ${name} ${said}`);
       if (!task || !tasks) return text(said);
       const { taskId, ...rest } = await tasks.createTask({ ttl: task.ttl ?? null, pollInterval: 100 });
@@ -101,7 +104,8 @@ function build(): Server {
 const { sessions, serve: serveSession } = createSessionServer(build);
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (request.url === "/sessions") return void response.end(String(sessions.size));
+  const [, text] = /^\/open\/(\w+)$/.exec(request.url ?? "") ?? [];
+  if (text !== undefined) return void response.end(String(sessions.has(sessionOf.get(text) ?? "")));
   await serveSession(request, response);
 }
 
