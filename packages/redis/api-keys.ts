@@ -38,7 +38,10 @@ export function createApiKeys({ redis, keys: { apiKeys: hashKey }, acknowledge }
       if ((await reached(redis.hlen(hashKey))) >= API_KEYS_MAX) {
         throw new ParleyError("QUOTA_EXCEEDED", `there are ${API_KEYS_MAX} API keys: revoke some that are no longer used`);
       }
-      if ((await acknowledge(redis.hsetnx(hashKey, id, JSON.stringify(record)))) === 0) throw new Error(`API key ${id} exists already`);
+      const text = JSON.stringify(record);
+      if ((await acknowledge(redis.hsetnx(hashKey, id, text))) === 1) return;
+      // Unless this command has added it and was sent again, because its reply was lost.
+      if ((await reached(redis.hget(hashKey, id))) !== text) throw new Error(`API key ${id} exists already`);
     },
     async list() {
       const found = Object.entries(await reached(redis.hgetall(hashKey))).map(([id, record]) => read(id, record));

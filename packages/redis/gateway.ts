@@ -97,11 +97,9 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       if (text !== undefined) listener(text);
     });
 
-  const scripts = {
-    ...loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined }),
-    ...loadScripts(redis, { names: ["release"], folder: "claim/", keyCount: () => 1 }),
-    ...loadScripts(redis, { names: ["dead", "forget"], folder: "gateway/", keyCount: () => 1 }),
-  };
+  const rates = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined });
+  const claims = loadScripts(redis, { names: ["take", "release"], folder: "claim/", keyCount: () => 1 });
+  const scripts = loadScripts(redis, { names: ["dead", "forget"], folder: "gateway/", keyCount: () => 1 });
 
   async function deadProcess(process: string, untilMs: number): Promise<DeadProcess> {
     const calls = await reached(redis.hgetall(keys.gateway.calls(process)));
@@ -114,7 +112,7 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       // More at once than a minute has take all of it.
       const wanted = Math.min(count, perMinute);
       const bucket = keys.rate(`questions:${principal}`);
-      const reply = await reached(scripts.take([1, bucket, Math.floor(now()), "questions", wanted, wanted, perMinute / 60, perMinute]));
+      const reply = await reached(rates.take([1, bucket, Math.floor(now()), "questions", wanted, wanted, perMinute / 60, perMinute]));
       return (reply as [waitMs: number])[0];
     },
     async claim(taskId, { isFinal, ttlMs }) {
@@ -133,7 +131,7 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       const holder = keys.holder(taskId);
       if (holder === undefined) return;
       // Another process may hold the task's call by now.
-      await reached(Promise.all([redis.hdel(keys.gateway.calls(id), taskId), scripts.release([holder, id])]));
+      await reached(Promise.all([redis.hdel(keys.gateway.calls(id), taskId), claims.release([holder, id])]));
     },
     async holderOf(taskId) {
       const holder = keys.holder(taskId);
@@ -147,7 +145,8 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
     },
     onAsked: (listener) => listen(keys.gateway.asked, listener),
     async claimAsked(asked, ttlMs) {
-      return (await reached(redis.set(keys.gateway.claim(asked), id, "PX", ttlMs, "NX"))) !== null;
+      // The claim belongs to this call: a request that arrives twice is handled once.
+      return (await reached(claims.take([keys.gateway.claim(asked), `${id} ${randomUUID()}`, Math.ceil(ttlMs)]))) === 1;
     },
     async renewAsked(asked, ttlMs) {
       // If another process has claimed it meanwhile, both handle it, and the claim lasts while either does.
@@ -206,13 +205,7 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       );
     },
     async lease(upstream, ttlMs) {
-      const key = keys.gateway.lister(upstream);
-      if ((await reached(redis.set(key, id, "PX", ttlMs, "NX"))) !== null) return true;
-      if ((await reached(redis.get(key))) !== id) return false;
-      // Between these two commands the key can expire and pass to another process: then two read the lists for a
-      // moment and write the same.
-      await reached(redis.pexpire(key, ttlMs));
-      return true;
+      return (await reached(claims.take([keys.gateway.lister(upstream), id, Math.ceil(ttlMs)]))) === 1;
     },
   };
 }

@@ -3,6 +3,7 @@
  *
  *   parley:grants:{<owner>}        sorted set: the ids of the owner's grants, by the time at which they end
  *   parley:grants:{<owner>}:<id>   hash: a grant; expires a while after its last use
+ *   parley:grants:{<owner>}:<id>:removed:<removal>   hash: what a removal has removed, while it may be sent again
  *   parley:{p0}:granted            sorted set: owners that have grants, by the time at which the last one may end; for operators
  *
  * The owner is a digest of tenant and principal. Tokens are sealed twice: by PARLEY_SECRET, bound to owner, grant and
@@ -12,7 +13,7 @@
  * A grant names the secret that sealed its tokens, so that a process which has other secrets leaves it to those that can
  * open it. Its first use after a rotation of PARLEY_SECRET seals it with the newest one.
  */
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import {
   type Audit,
   type AuditFact,
@@ -95,11 +96,15 @@ interface Taken {
   readonly stored: Stored;
 }
 
+/** Longer than a command is sent again, unless PARLEY_REDIS_TIMEOUT is much longer than its default. */
+const REMOVED_MS = 15_000;
+
 const aboutOf = ({ upstream, provider, scopes }: Stored): GrantAbout => ({ upstream, provider, scopes });
 
 export function createGrantRegister(options: KeptGrantsOptions): GrantRegister & { sealedBy(seal: GrantSeal): KeptGrants } {
   const { redis, keys, partitions, codec, ids, acknowledge, audit, log, now } = options;
-  const scripts = loadScripts(redis, { names: ["keep", "use", "renew", "remove"], folder: "grant/", keyCount: () => 2 });
+  const keyCount = (name: string) => (name === "remove" ? 3 : 2);
+  const scripts = loadScripts(redis, { names: ["keep", "use", "renew", "remove"], folder: "grant/", keyCount });
   const partitionOf = (owner: string) => Number.parseInt(hash("sha256", owner).slice(0, 8), 16) % partitions;
   const keysOf = (owner: string, id: string) => [keys.grants(owner), keys.grant(owner, id)] as const;
 
@@ -138,7 +143,10 @@ export function createGrantRegister(options: KeptGrantsOptions): GrantRegister &
 
   /** Removes a grant, and resolves to what it was. */
   async function take(owner: string, id: string, which: string): Promise<Taken | undefined> {
-    const removed = (await acknowledge(scripts.remove([...keysOf(owner, id), id, which]))) as Packed<[string, string, string]>;
+    const removal = `${keys.grant(owner, id)}:removed:${randomUUID()}`;
+    const removed = (await acknowledge(scripts.remove([...keysOf(owner, id), removal, id, which, REMOVED_MS]))) as Packed<
+      [string, string, string]
+    >;
     if (removed.length === 0) return undefined;
     const [consent, tokens, about] = removed;
     const stored = storedOf(id, about);

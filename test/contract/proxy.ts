@@ -3,13 +3,15 @@ import { connect, createServer, type Socket } from "node:net";
 
 export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
-/** A connection to a local server that a test can freeze (it stays open, nothing passes), cut, or make slow. */
+/** A connection to a local server that a test can freeze (it stays open, nothing passes), cut, make slow, or let lose a reply. */
 export async function startProxy(targetPort: number) {
   const sockets = new Set<Socket>();
   let frozen = false;
   let delayMs = 0;
   let turns = 0;
   let isAsking = false;
+  let unanswered: string | undefined;
+  let lost = 0;
   const server = createServer((client) => {
     const target = connect(targetPort, "127.0.0.1");
     for (const socket of [client, target]) {
@@ -23,11 +25,20 @@ export async function startProxy(targetPort: number) {
         target.destroy();
       });
     }
-    client.on("data", () => {
+    let isLost = false;
+    client.on("data", (sent: Buffer) => {
       if (!isAsking) turns += 1;
       isAsking = true;
+      if (unanswered === undefined || !sent.includes(unanswered)) return;
+      isLost = true;
+      unanswered = undefined;
     });
-    target.on("data", () => (isAsking = false));
+    target.on("data", () => {
+      isAsking = false;
+      if (!isLost) return;
+      lost += 1;
+      client.destroy();
+    });
     forward(client, target);
     forward(target, client);
     if (frozen) hold(client, target);
@@ -78,6 +89,12 @@ export async function startProxy(targetPort: number) {
     slow(ms: number) {
       delayMs = ms;
     },
+    /** Ends the connection when the target replies to the next message with this text: it has done what it was asked. */
+    loseReplyTo(text: string) {
+      unanswered = text;
+    },
+    /** How many replies were lost. */
+    lost: () => lost,
     /** Ends open connections; new ones are accepted. */
     cut() {
       for (const socket of sockets) socket.destroy();

@@ -7,7 +7,9 @@ ARGV  id, consent, tokens, about, now_ms, ttl_ms, count_max, secret_id (names th
 Returns 1, or 0 if this consent is already kept: the command was sent again after its reply was lost, and the tokens may have been renewed
 since.
 
-If the owner has `count_max` grants, the one that would end first is deleted. Its key differs only in the id, so it is on the same slot. ]]
+If the owner has `count_max` grants, the one that would end first is deleted. Its key differs only in the id, so it is in the same slot. It is
+not among KEYS, because only this script learns which one it is. While the slot moves, this is not even reached: a grant that is not kept yet
+has no key, so Redis refuses the script (load-scripts.ts). ]]
 local grants, grant = KEYS[1], KEYS[2]
 local id, consent, tokens, about, now_ms, ttl_ms, count_max = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if redis.call('HGET', grant, 'consent') == consent then return 0 end
