@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { ParleyError } from "@parley/core";
 import type { Login } from "@parley/identity";
+import type { DepositSeal } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "./deployment.fixture.ts";
 import { LOGINS_MAX } from "./routes/login/cookies.ts";
@@ -34,8 +35,15 @@ async function browser(login = provider()) {
     fronts: 1,
     login,
     publicUrl: PUBLIC,
-    visitors: (seal) => loggedIn({ authenticate: nobody, login, seal, now: Date.now }),
+    visitors: (seal) => loggedIn({ authenticate: nobody, login, seal: { ...seal, open: noting(seal.open) }, now: Date.now }),
   });
+  const opened: string[] = [];
+  function noting(open: DepositSeal["open"]): DepositSeal["open"] {
+    return (taskId, key, sealed) => {
+      opened.push(key);
+      return open(taskId, key, sealed);
+    };
+  }
   const jar = new Map<string, string>();
   async function visit(path: string, headers: Record<string, string>, body?: string): Promise<Response> {
     const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
@@ -55,7 +63,7 @@ async function browser(login = provider()) {
   const post = (path: string, headers: Record<string, string> = {}, body = "") =>
     visit(path, { "content-type": "application/x-www-form-urlencoded", ...headers }, body);
   const logIn = async () => await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
-  return { jar, get, post, logIn, logged };
+  return { jar, get, post, logIn, logged, opened };
 }
 
 const PAGE = `/asks/0-${"a".repeat(22)}/branch/key?x=1`;
@@ -72,6 +80,14 @@ test("a browser that opens many pages before it is logged in has at most eight l
   }
   expect((await get(`/login/callback?code=c&state=${state}`)).status).toBe(303);
   expect([...jar.keys()].filter((name) => name === "parley-session")).toHaveLength(1);
+});
+
+test("a page opens the cookie of the person who is logged in once, though it also says who that is", async () => {
+  const { get, logIn, opened } = await browser();
+  await logIn();
+  opened.length = 0;
+  expect(await (await get(PAGE)).text()).toContain("Use another account");
+  expect(opened).toEqual(["parley-session"]);
 });
 
 test("a person who returns from the provider is sent to the page, also if it is below a path", async () => {

@@ -11,7 +11,7 @@ export interface Visitors {
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
   /** Sends a person who is not logged in to the provider, which sends them back to this page. Undefined if there is no login. */
   readonly logIn?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
-  /** How a person who has logged in with this browser changes that. Undefined for everyone else. */
+  /** How a person who has logged in with this browser changes that. Undefined for everyone else. Called after `authenticate`. */
   readonly account?: (request: FastifyRequest) => Account | undefined;
 }
 

@@ -36,13 +36,20 @@ export interface LoggedIn {
 /** Visitors who log in. */
 export function loggedIn({ authenticate, login, seal, now }: LoggedIn): Visitors {
   const cookies = loginCookies(seal, login?.isSecure ?? true);
+  /** Requests of people who have logged in with their browser, so that the cookie is opened once. */
+  const withLogin = new WeakSet<FastifyRequest>();
   return {
-    authenticate: (request) => cookies.caller(request, now()) ?? authenticate(request),
+    authenticate(request) {
+      const caller = cookies.caller(request, now());
+      if (!caller) return authenticate(request);
+      withLogin.add(request);
+      return caller;
+    },
     ticket: undefined,
     ...(login && {
       logIn: (request, reply) => begin({ login, cookies, now }, { request, reply, back: request.url }),
       account: (request) =>
-        cookies.caller(request, now()) ? { other: otherAccount(login, request.url), out: `${pathOf(login)}${LOGOUT_PATH}` } : undefined,
+        withLogin.has(request) ? { other: otherAccount(login, request.url), out: `${pathOf(login)}${LOGOUT_PATH}` } : undefined,
     }),
   };
 }
