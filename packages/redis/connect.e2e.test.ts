@@ -1,5 +1,4 @@
 /** A connection to a real cluster of three masters, of which one hangs, or all do. */
-import { execFileSync } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
@@ -8,7 +7,7 @@ import { join } from "node:path";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
-import { startCluster } from "../../test/topologies/cluster.ts";
+import { lackingCluster, startCluster } from "../../test/topologies/cluster.ts";
 import type { Topology } from "../../test/topologies/topology.ts";
 import { openConnection } from "./connect.ts";
 
@@ -18,17 +17,7 @@ const ROUNDS = 5;
 /** A third of one round: to connect again and to try a command takes less. */
 const LATE_BYTES = (AT_ONCE / 3) * "*3\r\n$3\r\nset\r\n$1\r\nk\r\n$1\r\nx\r\n".length;
 
-/** Why no cluster can run here; undefined if one can. */
-function lacking(): string | undefined {
-  try {
-    for (const command of ["redis-cli", "redis-server"]) execFileSync(command, ["--version"]);
-    return undefined;
-  } catch {
-    return "no redis-server and redis-cli";
-  }
-}
-
-const why = lacking();
+const why = lackingCluster();
 let directory: string;
 let cluster: Topology;
 let masters: readonly Redis[];

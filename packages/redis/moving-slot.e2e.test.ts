@@ -1,5 +1,4 @@
 /** What happens to tasks while the slot of their partition moves from one node of a real cluster to another. */
-import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,21 +7,11 @@ import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { accept, aCall, aLife, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newTaskId } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
-import { startCluster } from "../../test/topologies/cluster.ts";
+import { lackingCluster, startCluster } from "../../test/topologies/cluster.ts";
 import type { Topology } from "../../test/topologies/topology.ts";
 import { slotOf } from "./sharded-subscriber.ts";
 
-/** Why no cluster can run here; undefined if one can. */
-function lacking(): string | undefined {
-  try {
-    for (const command of ["redis-cli", "redis-server"]) execFileSync(command, ["--version"]);
-    return undefined;
-  } catch {
-    return "no redis-server and redis-cli";
-  }
-}
-
-const why = lacking();
+const why = lackingCluster();
 let directory: string;
 let cluster: Topology;
 let nodes: readonly Redis[];

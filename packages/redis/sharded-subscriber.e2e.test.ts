@@ -1,5 +1,4 @@
 /** Wake-ups in a real cluster of three masters, which this file starts itself. */
-import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { accept, aLife, anAsk, GRACE_MS } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { until } from "../../test/support/until.ts";
-import { startCluster } from "../../test/topologies/cluster.ts";
+import { lackingCluster, startCluster } from "../../test/topologies/cluster.ts";
 import type { Topology } from "../../test/topologies/topology.ts";
 import { createIds } from "./ids.ts";
 import { slotOf } from "./sharded-subscriber.ts";
@@ -17,18 +16,8 @@ import { slotOf } from "./sharded-subscriber.ts";
 const PARTITIONS = 16;
 const CLASSIC = "no sharded pub/sub, wake-ups go to every node";
 
-/** Why no cluster can run here; undefined if one can. */
-function lacking(): string | undefined {
-  try {
-    const [, told = ""] = ["redis-cli", "redis-server"].map((command) => execFileSync(command, ["--version"], { encoding: "utf8" }));
-    const version = /v=(\d+)/.exec(told)?.[1];
-    return Number(version) >= 7 ? undefined : `redis-server ${version} has no sharded pub/sub`;
-  } catch {
-    return "no redis-server and redis-cli";
-  }
-}
-
-const why = lacking();
+// Sharded pub/sub.
+const why = lackingCluster({ major: 7 });
 const newTaskId = () => createIds({ partitions: PARTITIONS }).taskId();
 
 let directory: string;

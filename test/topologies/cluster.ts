@@ -1,5 +1,5 @@
 /** Masters without replicas, three unless more are asked for, sixteen partitions over them. An outage takes one of them away and gives it back. */
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -13,6 +13,17 @@ export interface ClusterOptions {
   readonly masters?: number;
   /** How long a node may be silent. Longer where the machine is busy and nothing is to be broken. */
   readonly nodeTimeoutMs?: number;
+}
+
+/** Why no cluster can run here; undefined if one can. `major`: the oldest version that will do. */
+export function lackingCluster({ major = 0 } = {}): string | undefined {
+  try {
+    const [, told = ""] = ["redis-cli", "redis-server"].map((command) => execFileSync(command, ["--version"], { encoding: "utf8" }));
+    const version = /v=(\d+)/.exec(told)?.[1];
+    return Number(version) >= major ? undefined : `redis-server ${version} is older than ${major}`;
+  } catch {
+    return "no redis-server and redis-cli";
+  }
 }
 
 export async function startCluster(directory: string, { masters = 3, nodeTimeoutMs = 2_000 }: ClusterOptions = {}): Promise<Topology> {
