@@ -1,10 +1,15 @@
 /** Commands whose output is not read to its end, as in `parley tools | head -1`: they end silently, and no work that began is lost. */
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { parley, type Ran } from "../support/parley.ts";
 import { MAIN, openPipe, type Pipe } from "../support/pipe.ts";
+import { until } from "../support/until.ts";
 
 const TOOLS = join(import.meta.dirname, "../dialects/tools.ts");
 /** As a shell tells of a command that SIGPIPE has ended. */
@@ -72,7 +77,17 @@ describe("a reader that is gone", () => {
   });
 
   test("ends a call, and not its task", async () => {
-    const { code, stdout } = await piped(["call", "greet", "--marker", "left", "--no-input"], { reader: "head -1", redirect: "2>&1" });
+    const gone = join(tmpdir(), `parley-gone-${randomUUID()}`);
+    const { pid } = deployment.workers[0]!;
+    // The question comes when the reader has gone: nothing else that the command says would show it that.
+    process.kill(pid, "SIGSTOP");
+    const calling = piped(["call", "greet", "--marker", "left", "--no-input"], {
+      reader: `{ head -1; exec <&-; touch ${gone}; }`,
+      redirect: "2>&1",
+    });
+    await until(() => existsSync(gone)).finally(() => process.kill(pid, "SIGCONT"));
+    const { code, stdout } = await calling;
+    await rm(gone);
     const [, taskId = ""] = /^task (0-[\w-]{22})\n$/.exec(stdout) ?? [];
     expect(code).toBe(PIPE_CLOSED);
     expect((await parley(["answer", taskId, "--set", "name=Ann", "--wait"], { env })).stdout).toBe("Hello, Ann!\n");
