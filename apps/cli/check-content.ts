@@ -4,6 +4,7 @@ import { type Log, ParleyError } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, DATA_KEY_BYTES, type KeyRing, redisSettings, ringOf, toRedisSettings } from "@parley/redis";
 import type { Finding } from "./checkup.ts";
+import { counted } from "./counted.ts";
 
 /** Maximum number of data keys to try. */
 const DATA_KEYS_TRIED = 100;
@@ -86,7 +87,7 @@ async function dataKeysFinding({ ring, service, lastProblem }: Ring, settings: S
     try {
       const { open = 0, lacking = 0 } = (await backend.content.keys?.tryKeys(DATA_KEYS_TRIED, DATA_KEYS_MS)) ?? {};
       if (open + lacking === 0) return { level: "fine", about, says: "no data keys yet: nothing has been sealed" };
-      const tried = open + lacking === 1 ? "1 data key" : `${open + lacking} data keys`;
+      const tried = counted(open + lacking, "data key");
       if (lacking === 0) return { level: "fine", about, says: `${tried} tried, and all of them open` };
       const why = lastProblem();
       return problem(

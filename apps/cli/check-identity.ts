@@ -12,6 +12,7 @@ import { readEnvironment, SettingsError } from "@parley/node";
 import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
 import { z } from "zod";
 import type { Finding } from "./checkup.ts";
+import { counted } from "./counted.ts";
 
 const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
@@ -57,7 +58,7 @@ async function provider(identity: Identity, issuer: string): Promise<Finding> {
   const about = "provider";
   try {
     const keys = await identity.fetchKeys(issuer);
-    return { level: "fine", about, says: `${issuer} publishes ${keys} ${keys === 1 ? "key" : "keys"}` };
+    return { level: "fine", about, says: `${issuer} publishes ${counted(keys, "key")}` };
   } catch (error) {
     return refused(about, error);
   }

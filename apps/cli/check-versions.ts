@@ -2,6 +2,7 @@
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { Finding } from "./checkup.ts";
+import { counted } from "./counted.ts";
 
 /** Maximum number of waiting tasks to check. */
 export const LOOKED_AT_MAX = 20_000;
@@ -50,7 +51,7 @@ export async function unserved({ serving, waiting, partitions }: Deployment): Pr
     return {
       level: "advice",
       about,
-      says: `${count} waiting tasks need version ${version} of ${tool}, which no worker serves`,
+      says: `${counted(count, "waiting task needs", "waiting tasks need")} version ${version} of ${tool}, which no worker serves`,
       cure: "Serve it beside the newest version until they have ended; otherwise they move to the newest version or fail (PARLEY_MISSING_VERSION, after PARLEY_MISSING_VERSION_TIMEOUT).",
     };
   });

@@ -10,6 +10,7 @@ import { WORKER_SETTINGS } from "@parley/worker";
 import { contentFindings } from "./check-content.ts";
 import { versionFindings } from "./check-versions.ts";
 import { misspelt } from "./misspelt.ts";
+import { counted } from "./counted.ts";
 
 export interface Finding {
   /** A `problem` keeps Parley from serving; `advice` does not. */
@@ -229,7 +230,11 @@ async function tools(environment: NodeJS.ProcessEnv): Promise<Finding> {
   const modules = (environment["PARLEY_TOOLS"] || "@parley/gallery").split(",").map((name) => name.trim());
   try {
     const { tools: all, prompts, resources } = await loadCatalogue(modules);
-    return { level: "fine", about, says: `${all.size} tools, ${prompts.size} prompts, ${resources.size} resources` };
+    return {
+      level: "fine",
+      about,
+      says: [counted(all.size, "tool"), counted(prompts.size, "prompt"), counted(resources.size, "resource")].join(", "),
+    };
   } catch (error) {
     return {
       level: "problem",

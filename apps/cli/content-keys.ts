@@ -6,6 +6,7 @@ import { connectRedis, type ContentKeys, type RedisBackend, redisSettings, toRed
 import { endAllOf, noticeSettings, outcomeOf } from "./grants.ts";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
+import { counted } from "./counted.ts";
 
 export interface Output {
   readonly json?: true;
@@ -20,16 +21,16 @@ export function printNewKey({ json }: Output): void {
 export async function rotate({ dataKeys, json }: Output & { readonly dataKeys: boolean }): Promise<void> {
   await withKeys({ action: "keys", verdict: dataKeys ? "rotated, new data keys" : "rotated" }, async (keys) => {
     const { wrapped, current, lacking } = await keys.wrapAnew();
-    if (!json) print(`${wrapped} data keys wrapped by the first key of the ring, ${current} were already`);
+    if (!json) print(`${counted(wrapped, "data key")} wrapped by the first key of the ring, ${counted(current, "was", "were")} already`);
     if (lacking > 0) {
       process.stderr.write(
-        `${lacking} data keys are wrapped with a key that is missing in the ring: tasks that need them wait until the key is back\n`,
+        `${counted(lacking, "data key is", "data keys are")} wrapped with a key that is missing in the ring: tasks wait until that key is back\n`,
       );
       process.exitCode = 1;
     }
     const tenants = dataKeys ? await keys.nextEpoch() : 0;
     if (json) printJson({ wrapped, current, lacking, tenants });
-    else if (dataKeys) print(`new data keys for ${tenants} tenants; all processes use them within 10 seconds`);
+    else if (dataKeys) print(`new data keys for ${counted(tenants, "tenant")}; all processes use them within 10 seconds`);
   });
 }
 
@@ -51,7 +52,10 @@ export async function eraseTenant(tenant: string, { json }: Output): Promise<voi
     if (count === 0) {
       process.stderr.write(`tenant ${JSON.stringify(tenant)} has no data keys: it has no sealed content, or was erased before\n`);
       process.exitCode = 1;
-    } else if (!json) print(`${count} data keys of ${JSON.stringify(tenant)} erased; ${waiting} waiting tasks end now`);
+    } else if (!json)
+      print(
+        `${counted(count, "data key")} of ${JSON.stringify(tenant)} erased; ${counted(waiting, "waiting task ends", "waiting tasks end")} now`,
+      );
   });
 }
 

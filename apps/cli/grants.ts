@@ -7,6 +7,7 @@ import { z } from "zod";
 import type { Grants } from "./commands/grants.ts";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
+import { counted } from "./counted.ts";
 
 export async function listGrants({ principal, tenant, json }: Grants): Promise<void> {
   await withRedis(async ({ keptGrants }) => {
@@ -116,7 +117,7 @@ function report(revoked: number, atProvider: AtProviders | undefined, json: true
   if (revoked === 0) process.exitCode = 1;
   if (json) return printJson({ revoked, ...(atProvider && { atProvider }) });
   if (revoked === 0) return print("no matching grant: `parley grants list` lists them");
-  print(`${revoked} grants are revoked; ${atProvider ? outcomeOf(atProvider) : NOT_NOTIFIED}`);
+  print(`${counted(revoked, "grant is", "grants are")} revoked; ${atProvider ? outcomeOf(atProvider) : NOT_NOTIFIED}`);
 }
 
 const NOT_NOTIFIED = "the provider is not notified, which takes PARLEY_SECRET and PARLEY_OAUTH";

@@ -13,6 +13,7 @@ import {
   wordFor,
 } from "@parley/gateway";
 import { clean, cleanLine, print, printJson } from "./terminal.ts";
+import { counted } from "./counted.ts";
 
 export interface UpstreamsCommand {
   readonly file?: string;
@@ -28,7 +29,7 @@ export function listUpstreams({ file, json }: UpstreamsCommand): void {
   if (json) return printJson({ upstreams });
   if (upstreams.length === 0) print("no upstreams");
   for (const { name, at, prefix, concurrency } of upstreams)
-    print(`${name}  ${at}  names ${JSON.stringify(`${prefix}…`)}, ${concurrency} calls at once`);
+    print(`${name}  ${at}  names ${JSON.stringify(`${prefix}…`)}, ${counted(concurrency, "call")} at once`);
 }
 
 /** Returns whether all of them responded. */
@@ -42,8 +43,8 @@ export async function testUpstreams({ file, json }: UpstreamsCommand, name: stri
         const { tools, prompts, resources, templates, leftOut } = listing;
         const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
         if (json) return { name: named, answers: true, ...counts, revision, ms, leftOut };
-        const counted = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
-        print(`✓ ${named}: ${counted.join(", ")}, revision ${cleanLine(revision)}, ${ms} ms`);
+        const kinds = Object.entries(counts).map(([kind, count]) => counted(count, kind.slice(0, -1)));
+        print(`✓ ${named}: ${kinds.join(", ")}, revision ${cleanLine(revision)}, ${ms} ms`);
         for (const left of leftOut) print(`    left out: ${clean(left)}`);
         return { answers: true };
       } catch (error) {

@@ -311,7 +311,7 @@ test("an operator lists and revokes grants, and the audit records all of it", as
   await expect(parley("grants", "revoke", id)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("--principal") });
   await expect(parley("grants", "revoke", "--principal", "nobody")).rejects.toMatchObject({ code: 1 });
   expect((await parley("grants", "revoke", id, "--principal", principal)).stdout).toContain(
-    "1 grants are revoked; the provider ended 1 of them",
+    "1 grant is revoked; the provider ended 1 of them",
   );
   expect((await parley("grants", "list")).stdout).toMatch(
     /^\S{22} {2}u_\S+ {2}default {2}mail at id \(read\) {2}granted .*, used .*, ends .*\n$/,

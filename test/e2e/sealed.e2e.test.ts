@@ -88,7 +88,7 @@ describe("a deployment that seals content", () => {
     expect(done.result?.content?.[0]?.text).toBe(`${MARKER}-greeting, ${MARKER}-name!`);
 
     expect(await parley(`${newer},${older}`, "rotate", "--data-keys")).toBe(
-      "1 data keys wrapped by the first key of the ring, 0 were already\nnew data keys for 1 tenants; all processes use them within 10 seconds\n",
+      "1 data key wrapped by the first key of the ring, 0 were already\nnew data keys for 1 tenant; all processes use them within 10 seconds\n",
     );
     await stop();
     await start(newer);
@@ -138,7 +138,7 @@ describe("a deployment that seals content", () => {
   test("erases a tenant: its waiting tasks end, nothing of it is read, and new tasks work", async () => {
     const taskId = await waiting();
     expect(await parley(newer, "erase-tenant", "default", "--yes")).toMatch(
-      /^\d data keys of "default" erased; 1 waiting tasks end now\n$/,
+      /^\d data keys of "default" erased; 1 waiting task ends now\n$/,
     );
     await until(async () => (await redis.redis.zscore(`${redis.prefix}:{p0}:due`, taskId)) === null);
     await expect(at(0, (client) => client.get(taskId))).rejects.toThrow(/was erased/);

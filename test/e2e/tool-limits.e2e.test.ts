@@ -56,7 +56,7 @@ test("two of twenty tasks on two workers run at once, the others report that the
   const file = join(dir, "twenty");
   const { statuses, ended } = await callAll(file, 20, 100);
   await until(async () =>
-    (await statuses()).some(({ statusMessage }) => statusMessage === "Waiting for its turn: 2 of limited run at once."),
+    (await statuses()).some(({ statusMessage }) => statusMessage === "Waiting for its turn: 2 of limited may run at once."),
   );
   await until(ended);
   const lines = await linesOf(file);

@@ -73,7 +73,7 @@ test("tasks run on their own versions; one whose version is gone waits, is named
   await answer(taskId);
   await until(async () => (await newClient.get(taskId)).statusMessage === "Waiting for a worker that serves version 1 of the tool greet.");
   const doctor = await parley(["doctor", "--json"], { env: { ...environment, PARLEY_TOOLS: two } });
-  expect(doctor.stdout).toContain("1 waiting tasks need version 1 of greet, which no worker serves");
+  expect(doctor.stdout).toContain("1 waiting task needs version 1 of greet, which no worker serves");
   // Others are not kept waiting.
   const { taskId: other } = await newClient.call("greet", { greeting: "Hello" });
   await asked(other);

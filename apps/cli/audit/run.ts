@@ -8,6 +8,7 @@ import { clean, print, printJson } from "../terminal.ts";
 import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
 import { FileChanged, openExport } from "./export.ts";
 import { type Problem, verifyFiles } from "./verify.ts";
+import { counted } from "../counted.ts";
 
 /** How often an exporter with --follow reads new records. */
 const LOOK_EVERY_MS = 1_000;
@@ -31,7 +32,7 @@ export async function exportRecords({ out, after = [], follow = false, json }: E
     } while (follow && !stop.signal.aborted);
     await exporter.close();
     if (json) printJson({ records: taken, file: out });
-    else print(`${taken} records written to ${out}`);
+    else print(`${counted(taken, "record")} written to ${out}`);
   } finally {
     await redis.close();
   }
@@ -59,7 +60,9 @@ export async function verifyRecords(files: readonly string[], { checkpoint: file
   if (json) return printJson({ records, files: files.length, checkpointAt: checkpoint?.at ?? null, problems: all });
   for (const problem of all) print(clean(`${problem.file}:${problem.line}: ${problem.says}`));
   const against = checkpoint ? `, against the checkpoint of ${checkpoint.at}` : "";
-  print(`${records} records in ${files.length} files${against}: ${count === 0 ? "whole" : `${count} problems`}`);
+  print(
+    `${counted(records, "record")} in ${counted(files.length, "file")}${against}: ${count === 0 ? "whole" : counted(count, "problem")}`,
+  );
 }
 
 export async function printCheckpoint(files: readonly string[], key: string): Promise<void> {

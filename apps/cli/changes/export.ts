@@ -10,6 +10,7 @@ import { EXPORT_FORMAT, type RecordedTask, type Redaction, toRecordedTask, type 
 import type { ExportTasks } from "../commands/changes.ts";
 import { onStderr } from "../on-stderr.ts";
 import { jsonText, printJson, printToStderr } from "../terminal.ts";
+import { counted } from "../counted.ts";
 
 export async function exportTasks(
   taskId: string | undefined,
@@ -49,10 +50,9 @@ export async function exportTasks(
     }
     if (json && out !== undefined) printJson({ tasks: counts.written, unreadable: counts.unreadable, more: counts.isCut, file: out });
     printToStderr(
-      `${counts.written} waiting tasks written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`,
+      `${counted(counts.written, "waiting task")} written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`,
     );
-    if (counts.unreadable > 0)
-      printToStderr(`${counts.unreadable} of them could not be read: their content keys are missing, erased or wrong`);
+    if (counts.unreadable > 0) printToStderr(`${counts.unreadable} of them could not be read: the content key is missing, erased or wrong`);
     if (counts.isCut) {
       printToStderr(`there are more: --limit is ${limit}`);
       process.exitCode = 1;

@@ -39,6 +39,7 @@ import { LEFT } from "../left.ts";
 import { clean, cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal.ts";
 import { type Cut, cutAt } from "./cut-journal.ts";
 import { tasksOf } from "./replay.ts";
+import { counted } from "../counted.ts";
 
 /** Sets the exit code to 1 unless the task ends with its result. */
 export async function forkTask(file: string, { tools, task: taskId, forkAt = "", answers, json }: ReplayTasks): Promise<void> {
@@ -50,7 +51,7 @@ export async function forkTask(file: string, { tools, task: taskId, forkAt = "",
   if (!newest) throw new Error(`the modules have no ${kind} ${name}`);
   const tool = newest.kind === "tool" ? (versionFor(newest, recorded.call) ?? newest) : newest;
   const cut = await withDigests(cutAt(recorded, forkAt), { recorded, tool });
-  printToStderr(`forked at ${cut.at}: ${cut.entries.length} entries are replayed, then steps run for real`);
+  printToStderr(`forked at ${cut.at}: ${counted(cut.entries.length, "entry is", "entries are")} replayed, then steps run for real`);
   const end = await withModules(catalogue, () => continued({ recorded, cut, catalogue, answer: answering(given), tool }));
   if (json) printJson({ taskId: recorded.taskId, at: cut.at, status: end.status, ...(end.outcome && { outcome: end.outcome }) });
   else print(shown(end));

@@ -6,6 +6,7 @@ import { linesOf } from "../lines.ts";
 import { print, printJson } from "../terminal.ts";
 import { type ReplayThread, startReplayThread, type ReplayReport } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
+import { counted } from "../counted.ts";
 
 /** Much more than the largest journal that a deployment allows by default. */
 export const LINE_MAX = 64 * 1_024 * 1_024;
@@ -28,7 +29,10 @@ export async function replayTasks(file: string, { tools, baseline, timeout, json
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   if (all === 0) throw new Error(`${file} contains no task`);
   if (json) printJson({ tasks: all, ...counts });
-  else print(`${all} tasks: ${counts.continues} continue, ${counts.diverges} diverge, ${counts.fails} fail, ${counts.unknown} unknown`);
+  else
+    print(
+      `${counted(all, "task")}: ${counted(counts.continues, "continues", "continue")}, ${counted(counts.diverges, "diverges", "diverge")}, ${counted(counts.fails, "fails", "fail")}, ${counts.unknown} unknown`,
+    );
   if (counts.continues < all) process.exitCode = 1;
 }
 

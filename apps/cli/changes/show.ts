@@ -3,6 +3,7 @@ import type { ChangedQuestion, Verdict } from "@parley/sdk/replay";
 import { diffArrays, diffLines } from "diff";
 import { clean, cleanLine, styled } from "../terminal.ts";
 import type { ReplayReport } from "./replay-thread.ts";
+import { counted } from "../counted.ts";
 
 const SIGNS = { continues: "✓", diverges: "✗", fails: "✗", unknown: "?" } as const satisfies Record<Verdict, string>;
 /** Equal lines that are shown around a difference. */
@@ -45,7 +46,7 @@ function indented(sign: string, text: string): string[] {
 }
 
 function bounded(lines: readonly string[]): string[] {
-  return lines.length <= LINES_MAX ? [...lines] : [...lines.slice(0, LINES_MAX), `    … ${lines.length - LINES_MAX} lines more`];
+  return lines.length <= LINES_MAX ? [...lines] : [...lines.slice(0, LINES_MAX), `    … ${counted(lines.length - LINES_MAX, "line")} more`];
 }
 
 function coloured(line: string): string {

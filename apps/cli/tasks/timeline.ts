@@ -6,6 +6,7 @@ import { readText } from "../stdio/events.ts";
 import { ask as send } from "../stdio/remote.ts";
 import { cleanAll, cleanLine } from "../terminal.ts";
 import { moment } from "../times.ts";
+import { counted } from "../counted.ts";
 
 /** Of a longer journal, only the last lines are shown. */
 const LINES_SHOWN = 50;
@@ -38,7 +39,7 @@ export type Shown = Pick<TaskTimeline, "asks" | "calls" | "nowMs"> & {
 
 export function showTimeline(timeline: Shown): string[] {
   const { task, asks, calls = [], journal, nowMs } = cleanAll(timeline);
-  const restarts = task.generation > 0 ? `, restarted ${task.generation} times` : "";
+  const restarts = task.generation > 0 ? `, restarted ${counted(task.generation, "time")}` : "";
   const shown = journal.lines.slice(-LINES_SHOWN);
   const hidden = journal.entries - shown.length;
   return [
@@ -69,7 +70,7 @@ function showOpen(ask: TimelineAsk, nowMs: number): string {
   const { key, askedAtMs, deadlineMs, onTimeout, isPutToOthers, refusals, accepted, quorum, mine } = ask;
   const others = isPutToOthers ? ", asked of others" : "";
   const tally = accepted === undefined ? "" : `, accepted by ${accepted} of ${quorum} people${mine === true ? ", you among them" : ""}`;
-  const refused = refusals === undefined ? "" : `, ${refusals} answers refused`;
+  const refused = refusals === undefined ? "" : `, ${counted(refusals, "answer")} refused`;
   return [
     `${"?".padStart(9)}  question  ${cleanLine(key)}  open${others}${tally}${refused}`,
     `${" ".repeat(21)}asked    ${moment(askedAtMs, nowMs)}`,

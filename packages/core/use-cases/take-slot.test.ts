@@ -106,7 +106,7 @@ test("a run beyond the limit parks, says so, and begins as soon as a slot is giv
   const [first, second] = [await call(), await call()];
   expect(atWork()).toBe(1);
   expect(reports).toEqual(["limited"]);
-  expect(await get(second)).toMatchObject({ status: "working", message: "Waiting for its turn: 1 of limited run at once." });
+  expect(await get(second)).toMatchObject({ status: "working", message: "Waiting for its turn: 1 of limited may run at once." });
   open();
   await hand.pass(1);
   expect((await get(first)).status).toBe("completed");
@@ -212,7 +212,7 @@ test("a rate counts tasks and not runs, and the next begins when it is its turn"
     return {};
   });
   const [first, second] = [await call(), await call()];
-  expect(await get(second)).toMatchObject({ status: "working", message: "Waiting for its turn: 1 of limited begin within 60 s." });
+  expect(await get(second)).toMatchObject({ status: "working", message: "Waiting for its turn: 1 of limited may begin within 60 s." });
   await answerTask(services, { taskId: first, caller, replies: { go: { action: "decline" } } });
   await hand.pass(1);
   expect((await get(first)).status).toBe("completed");
@@ -385,7 +385,7 @@ describe("the keeper of slots", () => {
       const { entries, asks, attempt, dueAtMs, message } = parked.at(-1) as ParkRequest;
       waits.push([entries, asks, attempt, dueAtMs - hand.clock.now(), message]);
     }
-    const message = "Waiting for its turn: 1 of limited run at once.";
+    const message = "Waiting for its turn: 1 of limited may run at once.";
     expect(waits).toStrictEqual([
       [[], [], 0, 60_001, message],
       [[], [], 0, 60_001, undefined],

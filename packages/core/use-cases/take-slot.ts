@@ -88,8 +88,8 @@ function isNew({ task, journal, takeovers }: Held): boolean {
 }
 
 function messageOf({ name }: Runnable, { concurrency, rate }: Limit, by: "concurrency" | "rate"): string {
-  if (by === "concurrency") return `${WAITING}${concurrency} of ${name} run at once.`;
-  return `${WAITING}${rate?.count} of ${name} begin within ${(rate?.windowMs ?? 0) / 1_000} s.`;
+  if (by === "concurrency") return `${WAITING}${concurrency} of ${name} may run at once.`;
+  return `${WAITING}${rate?.count} of ${name} may begin within ${(rate?.windowMs ?? 0) / 1_000} s.`;
 }
 
 async function wait({ clock, log }: Services, { begun, asks, lease }: SlotWanted, message: string, retryMs: number): Promise<RunReport> {

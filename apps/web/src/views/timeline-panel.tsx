@@ -22,7 +22,7 @@ export function TimelinePanel({ timeline, problem, isRunning }: TimelinePanelPro
   const settled = journal.lines.filter(({ place }) => place !== undefined);
   const waiting = journal.lines.filter(({ place }) => place === undefined);
   const hidden = journal.entries - journal.lines.length;
-  const run = `run ${task.run}${task.generation > 0 ? `, restarted ${task.generation} times` : ""}`;
+  const run = `run ${task.run}${task.generation > 0 ? `, restarted ${task.generation === 1 ? "once" : `${task.generation} times`}` : ""}`;
   return (
     <Panel
       id="timeline-title"
@@ -97,5 +97,7 @@ function until(ms: number): string {
   const hours = ms / 3_600_000;
   if (hours >= 48) return `${Math.round(hours / 24)} days left`;
   if (hours >= 2) return `${Math.round(hours)} hours left`;
-  return ms >= 120_000 ? `${Math.round(ms / 60_000)} minutes left` : `${Math.max(0, Math.round(ms / 1_000))} seconds left`;
+  if (ms >= 120_000) return `${Math.round(ms / 60_000)} minutes left`;
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  return seconds === 1 ? "1 second left" : `${seconds} seconds left`;
 }
