@@ -219,7 +219,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     logLevel: environment.PARLEY_LOG_LEVEL,
     identity: identitySettings(environment),
     files: filesSettings(environment),
-    publicUrl: environment.PARLEY_PUBLIC_URL?.replace(/\/+$/, ""),
+    publicUrl: environment.PARLEY_PUBLIC_URL,
     resourceUrl: resourceUrl(environment),
     playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
     telemetry: telemetrySettings(environment),

@@ -12,6 +12,7 @@ import {
   SettingsError,
   whole,
 } from "@parley/node";
+import { publicUrlSetting } from "@parley/core";
 import { filesEnvironment, filesSettings } from "@parley/files";
 import { oauthEnvironment, oauthProblems, oauthScopes, openOauthFile } from "@parley/identity";
 import { redisSettings, toRedisSettings } from "@parley/redis";
@@ -35,7 +36,7 @@ export const WORKER_SETTINGS = z.object({
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Maximum number of runs at once in one worker process."),
   PARLEY_PUBLIC_URL: z
     .string()
-    .refine((text) => URL.canParse(text), "must be an address: https://host/path")
+    .transform(publicUrlSetting)
     .optional()
     .describe(
       "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host header of each request is used, and tools cannot wait for events.",

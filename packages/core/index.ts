@@ -73,6 +73,7 @@ export * from "./cut.ts";
 export * from "./describe-error.ts";
 export { DISTINCT_ITEMS } from "./distinct-items.ts";
 export * from "./duration.ts";
+export { publicUrlSetting } from "./public-url.ts";
 export * from "./invalid-cursor.ts";
 export { jsonExceeds } from "./json-extent.ts";
 export * from "./over.ts";

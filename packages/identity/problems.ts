@@ -13,7 +13,6 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
   }
   const problems: string[] = [];
   const { issuers, audiences, introspection, proxy, apiKeys, allowHttp } = settings;
-  const publicUrl = environment.PARLEY_PUBLIC_URL;
   if (issuers.length === 0 && !apiKeys) {
     problems.push(
       "PARLEY_AUTH_ISSUERS: PARLEY_AUTH=required needs a provider where people log in, or PARLEY_AUTH_API_KEYS=true for machines only",
@@ -34,9 +33,6 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
     problems.push(
       "PARLEY_AUTH_AUDIENCES: set PARLEY_PUBLIC_URL, or the aud of tokens for this server; the Host header cannot be trusted to tell",
     );
-  }
-  if (publicUrl !== undefined && !/^https?:\/\/[^?#]+$/.test(publicUrl)) {
-    problems.push("PARLEY_PUBLIC_URL: must be http:// or https://, without a query or a fragment");
   }
   if (introspection) {
     const unsafe = unsafeAddress(introspection.url, allowHttp);

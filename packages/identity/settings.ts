@@ -1,4 +1,4 @@
-import { type Duration, durationSetting, SCOPES } from "@parley/core";
+import { type Duration, durationSetting, publicUrlSetting, SCOPES } from "@parley/core";
 import { z } from "zod";
 
 /** Signatures with a private key. Shared secrets (HS256) are never accepted, because a provider's key set is public. */
@@ -29,7 +29,9 @@ export const identityEnvironment = {
     .stringbool()
     .default(false)
     .describe("Allow PARLEY_AUTH=none on addresses other than loopback: anyone who can reach the port can see and answer everything."),
-  PARLEY_PUBLIC_URL: url()
+  PARLEY_PUBLIC_URL: z
+    .string()
+    .transform(publicUrlSetting)
     .optional()
     .describe(
       "Address at which clients and other systems reach the server, without /mcp: https://parley.example.com. Unset: the Host header of each request is used, and tools cannot wait for events.",
@@ -191,7 +193,7 @@ export interface ProxySettings {
 
 /** Address of the MCP endpoint for clients; undefined: the address that clients use. */
 export function resourceUrl({ PARLEY_PUBLIC_URL: base }: Pick<IdentityEnvironment, "PARLEY_PUBLIC_URL">): string | undefined {
-  return base === undefined ? undefined : `${base.replace(/\/+$/, "")}/mcp`;
+  return base === undefined ? undefined : `${base}/mcp`;
 }
 
 /** Undefined if callers need no identity. */
@@ -253,7 +255,7 @@ function loginSettings(environment: IdentityEnvironment, audiences: readonly str
     // If the configured audiences do not include this address, the provider does not know it as a resource either.
     resource: resource !== undefined && audiences.includes(resource) ? resource : undefined,
     parameters: Object.fromEntries(new URLSearchParams(environment.PARLEY_LOGIN_PARAMETERS)),
-    callback: `${base?.replace(/\/+$/, "") ?? ""}${LOGIN_CALLBACK_PATH}`,
+    callback: `${base ?? ""}${LOGIN_CALLBACK_PATH}`,
     ttlMs: environment.PARLEY_LOGIN_TTL,
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { eventTokens } from "./event-tokens.ts";
 
 const [first, second] = ["the first secret of a deployment, long enough", "the second secret of a deployment, long enough"] as const;
-const publicUrl = "https://parley.example.com/";
+const publicUrl = "https://parley.example.com";
 const here = eventTokens({ secrets: [first], publicUrl });
 const [taskId, key] = ["0-AbCd-V1StGXR8V1StGXR8V1StGX", "event:alice/paid#2"];
 

@@ -36,7 +36,7 @@ export function eventTokens({ secrets, publicUrl }: EventTokensOptions): EventTo
           "a tool waits for an event, but this worker does not know the address at which events are reported (set PARLEY_PUBLIC_URL)",
         );
       const token = `${taskId}.${Buffer.from(key).toString("base64url")}.${mac(newest, taskId, key).toString("base64url")}`;
-      return { token, url: `${publicUrl.replace(/\/+$/, "")}${EVENTS_PATH}/${token}` };
+      return { token, url: `${publicUrl}${EVENTS_PATH}/${token}` };
     },
     read(token) {
       if (token.length > TOKEN_CHARS_MAX) return undefined;
