@@ -48,7 +48,7 @@ export const ERRORS = {
     "Two calls with the same name were made after an await of something outside ctx, so a replay could not tell them apart. Give each a name of its own, wrap them in ctx.branch, or move what they await into a step. This also applies to a helper that awaits something else before its first effect, even in a plain loop.",
   UNHANDLED_REJECTION: "A promise of the tool was rejected and not handled, or a callback threw. Await every promise that can fail.",
   NOT_AWAITED:
-    "The tool ended without having awaited a call of ctx; the message names it. Write `await` before the call, or `yield*` in a generator. If its result no longer matters, withdraw the question by its signal, or add .catch(() => {}) to the promise.",
+    "The tool ended, or restarted, without having awaited a call of ctx; the message names it. Write `await` before the call, or `yield*` in a generator. If the tool may return before it looks at the result, withdraw the question by its signal, or add .catch(() => {}) to the promise.",
   MISPLACED_EFFECT:
     "ctx was used inside a step, or by a handler that it does not belong to. Use it only in its own handler, outside steps.",
   CHILD_REFUSED:

@@ -45,7 +45,7 @@ describe("a call that is not awaited", () => {
       return "Deleted.";
     });
     const run = await runTool(careless, {}, { tools: [child], crashAt: "every" });
-    expect(run.error).toMatchObject({ message: `${call} was never awaited`, data: { code: "NOT_AWAITED" } });
+    expect(run.error).toMatchObject({ message: `nothing had awaited ${call} when the handler ended`, data: { code: "NOT_AWAITED" } });
   });
 
   test("ends the task if it is a step: told to stop as the handler ends, it was not done", async () => {
@@ -59,7 +59,7 @@ describe("a call that is not awaited", () => {
       return "Mail sent.";
     });
     const run = await runTool(hasty);
-    expect([run.text, sent]).toStrictEqual(['ctx.step("mail") was never awaited', []]);
+    expect([run.text, sent]).toStrictEqual(['nothing had awaited ctx.step("mail") when the handler ended', []]);
   });
 
   test("is no mistake if it is a question that was asked while the handler waited: it may return early", async () => {
@@ -81,7 +81,7 @@ describe("a call that is not awaited", () => {
       void ctx.sleep("pause", "7 days");
       return await ctx.restart({});
     });
-    expect((await runTool(hurried)).error).toMatchObject({ message: 'ctx.sleep("pause") was never awaited' });
+    expect((await runTool(hurried)).error).toMatchObject({ message: 'nothing had awaited ctx.sleep("pause") when the handler ended' });
   });
 
   test("has the task compensated", async () => {
@@ -108,7 +108,7 @@ describe("a call that is not awaited", () => {
         return "a prompt";
       },
     });
-    expect((await runTool(prompt)).error).toMatchObject({ message: 'ctx.confirm("sure") was never awaited' });
+    expect((await runTool(prompt)).error).toMatchObject({ message: 'nothing had awaited ctx.confirm("sure") when the handler ended' });
   });
 
   test("is not reported beside a failure that was not handled, which has the cause", async () => {

@@ -60,7 +60,7 @@ export function createUnhandled(stop: (error: ParleyError) => void): Unhandled {
       const isDone = (promise: unknown) => promise instanceof EffectPromise && promise.isSettled;
       const needsNoAwait = ({ signal, wasAsked }: CallToAwait) => signal?.aborted === true || wasAsked?.() === true;
       const dropped = calls.find(({ promise, call }) => !isHeard(promise) && !isDone(promise) && !needsNoAwait(call));
-      return dropped && new ParleyError("NOT_AWAITED", `${dropped.call.shown} was never awaited`);
+      return dropped && new ParleyError("NOT_AWAITED", `nothing had awaited ${dropped.call.shown} when the handler ended`);
     },
   };
 }
