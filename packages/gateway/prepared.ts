@@ -162,10 +162,12 @@ export function prepareSessions(
     return {
       ...opened.session,
       async close(closing: Closing = {}) {
-        const isReady = isOpen && closing.isDone === true && !over.signal.aborted && opened.session.client.transport !== undefined;
+        const { session, owner } = opened;
+        const isUsable = session.client.transport !== undefined && owner.isSpent !== true;
+        const isReady = isOpen && closing.isDone === true && !over.signal.aborted && isUsable;
         isOpen = false;
         if (isReady) giveBack(poolOf(key, upstream), upstream, opened);
-        else await opened.session.close(closing);
+        else await session.close(closing);
       },
     };
   }

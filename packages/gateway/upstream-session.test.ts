@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { createMcpHandler, isLegacyRequest, McpServer } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
@@ -16,7 +16,7 @@ import { CommandTransport } from "./command-transport.ts";
 import { readListing } from "./listing.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
-import { createConnector, type OpenSession } from "./upstream-session.ts";
+import { createConnector, type OpenSession, type SessionOwner } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "./upstreams.ts";
 import { wordFor } from "./word-for.ts";
 
@@ -74,8 +74,36 @@ describe("a server", () => {
     await first.close();
     expect(seen[0]).toBe("POST /sse");
     seen.length = 0;
-    await (await open()).close();
+    const owner: SessionOwner = {};
+    const second = await open({ owner });
     expect(seen[0]).toBe("GET /sse");
+    // It accepts every call with HTTP 202, and may get the next one.
+    await expect(second.client.callTool({ name: "tool" })).rejects.toThrow("not found");
+    expect(owner.isSpent).toBeUndefined();
+    await second.close();
+  });
+
+  test("of such a revision whose stream ends has forgotten the call: the session is closed, and no other stream takes its place", async () => {
+    const streams: ServerResponse[] = [];
+    const transports = new Map<string, SSEServerTransport>();
+    const url = await listening((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
+      if (request.method === "GET" && pathname === "/sse") {
+        streams.push(response);
+        const transport = new SSEServerTransport("/messages", response);
+        transports.set(transport.sessionId, transport);
+        const server = mcp();
+        server.setRequestHandler(CallToolRequestSchema, async () => {
+          response.destroy();
+          return await new Promise(() => undefined);
+        });
+        void server.connect(transport as never);
+      } else if (pathname === "/messages") void transports.get(searchParams.get("sessionId") ?? "")?.handlePostMessage(request, response);
+      else response.writeHead(405).end();
+    });
+    const { client } = await connecting(`${url}/sse`, { revisions: "sessions" }).open();
+    await expect(client.callTool({ name: "tool" })).rejects.toThrow("Connection closed");
+    expect(streams).toHaveLength(1);
   });
 
   test("receives its configured headers and none of the caller's, and the deployment and name by which it is reached", async () => {

@@ -14,6 +14,7 @@ import {
   ProtocolError,
   SdkHttpError,
   SSEClientTransport,
+  SseError,
   StreamableHTTPClientTransport,
   type StreamableHTTPClientTransportOptions,
   type FetchLike,
@@ -58,6 +59,8 @@ export interface SessionOwner {
   onNotification?: ((method: string, params: unknown) => void) | undefined;
   /** The upstream sent more messages than one call may; later ones are dropped. */
   onFlood?: (() => void) | undefined;
+  /** The session must serve no other call. */
+  isSpent?: boolean;
 }
 
 export interface OpenSession {
@@ -200,7 +203,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     prepare?.(client);
     const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
     const send = reached.by === "url" ? withPresentHeaders(name, reached, sendAs) : sendAs;
-    const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send);
+    const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send, { owner, isSse });
     const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: stream.fetch });
     if (reached.by === "url") insistOnAnswers(transport, owner);
     let isSilent = wasSilent;
@@ -211,6 +214,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
       const connectedMs = performance.now() - startedMs;
       begin = boundMessages(transport, { messagesMax, owner });
+      if (isSse) endWithStream(transport);
       if (!isSilent) {
         const opened = await stream.opened(listening.has(name) ? connectTimeoutMs : connectTimeoutMs / 2);
         if (opened === "open") listening.add(name);
@@ -295,7 +299,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       maxReconnectionDelay: 5_000,
       initialReconnectionDelay: 250,
       reconnectionDelayGrowFactor: 2,
-      maxRetries: 3,
+      maxRetries: RETRIES_MAX,
     };
     return isSse
       ? new SSEClientTransport(url, { requestInit, fetch })
@@ -354,14 +358,29 @@ interface Transporting {
 /** How often a session's own stream is opened: after a tenth of the session's age, within bounds. */
 const STREAM_AGE_SHARE = 10;
 const STREAMS_EVERY_MS = { shortest: 250, longest: 10_000 };
+/** How often the client tries to open a stream again that was open before. */
+const RETRIES_MAX = 3;
 
 /**
  * Waits until the session's own stream is open. Many servers send their questions on it, and drop what they send before, so a call must not be made
  * earlier.
+ *
+ * Some servers answer a call with HTTP 202, which Streamable HTTP does not allow, and send its result on that stream, where the client finds it. Without
+ * the stream the call would never end. The client opens no other stream after one that had a result, so the session is not used again.
  */
-function streamWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<"open" | "none" | "late"> } {
+function streamWatch(
+  fetch: FetchLike,
+  { owner, isSse }: { readonly owner: SessionOwner; readonly isSse: boolean },
+): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<"open" | "none" | "late"> } {
   const { promise, resolve } = Promise.withResolvers<"open" | "none">();
   let isBegun = false;
+  /** How often the client will still ask for the stream if it gets none. */
+  let triesLeft = 0;
+  let isAwaited = false;
+
+  function cutIfAwaited(): void {
+    if (isAwaited && triesLeft <= 0) owner.onCut?.("the upstream accepted the call (HTTP 202), and there is no stream for its result");
+  }
   let firstMs: number | undefined;
   let lastMs = -Infinity;
 
@@ -377,17 +396,30 @@ function streamWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(time
 
   return {
     async fetch(url, init) {
-      if (init?.method !== "GET") return await fetch(url, init);
+      if (init?.method !== "GET") {
+        const response = await fetch(url, init);
+        if (response.status === 202 && !isSse && isCallBody(init?.body)) {
+          isAwaited = true;
+          owner.isSpent = true;
+          cutIfAwaited();
+        }
+        return response;
+      }
+      if (!isBegun) triesLeft = 1;
       isBegun = true;
       try {
         await pause(init.signal);
         const response = await fetch(url, init);
         // A server without such a stream refuses the request.
         resolve(response.ok ? "open" : "none");
+        triesLeft = response.ok ? RETRIES_MAX : response.status === 405 ? 0 : triesLeft - 1;
         return response;
       } catch (error) {
         resolve("none");
+        triesLeft -= 1;
         throw error;
+      } finally {
+        cutIfAwaited();
       }
     },
     /** `late`: the server has not sent response headers. Some send them with their first message. */
@@ -405,6 +437,11 @@ function streamWatch(fetch: FetchLike): { readonly fetch: FetchLike; opened(time
 
 const CALLS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"]);
 
+function isCallBody(body: unknown): boolean {
+  const { method } = typeof body === "string" ? (JSON.parse(body) as { method?: unknown }) : {};
+  return typeof method === "string" && CALLS.has(method);
+}
+
 interface Flood {
   readonly messagesMax: number;
   readonly owner: SessionOwner;
@@ -421,6 +458,18 @@ function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () 
     else if (messages === messagesMax + 1) onFlood();
   };
   return () => void (messages = 0);
+}
+
+/**
+ * The older transport opens another stream when its own has ended. At the server that is another session, which has not been initialized and does not
+ * know the call.
+ */
+function endWithStream(transport: Transport): void {
+  const { onerror } = transport;
+  transport.onerror = (error) => {
+    onerror?.(error);
+    if (error instanceof SseError) void transport.close();
+  };
 }
 
 /** Reports streams that end before their result. The client would wait for it forever; only its transport notices. */
