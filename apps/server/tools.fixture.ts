@@ -70,6 +70,17 @@ export const offered = catalogue([
     },
   }),
   defineTool({
+    name: "start-over",
+    async run(_args, ctx) {
+      ctx.progress(2, 2, "first");
+      await ctx.elicit("name", { message: "Your name?", schema: person });
+      ctx.progress(1, 2, "again");
+      await ctx.sleep("a-moment", "20ms");
+      ctx.progress(1, 2, "last");
+      return "done";
+    },
+  }),
+  defineTool({
     name: "hold",
     async run(_args, ctx) {
       await new Promise<void>((resolve) => {

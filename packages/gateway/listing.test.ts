@@ -133,11 +133,17 @@ test("items of any kind that came through this deployment, or through too many d
   ]);
 });
 
+const REVISIONS = ["2025-06-18", "2025-11-25", "2026-07-28"];
+
 describe("a list that is read", () => {
   /** A session with a server that answers `tools/list` with these pages. */
-  async function reading(page: (requests: number) => object, revision = "2025-11-25") {
+  async function reading(
+    page: (requests: number) => object,
+    revision = "2025-11-25",
+    kept: object = { ttlMs: 3_600_000, cacheScope: "private" },
+  ) {
     let requests = 0;
-    const about = { resultType: "complete", ttlMs: 3_600_000, cacheScope: "private" };
+    const about = { resultType: "complete", ...kept };
     const serverInfo = { name: "test", version: "1" };
     const transport: Transport = {
       start: async () => undefined,
@@ -145,15 +151,17 @@ describe("a list that is read", () => {
       async send(message) {
         if (!("method" in message && "id" in message)) return;
         const { id, method } = message;
-        const opened = { protocolVersion: revision, supportedVersions: [revision], capabilities: { tools: {} }, serverInfo };
+        const capabilities = { tools: {}, prompts: {}, resources: {} };
+        const opened = { protocolVersion: revision, supportedVersions: [revision], capabilities, serverInfo };
         if (method === "tools/list") requests += 1;
-        const result = method === "tools/list" ? page(requests) : opened;
+        const whole = { tools: [], prompts: [], resources: [], resourceTemplates: [] };
+        const result = method.endsWith("/list") ? { ...whole, ...page(requests) } : opened;
         setImmediate(() => transport.onmessage?.({ jsonrpc: "2.0", id, result: { ...about, ...result } }));
       },
     };
     const client = new Client({ name: "test", version: "1" }, revision === "2026-07-28" ? { versionNegotiation: { mode: "auto" } } : {});
     await client.connect(transport);
-    const session = { client, isStateless: true, begin: () => undefined, close: async () => undefined };
+    const session = { client, isStateless: revision === "2026-07-28", begin: () => undefined, close: async () => undefined };
     return { read: () => readListing(session, UPSTREAM!), requests: () => requests };
   }
 
@@ -164,22 +172,57 @@ describe("a list that is read", () => {
     expect(requests()).toBe(2);
   });
 
-  test("is not refused for an item that MCP does not allow: the item is left out and reported", async () => {
+  test.each(REVISIONS)("is not refused for an item that MCP does not allow: the item is left out and reported: %s", async (revision) => {
     const bad = [
       { ...tool("no-type"), inputSchema: {} },
       { ...tool("x"), name: 5 },
       null,
       { ...tool("hint"), annotations: { readOnlyHint: "yes" } },
     ];
-    const { read } = await reading(() => ({ tools: [tool("a"), ...bad, tool("b")] }));
-    const { tools, leftOut } = await read();
+    const { read } = await reading(
+      () => ({
+        tools: [tool("a"), ...bad, tool("b")],
+        prompts: [{ name: "p" }, { name: "q", arguments: "none" }],
+        resources: [
+          { uri: "x:a", name: "a" },
+          { uri: 5, name: "r" },
+        ],
+        resourceTemplates: [{ name: "t" }, { uriTemplate: "x:{a}", name: "a" }],
+      }),
+      revision,
+    );
+    const { tools, prompts, resources, templates, leftOut } = await read();
     expect(tools.map(({ name }) => name)).toEqual(["a", "b"]);
+    expect([prompts, resources, templates]).toEqual([[{ name: "p" }], [{ uri: "x:a", name: "a" }], [{ uriTemplate: "x:{a}", name: "a" }]]);
     expect(leftOut).toEqual([
       "no-type of tools is not as MCP requires: /inputSchema/type",
       "an item of tools is not as MCP requires: /name",
       "an item of tools is not as MCP requires: /",
       "hint of tools is not as MCP requires: /annotations/readOnlyHint",
+      "q of prompts is not as MCP requires: /arguments",
+      "r of resources is not as MCP requires: /uri",
+      "t of templates is not as MCP requires: /uriTemplate",
     ]);
+  });
+
+  test.each(REVISIONS)("is an error if it is no list: %s", async (revision) => {
+    const { read } = await reading(() => ({ tools: { a: tool("a") } }), revision);
+    await expect(read()).rejects.toMatchObject({ code: "INVALID_RESULT" });
+  });
+
+  test("need not say how long it may be kept: each reading asks the upstream", async () => {
+    const { read } = await reading(() => ({ tools: [tool("a")], nextCursor: null, _meta: null }), "2026-07-28", {});
+    expect(await read()).toMatchObject({ tools: [tool("a")], leftOut: [] });
+  });
+
+  test("has no tool whose headers MCP does not allow, where the arguments of a call are repeated in headers", async () => {
+    const share = (type: string) =>
+      tool(type, { inputSchema: { type: "object", properties: { share: { type, "x-mcp-header": "Share" } } } });
+    const page = () => ({ tools: [share("integer"), share("number")] });
+    const { tools, leftOut } = await (await reading(page, "2026-07-28")).read();
+    expect(tools).toEqual([share("integer")]);
+    expect(leftOut).toEqual(["number of tools is not as MCP requires: /properties/share/x-mcp-header"]);
+    expect((await (await reading(page)).read()).tools).toEqual(page().tools);
   });
 
   test("may have null in place of members that are absent", async () => {

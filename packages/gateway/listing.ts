@@ -2,6 +2,7 @@
 import { type Client, type ClientCapabilities, ProtocolError, SdkError, SdkErrorCode, specTypeSchemas } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
 import { z } from "zod";
+import { wrongHeader } from "./param-headers.ts";
 import { NOT_SUPPORTED } from "./question.ts";
 import type { UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -94,10 +95,12 @@ const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]+$/u;
 export const LISTING_CAPABILITIES: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 /** Throws what the client throws if tools cannot be listed. Other lists that cannot be read are empty and reported as problems. */
-export async function readListing({ client }: UpstreamSession, upstream: Upstream, deployment?: string): Promise<Listing> {
+export async function readListing({ client, isStateless }: UpstreamSession, upstream: Upstream, deployment?: string): Promise<Listing> {
   const { tools: hasTools, prompts: hasPrompts, resources: hasResources, completions } = client.getServerCapabilities() ?? {};
   const problems: string[] = [];
-  const read = <Kind extends keyof Lists>(kind: Kind) => readList(kind, { client, timeoutMs: upstream.connectTimeoutMs, problems });
+  const hasHeaders = isStateless && upstream.reached.by === "url";
+  const read = <Kind extends keyof Lists>(kind: Kind) =>
+    readList(kind, { client, timeoutMs: upstream.connectTimeoutMs, problems, hasHeaders });
   async function listed<Kind extends keyof Lists>(kind: Kind, isPromised: object | undefined): Promise<Lists[Kind]> {
     try {
       return isPromised ? await read(kind) : [];
@@ -129,37 +132,72 @@ interface ReadList {
   readonly timeoutMs: number;
   /** Receives items that are left out, each with the reason. */
   readonly problems: string[];
+  /** Whether arguments are repeated in headers of calls. */
+  readonly hasHeaders: boolean;
 }
 
 /**
  * Reads a list page by page. The MCP client's own methods answer from a cache for as long as the upstream says, so that one that is down would not be
- * noticed; and they refuse a whole list because of one item that MCP does not allow. (In 2026-07-28, the client does so in any case.)
+ * noticed.
  */
-async function readList<Kind extends keyof Lists>(kind: Kind, { client, timeoutMs, problems }: ReadList): Promise<Lists[Kind]> {
-  const { method, key, item: schema } = WIRE[kind];
-  const page = z.looseObject({ [key]: z.array(z.unknown()), nextCursor: z.string().nullish() });
+async function readList<Kind extends keyof Lists>(kind: Kind, { client, timeoutMs, problems, hasHeaders }: ReadList): Promise<Lists[Kind]> {
+  const { method, item: schema } = WIRE[kind];
   const items: object[] = [];
   let cursor: string | undefined;
   let before: string | undefined;
   let chars = 0;
   for (let pages = 0; pages < PAGES_MAX && chars <= PAGES_CHARS_MAX; pages += 1) {
-    const params = cursor === undefined ? {} : { cursor };
-    const read = await client.request({ method, params }, page, { timeout: timeoutMs });
-    const given = (read[key] as readonly unknown[]).map(withoutNulls);
+    const { items: read, nextCursor } = await readPage(kind, cursor, { client, timeoutMs });
+    const given = read.map(withoutNulls);
     const text = JSON.stringify(given);
-    const { nextCursor } = read;
     // A server that does not know its cursor begins again.
     if (nextCursor === cursor && text === before) return items as unknown as Lists[Kind];
     for (const item of given) {
       const { issues } = schema["~standard"].validate(item);
-      if (!issues) items.push(item as object);
-      else if (problems.length < LEFT_OUT_MAX) problems.push(`${nameOf(item)} of ${kind} is not as MCP requires: ${placeOf(issues)}`);
+      const place = issues ? placeOf(issues) : hasHeaders && kind === "tools" ? wrongHeader(item as ListedTool) : undefined;
+      if (place === undefined) items.push(item as object);
+      else if (problems.length < LEFT_OUT_MAX) problems.push(`${nameOf(item)} of ${kind} is not as MCP requires: ${place}`);
     }
-    if (typeof nextCursor !== "string") return items as unknown as Lists[Kind];
+    if (nextCursor === undefined) return items as unknown as Lists[Kind];
     [cursor, before] = [nextCursor, text];
     chars += text.length;
   }
   throw new SdkError(SdkErrorCode.ListPaginationExceeded, `${method} has no end`);
+}
+
+/**
+ * Reads a page. In 2026-07-28, the client refuses all of it because of one item that MCP does not allow, or because the time is missing for which it may
+ * be kept. So the items are taken from the response before the client reads the rest.
+ */
+async function readPage(
+  kind: keyof Lists,
+  cursor: string | undefined,
+  { client, timeoutMs }: Pick<ReadList, "client" | "timeoutMs">,
+): Promise<{ readonly items: readonly unknown[]; readonly nextCursor: string | undefined }> {
+  const { method, key } = WIRE[kind];
+  const page = z.looseObject({ [key]: z.array(z.never()), nextCursor: z.string().nullish() });
+  const { transport } = client;
+  if (!transport) throw new SdkError(SdkErrorCode.NotConnected, "Not connected");
+  const { onmessage } = transport;
+  let items: readonly unknown[] = [];
+  transport.onmessage = (message, ...rest) => {
+    const { result } = message as { readonly result?: Readonly<Record<string, unknown>> };
+    const listed = result?.[key];
+    if (!result || !Array.isArray(listed)) return onmessage?.(message, ...rest);
+    items = listed;
+    const { resultType, nextCursor } = result;
+    const empty = { resultType, ...(nextCursor !== null && { nextCursor }), [key]: [], ttlMs: 0, cacheScope: "private" };
+    onmessage?.({ ...message, result: empty } as never, ...rest);
+  };
+  try {
+    const params = cursor === undefined ? {} : { cursor };
+    const { nextCursor } = (await client.request({ method, params }, page, { timeout: timeoutMs })) as {
+      readonly nextCursor?: string | null;
+    };
+    return { items, nextCursor: nextCursor ?? undefined };
+  } finally {
+    if (onmessage) transport.onmessage = onmessage;
+  }
 }
 
 /** Some servers write a member that is absent as null. */

@@ -13,7 +13,7 @@ interface Declared {
 }
 
 const NONE: ParamHeaders = {};
-const TYPES: readonly unknown[] = ["string", "integer", "number", "boolean"];
+const TYPES: readonly unknown[] = ["string", "integer", "boolean"];
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Schemas are an upstream's own, and may nest deeply. */
 const DEPTH_MAX = 32;
@@ -29,6 +29,42 @@ export function paramHeaders(inputSchema: JsonObject): (args: JsonObject) => Par
         return ["string", "number", "boolean"].includes(typeof value) ? [[header, headerValue(String(value))]] : [];
       }),
     );
+}
+
+/** Members of a schema that contain values, not schemas. */
+const VALUES: ReadonlySet<string> = new Set(["default", "const", "enum", "examples"]);
+
+/**
+ * The place of a declaration that the specification does not allow: a bad name, one that is used twice, another type, or a place that is not a chain
+ * of `properties`. The client must not offer such a tool. Undefined if there is none.
+ */
+export function wrongHeader({ inputSchema }: { readonly inputSchema: JsonObject }): string | undefined {
+  const names = new Set<string>();
+
+  function wrongAt(schema: unknown, path: readonly string[], isReachable: boolean): string | undefined {
+    if (typeof schema !== "object" || schema === null || path.length > 2 * DEPTH_MAX) return undefined;
+    if (!Array.isArray(schema) && Object.hasOwn(schema, "x-mcp-header")) {
+      const { type, "x-mcp-header": name } = schema as Record<string, unknown>;
+      const key = typeof name === "string" && TOKEN.test(name) && TYPES.includes(type) ? name.toLowerCase() : undefined;
+      if (!isReachable || path.length === 0 || key === undefined || names.has(key)) return `/${[...path, "x-mcp-header"].join("/")}`;
+      names.add(key);
+    }
+    for (const [key, value] of Object.entries(schema)) {
+      const at = [...path, key];
+      if (key === "properties" && isObject(value)) {
+        for (const [name, property] of Object.entries(value)) {
+          const wrong = wrongAt(property, [...at, name], isReachable);
+          if (wrong !== undefined) return wrong;
+        }
+      } else if (!VALUES.has(key)) {
+        const wrong = wrongAt(value, at, false);
+        if (wrong !== undefined) return wrong;
+      }
+    }
+    return undefined;
+  }
+
+  return wrongAt(inputSchema, [], true);
 }
 
 function* search(schema: unknown, path: readonly string[]): Generator<Declared> {

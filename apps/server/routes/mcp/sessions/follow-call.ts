@@ -27,7 +27,7 @@ import { elicitationId } from "@parley/protocol/sessions";
 import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { type FeedPage, feedPages, readFeedPage } from "../shared/feed-pages.ts";
-import { stillWaiting } from "../shared/still-waiting.ts";
+import { increased, stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-away.ts";
 import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
@@ -74,6 +74,8 @@ class CallStream {
   readonly #ends: EndSignals;
   /** How far the client has read. Every event carries it. */
   #cursor: CallCursor | ResultCursor;
+  /** The last progress that the client was told. */
+  #progress: number | undefined;
   #task: Task;
   readonly #isJoined: boolean;
   /** The client has an event id to come back with, or cannot come back. */
@@ -96,6 +98,7 @@ class CallStream {
     this.#exchange = exchange;
     this.#watch = watch;
     this.#cursor = cursor;
+    this.#progress = cursor.stream === "call" ? cursor.progress : undefined;
     this.#hasEventId = cursor.event > 0;
     this.#task = task;
     this.#isJoined = isJoined;
@@ -361,12 +364,13 @@ class CallStream {
     return released;
   }
 
-  async #report(item: FeedItem): Promise<void> {
+  async #report(reported: FeedItem): Promise<void> {
     const { encode, wants, channel } = this.#exchange;
+    const item = reported.type === "progress" ? increased(reported, this.#progress) : reported;
     const visited = item.type === "visited" ? encode.pageDone?.(elicitationId(this.#task.id, item.key)) : undefined;
     const notification = channel.acceptsStream ? (visited ?? encode.feedNotification(item, wants, this.#knownTask)) : undefined;
     if (!notification) return;
-    this.#send(notification, item.type === "progress" ? { progress: item.progress } : {});
+    this.#send(notification, item.type === "progress" ? this.#progressed(item.progress) : {});
     await channel.drained();
   }
 
@@ -435,9 +439,14 @@ class CallStream {
   #reportProgressWhileWaiting(): void {
     const { wants, encode, channel } = this.#exchange;
     if (this.#cursor.stream !== "call" || !channel.acceptsStream || this.#task.status !== "input_required") return;
-    const item = stillWaiting(this.#cursor.progress);
+    const item = stillWaiting(this.#progress);
     const notification = encode.feedNotification(item, wants);
-    if (notification) this.#send(notification, { progress: item.progress });
+    if (notification) this.#send(notification, this.#progressed(item.progress));
+  }
+
+  #progressed(progress: number): Seen {
+    this.#progress = progress;
+    return this.#cursor.stream === "call" ? { progress } : {};
   }
 }
 

@@ -472,6 +472,22 @@ describe("a blocking call", () => {
     expect(Number(second.params?.["progress"])).toBeGreaterThan(Number(first.params?.["progress"]));
   });
 
+  test("receives progress that increases although its tool starts over, also after the stream is resumed", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "start-over", arguments: {}, _meta: { progressToken: 5 } }, 1);
+    expect(await call.next()).toMatchObject({ params: { progress: 2, message: "first" } });
+    const ask = await call.next();
+    call.close();
+    const resumed = await client.listen(b, ask.eventId);
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+    const [again, last] = [await resumed.next(), await resumed.next()];
+    expect([again, last]).toMatchObject([{ params: { message: "again" } }, { params: { message: "last" } }]);
+    const values = [again, last].map(({ params }) => Number(params?.["progress"]));
+    expect(values[0]).toBeGreaterThan(2);
+    expect(values[1]).toBeGreaterThan(values[0]!);
+  });
+
   test("is handed over when its front end closes, and continues at the other one", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);

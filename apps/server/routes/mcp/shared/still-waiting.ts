@@ -1,11 +1,20 @@
 import type { FeedItem } from "@parley/core";
 
+type Progress = Extract<FeedItem, { type: "progress" }>;
+
+/**
+ * The progress to report after `last`: it must increase with every notification (specification, basic/utilities/progress). An upstream that is called
+ * again starts again, and one that a person kept waiting does not know what its caller was told meanwhile. Then it increases by next to nothing.
+ */
+export function increased(item: Progress, last: number | undefined): Progress {
+  if (last === undefined || item.progress > last) return item;
+  return { ...item, progress: last + Math.max(1e-6, Math.abs(last) * Number.EPSILON) };
+}
+
 /**
  * The report of a call that waits for a person, whose progress was `last` so far. Many clients give up a request after a minute without
  * progress, and a person may take longer to answer.
  */
-export function stillWaiting(last = 0): Extract<FeedItem, { type: "progress" }> {
-  // Progress must increase with every notification. Nothing was done, so it increases by next to nothing.
-  const least = Math.max(1e-6, Math.abs(last) * Number.EPSILON);
-  return { type: "progress", progress: last + least, message: "Waiting for an answer." };
+export function stillWaiting(last = 0): Progress {
+  return increased({ type: "progress", progress: last, message: "Waiting for an answer." }, last);
 }

@@ -9,7 +9,7 @@ import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
-import { stillWaiting } from "../shared/still-waiting.ts";
+import { increased, stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-away.ts";
 import { abandon, CLIENT_CLOSED } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
@@ -124,7 +124,8 @@ function feedReporter(
       if (!isWanted) return;
       const first = await readFeedPage(services.store, from.taskId, cursor);
       for await (const page of feedPages(services.store, from.taskId, first)) {
-        for (const item of page.items) {
+        for (const reported of page.items) {
+          const item = reported.type === "progress" ? increased(reported, progress) : reported;
           const notification = encode.feedNotification(item, wants);
           if (!notification) continue;
           if (item.type === "progress") ({ progress } = item);

@@ -268,6 +268,18 @@ describe("a client without tasks", () => {
     expect(called.result).toMatchObject({ content: [{ text: "reported" }] });
   });
 
+  test("receives progress that increases in a round although its tool starts over", async () => {
+    const { here } = await twoFronts();
+    const call = { name: "start-over", arguments: {} };
+    const wants: Options = { tasks: false, meta: { progressToken: 1 } };
+    const first = await rpc(here, "tools/call", call, wants);
+    const given = { requestState: first.result!["requestState"], inputResponses: { name: alice } };
+    const second = await rpc(here, "tools/call", { ...call, ...given }, wants);
+    expect(second.notifications.map(({ params }) => params?.["message"])).toEqual(["again", "last"]);
+    const [again, last] = second.notifications.map(({ params }) => Number(params?.["progress"]));
+    expect(last).toBeGreaterThan(again!);
+  });
+
   test("receives progress once, not again in the next round", async () => {
     const { here } = await twoFronts();
     const call = { name: "interview", arguments: {} };
