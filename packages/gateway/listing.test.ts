@@ -1,5 +1,6 @@
 /** The lists of an upstream, and their limits. */
-import { Client, type Transport } from "@modelcontextprotocol/client";
+import { Client, type FetchLike, type Transport } from "@modelcontextprotocol/client";
+import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
 import {
   ARGUMENTS_MAX,
@@ -16,6 +17,7 @@ import {
   TOOLS_MAX,
   URI_CHARS_MAX,
 } from "./listing.ts";
+import { createConnector } from "./upstream-session.ts";
 import { parseUpstreams } from "./upstreams.ts";
 import { HOPS_MAX, withVia } from "./via.ts";
 
@@ -213,6 +215,30 @@ describe("a list that is read", () => {
   test("need not say how long it may be kept: each reading asks the upstream", async () => {
     const { read } = await reading(() => ({ tools: [tool("a")], nextCursor: null, _meta: null }), "2026-07-28", {});
     expect(await read()).toMatchObject({ tools: [tool("a")], leftOut: [] });
+  });
+
+  test("of templates is empty if its server does not know the method, which is HTTP 404 in 2026-07-28", async () => {
+    const handler = createMcpHandler(() => {
+      const server = new Server({ name: "test", version: "1" }, { capabilities: { tools: {}, prompts: {}, resources: {} } });
+      server.setRequestHandler("tools/list", () => ({ tools: [{ name: "a", inputSchema: { type: "object" as const } }] }));
+      server.setRequestHandler("resources/list", () => ({ resources: [{ uri: "x:a", name: "a" }] }));
+      return server;
+    });
+    const statuses: number[] = [];
+    const fetch: FetchLike = async (url, init) => {
+      const response = await handler.fetch(new Request(url, init));
+      statuses.push(response.status);
+      return response;
+    };
+    const [upstream] = parseUpstreams(
+      "up.json",
+      JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", revisions: "newest" }] }),
+    );
+    const session = await createConnector({ fetch, version: "1", deployment: "d" }).open(upstream!, { capabilities: {} });
+    const { tools, resources, templates, leftOut } = await readListing(session, upstream!);
+    expect([tools.length, resources.length, templates.length]).toEqual([1, 1, 0]);
+    expect(leftOut).toEqual(["prompts are declared, but listing them fails with -32601"]);
+    expect(statuses).toContain(404);
   });
 
   test("has no tool whose headers MCP does not allow, where the arguments of a call are repeated in headers", async () => {

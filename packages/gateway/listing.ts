@@ -2,6 +2,7 @@
 import { type Client, type ClientCapabilities, ProtocolError, SdkError, SdkErrorCode, specTypeSchemas } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
 import { z } from "zod";
+import { withBodyError } from "./body-error.ts";
 import { wrongHeader } from "./param-headers.ts";
 import { NOT_SUPPORTED } from "./question.ts";
 import type { UpstreamSession } from "./upstream-session.ts";
@@ -104,7 +105,8 @@ export async function readListing({ client, isStateless }: UpstreamSession, upst
   async function listed<Kind extends keyof Lists>(kind: Kind, isPromised: object | undefined): Promise<Lists[Kind]> {
     try {
       return isPromised ? await read(kind) : [];
-    } catch (error) {
+    } catch (thrown) {
+      const error = withBodyError(thrown);
       if (!(error instanceof ProtocolError)) throw error;
       // Servers that have no templates need not know the method.
       if (kind !== "templates" || error.code !== NOT_SUPPORTED)

@@ -96,12 +96,18 @@ async function serving({ read = (uri) => ({ contents: [{ uri, text: `content of 
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, reads: () => reads };
 }
 
-async function between(url: string, { workers = 1, rest = {} } = {}) {
+async function between(url: string, { workers = 1, rest = {}, errorStatus = 200 } = {}) {
   const given = { name: "up", url, revisions: "sessions", connectTimeout: "60s", ...rest };
   const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [given] }));
   const redis = hub();
   const { fetch, close } = createUpstreamFetch();
-  const connector = createConnector({ fetch, version: "1", deployment: "d" });
+  const withStatus: typeof fetch = async (at, init) => {
+    const response = await fetch(at, init);
+    if (init?.method !== "POST") return response;
+    const body = await response.text();
+    return body.includes('"error"') ? new Response(body, { status: errorStatus }) : response;
+  };
+  const connector = createConnector({ fetch: errorStatus === 200 ? fetch : withStatus, version: "1", deployment: "d" });
   closers.push(close);
   for (let worker = 0; worker < workers; worker += 1) {
     closers.push(await serveReads({ asking: redis.asking(), connector, upstreams: () => [upstream!], log }));
@@ -180,8 +186,10 @@ describe("a resource", () => {
           throw new McpError(code, "no", data);
         },
       });
-      const { reads, upstream } = await between(server.url);
-      await expect(reads.read(upstream, "x:a")).rejects.toMatchObject(told);
+      for (const errorStatus of [200, 500]) {
+        const { reads, upstream } = await between(server.url, { errorStatus });
+        await expect(reads.read(upstream, "x:a")).rejects.toMatchObject(told);
+      }
     }
   });
 

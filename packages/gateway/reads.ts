@@ -11,6 +11,7 @@
 import { randomUUID } from "node:crypto";
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { describeError, type Json, type Log, ParleyError, type ResourceContents, resourceNotFound, RpcFailure } from "@parley/core";
+import { withBodyError } from "./body-error.ts";
 import { gate } from "./gate.ts";
 import { type Completion, type ReadThrough, uriPrefix } from "./gateway-resource.ts";
 import type { Post } from "./post.ts";
@@ -196,11 +197,12 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
     }
     const { completion } = await session.client.complete(wanted.completion, options);
     return { type: "completed", values: completion.values };
-  } catch (error) {
+  } catch (thrown) {
+    // The upstream may have forgotten a session that was opened in advance.
+    const error = session.isPrepared === true ? thrown : withBodyError(thrown);
     if (error instanceof ProtocolError) {
       return { type: "error", code: error.code, message: error.message, ...(error.data !== undefined && { data: error.data as Json }) };
     }
-    // The upstream may have forgotten a session that was opened in advance.
     if (session.isPrepared === true && !signal.aborted) return await readAt(connector, upstream, wanted, true);
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
       return { type: "invalid", message: "answered with a result that MCP does not allow" };

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import type { CallRequest } from "./call-request.ts";
+import { prepareSessions } from "./prepared.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { startCall } from "./upstream-call.ts";
 import type { UpstreamEvent } from "./upstream-event.ts";
@@ -25,6 +26,8 @@ interface Answering {
   result(result: object): void;
   /** Refuses the request. The text must reach nobody. */
   refuse(status: number): void;
+  /** Responds with a JSON-RPC error and this HTTP status. */
+  error(status: number, error: object, id?: unknown): void;
 }
 
 const SERVER_INFO = { name: "test", version: "1" };
@@ -47,7 +50,7 @@ const stateless: Serve = (method, { revision, result, refuse }) => {
   else result({ resultType: "complete", content: CONTENT });
 };
 
-async function calling(first: Serve, request: Partial<CallRequest> = {}) {
+async function calling(first: Serve, request: Partial<CallRequest> = {}, rest: object = {}) {
   let serve = first;
   async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     if (incoming.method !== "POST") return void response.writeHead(405).end();
@@ -57,6 +60,8 @@ async function calling(first: Serve, request: Partial<CallRequest> = {}) {
       revision: incoming.headers["mcp-protocol-version"],
       headers: incoming.headers,
       result: (result) => response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id, result })),
+      error: (status, error, of = id) =>
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id: of, error })),
       refuse: (status) => response.writeHead(status, { "retry-after": "1" }).end("a secret"),
     });
   }
@@ -69,8 +74,9 @@ async function calling(first: Serve, request: Partial<CallRequest> = {}) {
   const { fetch, close } = createUpstreamFetch();
   closers.push(close);
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
-  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url }] }));
-  const connector = createConnector({ fetch, version: "1", deployment: "d" });
+  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, ...rest }] }));
+  const connector = prepareSessions(createConnector({ fetch, version: "1", deployment: "d" }));
+  closers.push(() => connector.close());
   return {
     replace: (next: Serve) => void (serve = next),
     async call(): Promise<UpstreamEvent> {
@@ -99,6 +105,61 @@ describe("a call that the upstream refuses", () => {
     const { call } = await calling(refusing(status));
     const message = expect.stringMatching(new RegExp(`^the call ended without a result: it .* \\(HTTP ${status}\\)$`));
     expect(await call()).toEqual({ type: "lost", message });
+  });
+});
+
+describe("a call that fails with a JSON-RPC error", () => {
+  const ERROR = { code: -32_123, message: "no such city", data: { city: "Atlantis" } };
+  const failing = (status: number, given: { readonly serve?: Serve; readonly error?: object; readonly id?: unknown } = {}): Serve => {
+    const { serve = classic, error = ERROR } = given;
+    return (method, answering) =>
+      method === "tools/call" ? answering.error(status, error, ...("id" in given ? [given.id] : [])) : serve(method, answering);
+  };
+
+  test.each([
+    ["2025-11-25", 200, classic],
+    ["2025-11-25", 400, classic],
+    ["2025-11-25", 422, classic],
+    ["2025-11-25", 500, classic],
+    ["2026-07-28", 200, stateless],
+    ["2026-07-28", 400, stateless],
+    ["2026-07-28", 503, stateless],
+  ])("ends with that error, whatever its HTTP status: %s, HTTP %i", async (_revision, status, serve) => {
+    expect(await (await calling(failing(status, { serve }))).call()).toEqual({ type: "error", error: ERROR });
+  });
+
+  test("was taken, so it is not made again in a session that was open before", async () => {
+    let fails = false;
+    let calls = 0;
+    const { call } = await calling(
+      (method, answering) => {
+        if (method === "tools/call") calls += 1;
+        (fails ? failing(400) : classic)(method, answering);
+      },
+      {},
+      { reuseSessions: true },
+    );
+    expect(await call()).toMatchObject({ type: "result" });
+    fails = true;
+    expect(await call()).toEqual({ type: "error", error: ERROR });
+    expect(calls).toBe(2);
+  });
+
+  test("of an unknown method has HTTP 404 in 2026-07-28", async () => {
+    const error = { code: -32_601, message: "Method not found" };
+    expect(await (await calling(failing(404, { serve: stateless, error }))).call()).toEqual({ type: "error", error });
+  });
+
+  test.each<[string, number, object]>([
+    ["no request", 400, { id: null }],
+    ["a request that it could not read", 400, { id: "server-error" }],
+    ["a session that it does not know", 404, {}],
+    ["credentials that it does not accept", 401, {}],
+    ["too many requests", 429, {}],
+    ["a code that is none", 400, { error: { code: "E1", message: "no such city" } }],
+  ])("about %s was not started, and the text reaches nobody", async (_what, status, given) => {
+    const event = await (await calling(failing(status, given))).call();
+    expect(event).toEqual({ type: "unavailable", message: expect.not.stringContaining("city") });
   });
 });
 

@@ -7,6 +7,7 @@
  */
 import { isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
 import type { FeedItem, JsonObject } from "@parley/core";
+import { withBodyError } from "./body-error.ts";
 import { callParams, type CallRequest, mcpCapabilities, responses } from "./call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
 import type { QuestionDeps, Questions } from "./questions.ts";
@@ -81,7 +82,9 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
     const { tasks, isStateless } = session;
     const mayBecomeTask = tasks && request.kind === "tool" && (isStateless || request.asTask);
     return await (mayBecomeTask ? followTask(tasks, sending) : resultOf(session, sending));
-  } catch (error) {
+  } catch (thrown) {
+    // First: an upstream that answers the call has taken it.
+    const error = withBodyError(thrown);
     if (!session.isPrepared || isOver() || questions.asked() > 0 || !wasNotTaken(error))
       return refusedToken(error, sending) ?? refusedCall(error, sending) ?? failure(error, judging(sending));
     onSession(undefined);
