@@ -75,8 +75,10 @@ async function calling(first: Serve, request: Partial<CallRequest> = {}, rest: o
   closers.push(close);
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
   const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, ...rest }] }));
-  const connector = prepareSessions(createConnector({ fetch, version: "1", deployment: "d" }));
-  closers.push(() => connector.close());
+  const plain = createConnector({ fetch, version: "1", deployment: "d" });
+  const prepared = "reuseSessions" in rest ? prepareSessions(plain) : undefined;
+  closers.push(() => prepared?.close());
+  const connector = prepared ?? plain;
   return {
     replace: (next: Serve) => void (serve = next),
     async call(): Promise<UpstreamEvent> {

@@ -43,9 +43,10 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
   async function exchange(url: string | URL, { method = "GET", headers, body, signal }: globalThis.RequestInit): Promise<Response> {
     try {
       const sent = (body ?? null) as string | null;
+      const sentHeaders = headers instanceof Headers ? headers : new Headers(headers);
       const reply = await request(url, {
         method: method as "GET",
-        headers: Object.fromEntries(headers instanceof Headers ? headers : new Headers(headers)),
+        headers: Object.fromEntries(sentHeaders),
         body: sent,
         dispatcher,
         ...(signal && { signal }),
@@ -59,7 +60,8 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
       if (!isEvents) return wholeResponse(await textOf(reply.body, bounds), rest);
       const whole = await wholeOf(reply.body, sent);
       if (whole === "") return new Response("", rest);
-      if (whole === undefined) return new Response(bounded(chunksOf(reply.body), { ...bounds, isStream: true }), rest);
+      const first = primed(sentHeaders.get("last-event-id"));
+      if (whole === undefined) return new Response(bounded(chunksOf(reply.body), { ...bounds, isStream: true, first }), rest);
       // The rest is not needed, but a connection can be reused only after its response was read to the end.
       reply.body.dump({ limit: responseBytesMax }).catch(() => undefined);
       return wholeResponse(whole, { status, headers: [...rest.headers.filter(([name]) => name !== "content-type"), JSON_TYPE] });
@@ -181,6 +183,14 @@ interface Bounds {
   readonly isStream: boolean;
 }
 
+/**
+ * The beginning of a stream that was resumed after this event. The client knows only the ids of events on the present stream: it could not resume one
+ * that ends again before the next event, for example at a proxy that closes idle connections while a person thinks.
+ */
+function primed(lastEventId: string | null): Uint8Array | undefined {
+  return lastEventId === null ? undefined : Buffer.from(`id: ${lastEventId}\ndata: \n\n`, "latin1");
+}
+
 /** Measures what arrives, and returns the problem once the response or a message in it exceeds its limit. An event ends with an empty line. */
 function counting({ messageBytesMax, responseBytesMax, isStream: hasEvents }: Bounds): (chunk: Uint8Array) => string | undefined {
   let bytes = 0;
@@ -233,11 +243,14 @@ function chunksOf(body: Readable): Chunks {
 }
 
 /** Ends the stream with an error at its limits. Not a TransformStream: a waiting call has two of these, and each would take 20 kB. */
-function bounded(chunks: Chunks, bounds: Bounds): ReadableStream<Uint8Array> {
+function bounded(chunks: Chunks, { first, ...bounds }: Bounds & { readonly first: Uint8Array | undefined }): ReadableStream<Uint8Array> {
   const problemOf = counting(bounds);
   const sameLineEnds = bounds.isStream ? lineEnds() : (chunk: Uint8Array) => chunk;
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        if (first) controller.enqueue(first);
+      },
       async pull(controller) {
         const chunk = await chunks.next();
         if (chunk.done === true) return controller.close();
