@@ -154,3 +154,8 @@ test("each upstream, address, provider and set of scopes has a separate grant", 
   expect(new Set(ids).size).toBe(ids.length);
   expect(grantId({ ...CRM, reached: { ...CRM.reached, headers: { authorization: "another" } } }, OAUTH)).toBe(ids[0]);
 });
+
+test("the id of a grant is never taken for an option of a command", () => {
+  const ids = Array.from({ length: 1_000 }, (_, number) => grantId({ ...CRM, name: `crm-${number}` }, OAUTH));
+  expect(ids.filter((id) => !/^\w[\w-]{21}$/.test(id))).toEqual([]);
+});

@@ -112,7 +112,9 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
 
 /** A different upstream, address, provider or set of scopes is a different grant. */
 export function grantId({ name, reached }: AccessOptions["upstream"], { provider, scopes }: UpstreamOauth): string {
-  return hash("sha256", JSON.stringify([name, reached.by === "url" ? reached.url : "", provider, scopes]), "base64url").slice(0, 22);
+  const digest = hash("sha256", JSON.stringify([name, reached.by === "url" ? reached.url : "", provider, scopes]), "base64url");
+  // `parley grants revoke` would take it for an option.
+  return digest.slice(0, 22).replace(/^-/, "_");
 }
 
 const HOUR_MS = 60 * 60_000;
