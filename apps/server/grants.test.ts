@@ -62,8 +62,8 @@ const tools = catalogue([
   }),
 ]);
 
-function providers(settings: object = {}) {
-  return createOauthProviders([{ name: "calendar", title: "Cal & Co", ...provider.settings, ...settings }], Date.now, 5_000);
+function providers(settings: object = {}, timeoutMs = 60_000) {
+  return createOauthProviders([{ name: "calendar", title: "Cal & Co", ...provider.settings, ...settings }], Date.now, timeoutMs);
 }
 
 /** Visitors are the person in the header, as if they had logged in. */
@@ -327,6 +327,7 @@ test("one browser has at most eight journeys open: one more replaces the oldest"
 });
 
 describe("a provider that", () => {
+  const never = () => undefined;
   test.each([
     [
       "is down",
@@ -335,7 +336,7 @@ describe("a provider that", () => {
       "cannot be reached",
     ],
     ["closes the connection", "/token", ({ socket }: IncomingMessage) => void socket.destroy(), "cannot be reached"],
-    ["never answers", "/token", () => undefined, "cannot be reached"],
+    ["never answers", "/token", never, "cannot be reached"],
     [
       "redirects elsewhere",
       "/token",
@@ -354,7 +355,7 @@ describe("a provider that", () => {
     ],
     ["refuses the client", "/token", answering({ error: "invalid_client" }, 401), "did not allow it"],
   ])("%s leaves the question open, and the page reports it", async (_what, path, answer, sentence) => {
-    const planned = await planning();
+    const planned = await planning(answer === never ? { oauth: providers({}, 5_000) } : {});
     const { come } = await away(planned);
     provider.instead.set(path, answer);
     const seen = await come();
