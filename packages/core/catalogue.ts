@@ -32,6 +32,8 @@ export interface Catalogue {
   readonly prompts: ReadonlyMap<string, Prompt>;
   readonly resources: ReadonlyMap<string, Resource>;
   readonly templates: readonly ResourceTemplate[];
+  /** Resources that are not listed, because only results name them. They are looked up last. */
+  readonly unlisted?: readonly UnlistedResources[];
   /** What the tools of a worker share; absent for none. */
   readonly modules?: readonly Module[];
 }
@@ -216,6 +218,8 @@ export interface ResourceTemplate extends ResourceFacts {
   read(uri: string, variables: { readonly [variable: string]: string }): Promise<readonly ResourceContents[]>;
   complete?(variable: string, value: string, others: { readonly [name: string]: string }): readonly string[] | Promise<readonly string[]>;
 }
+
+export type UnlistedResources = Pick<ResourceTemplate, "match" | "read">;
 
 /** The content of a resource in MCP's shape: text, or bytes in base64. */
 export type ResourceContents =

@@ -2,8 +2,18 @@
 import type { ResourceContents } from "@parley/core";
 import { expect, test } from "vitest";
 import { cpuMs } from "../../test/support/cpu-ms.ts";
-import { gatewayResource, gatewayTemplate, promptCompletion, type ReadThrough, uriPrefix, withOwnUris } from "./gateway-resource.ts";
+import {
+  gatewayResource,
+  gatewayTemplate,
+  promptCompletion,
+  type ReadThrough,
+  unlistedResources,
+  uriPrefix,
+  withOwnUris,
+} from "./gateway-resource.ts";
+import { URI_CHARS_MAX } from "./listing.ts";
 import { parseUpstreams } from "./upstreams.ts";
+import { HOPS_MAX } from "./via.ts";
 
 const [upstream, other] = parseUpstreams(
   "up.json",
@@ -40,6 +50,19 @@ test("a uri begins with its upstream's name as the scheme, and the upstream read
   expect(await resource.read()).toEqual([{ uri: "crm+file:///a", text: "content" }]);
   expect(wanted).toEqual([["crm", "file:///a"]]);
   expect(uriPrefix(other!)).toBe("up-1st+");
+});
+
+test("a resource that is not listed is read by its uri at the upstream that the uri names", async () => {
+  const { wanted, reads } = reading();
+  const { match, read } = unlistedResources({ upstream: upstream!, reads });
+  expect(match("crm+report://1")).toEqual({});
+  for (const uri of ["report://1", "up-1st+report://1", "crm:report://1"]) expect(match(uri)).toBeUndefined();
+  const through = (gateways: number) => `crm+${"b+".repeat(gateways - 1)}report://1+2`;
+  expect([match(through(HOPS_MAX)), match(through(HOPS_MAX + 1))]).toEqual([{}, undefined]);
+  const long = (chars: number) => `crm+${"report://".padEnd(chars, "1")}`;
+  expect([match(long(URI_CHARS_MAX)), match(long(URI_CHARS_MAX + 1))]).toEqual([{}, undefined]);
+  expect(await read("crm+report://1", {})).toEqual([{ uri: "crm+report://1", text: "content" }]);
+  expect(wanted).toEqual([["crm", "report://1"]]);
 });
 
 test.each([

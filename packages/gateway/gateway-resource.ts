@@ -4,9 +4,10 @@
  *
  *   front end ── read ──▶ a worker, which has the connections ──▶ upstream
  */
-import type { JsonObject, Prompt, Resource, ResourceContents, ResourceTemplate } from "@parley/core";
-import type { ListedResource, ListedTemplate } from "./listing.ts";
+import type { JsonObject, Prompt, Resource, ResourceContents, ResourceTemplate, UnlistedResources } from "@parley/core";
+import { type ListedResource, type ListedTemplate, URI_CHARS_MAX } from "./listing.ts";
 import type { Upstream } from "./upstreams.ts";
+import { HOPS_MAX } from "./via.ts";
 
 /** What a front end asks workers to do at an upstream. */
 export interface ReadThrough {
@@ -55,6 +56,19 @@ export function gatewayTemplate(listed: ListedTemplate, { upstream, reads, compl
       complete: (variable: string, value: string, others: { readonly [name: string]: string }) =>
         reads.complete(upstream, completionOf({ type: "ref/resource", uri: uriTemplate }, { variable, value, others })),
     }),
+  };
+}
+
+/**
+ * Resources that the upstream does not list. Which of them exist is up to the upstream. Each gateway that a uri leads through is in its scheme, so
+ * gateways that lead to each other are not passed without end.
+ */
+export function unlistedResources({ upstream, reads }: Omit<ResourceDeps, "completes">): UnlistedResources {
+  const prefix = uriPrefix(upstream);
+  const isReadable = (uri: string) => uri.length <= URI_CHARS_MAX && (uri.split(":", 1)[0] ?? "").split("+").length <= HOPS_MAX;
+  return {
+    match: (uri) => (uri.startsWith(prefix) && isReadable(uri.slice(prefix.length)) ? {} : undefined),
+    read: (uri) => readAt(upstream, reads, uri.slice(prefix.length)),
   };
 }
 

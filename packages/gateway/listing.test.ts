@@ -143,6 +143,7 @@ describe("a list that is read", () => {
     page: (requests: number) => object,
     revision = "2025-11-25",
     kept: object = { ttlMs: 3_600_000, cacheScope: "private" },
+    capabilities: object = { tools: {}, prompts: {}, resources: {} },
   ) {
     let requests = 0;
     const about = { resultType: "complete", ...kept };
@@ -153,7 +154,6 @@ describe("a list that is read", () => {
       async send(message) {
         if (!("method" in message && "id" in message)) return;
         const { id, method } = message;
-        const capabilities = { tools: {}, prompts: {}, resources: {} };
         const opened = { protocolVersion: revision, supportedVersions: [revision], capabilities, serverInfo };
         if (method === "tools/list") requests += 1;
         const whole = { tools: [], prompts: [], resources: [], resourceTemplates: [] };
@@ -210,6 +210,14 @@ describe("a list that is read", () => {
   test.each(REVISIONS)("is an error if it is no list: %s", async (revision) => {
     const { read } = await reading(() => ({ tools: { a: tool("a") } }), revision);
     await expect(read()).rejects.toMatchObject({ code: "INVALID_RESULT" });
+  });
+
+  test.each([
+    ["resources", true],
+    ["tools", false],
+  ])("says whether resources can be read: an upstream with %s", async (declared, readsResources) => {
+    const { read } = await reading(() => ({ tools: [] }), "2025-11-25", {}, { [declared]: {} });
+    expect(await read()).toMatchObject({ readsResources, resources: [], templates: [] });
   });
 
   test("need not say how long it may be kept: each reading asks the upstream", async () => {

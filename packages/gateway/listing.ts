@@ -68,6 +68,8 @@ interface Lists {
 export interface Listing extends Lists {
   /** Whether the upstream completes arguments of prompts and templates. */
   readonly completes: boolean;
+  /** Whether resources can be read there, if only those that a result names. */
+  readonly readsResources: boolean;
   /** Items that cannot be offered, each with the reason. */
   readonly leftOut: readonly string[];
 }
@@ -119,7 +121,8 @@ export async function readListing({ client, isStateless }: UpstreamSession, upst
   const resources = await listed("resources", hasResources);
   const templates = await listed("templates", hasResources);
   const listing = boundedListing({ tools, prompts, resources, templates }, upstream, deployment);
-  return { ...listing, completes: completions !== undefined, leftOut: [...problems, ...listing.leftOut].slice(0, LEFT_OUT_MAX) };
+  const declared = { completes: completions !== undefined, readsResources: hasResources !== undefined };
+  return { ...listing, ...declared, leftOut: [...problems, ...listing.leftOut].slice(0, LEFT_OUT_MAX) };
 }
 
 const WIRE = {

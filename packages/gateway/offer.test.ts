@@ -12,6 +12,7 @@ const upstreams = parseUpstreams(
     upstreams: [
       { name: "a", url: "https://a.example.com", exclude: ["hidden"] },
       { name: "b", url: "https://b.example.com" },
+      { name: "c", url: "https://c.example.com", include: ["*"] },
     ],
   }),
 );
@@ -30,10 +31,10 @@ async function offerOf(warned: object[] = []) {
     write: async (name, text) => void stored.set(name, { revision: `${Math.random()}`, text }),
   };
   let tell: (announcement: Announcement) => void = () => undefined;
-  const list = async (name: string, tools: readonly string[]) => {
+  const list = async (name: string, tools: readonly string[], rest: object = {}) => {
     await listings.write(
       name,
-      JSON.stringify({ tools: tools.map((tool) => ({ name: tool, inputSchema: { type: "object" } })), leftOut: [], atMs: 0 }),
+      JSON.stringify({ tools: tools.map((tool) => ({ name: tool, inputSchema: { type: "object" } })), leftOut: [], atMs: 0, ...rest }),
     );
     tell({ type: "tools" });
   };
@@ -47,6 +48,7 @@ async function offerOf(warned: object[] = []) {
     deployment: "d",
     listings,
     onAnnouncement,
+    reads: { read: async (_upstream, uri) => [{ uri, text: "" }], complete: async () => [] },
     log: { ...log, warn: (fields) => void warned.push(fields) },
   });
   return { offer, list };
@@ -95,5 +97,17 @@ test("listed items name the deployments that they came through, this one first",
   await until(() => names(current(offer)).includes("a_x"));
   expect(current(offer).tools.get("a_x")?.meta).toEqual({ "parley/via": ["d"] });
   expect(current(offer).tools.get("a_mine")?.meta).toBeUndefined();
+  offer.close();
+});
+
+test("resources that are not listed can be read where the upstream has resources and the file leaves nothing out", async () => {
+  const { offer, list } = await offerOf();
+  for (const name of ["a", "b", "c"]) await list(name, ["x"], { readsResources: true });
+  await until(() => names(current(offer)).includes("c_x"));
+  const readable = (uri: string) => current(offer).unlisted?.some(({ match }) => match(uri) !== undefined);
+  expect(["a+x:1", "b+x:1", "c+x:1"].map(readable)).toEqual([false, true, false]);
+  await list("b", ["y"], { readsResources: false });
+  await until(() => names(current(offer)).includes("b_y"));
+  expect(readable("b+x:1")).toBe(false);
   offer.close();
 });

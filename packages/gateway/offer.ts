@@ -2,9 +2,9 @@
  * What front ends offer and workers run: the deployment's own catalogue, followed by what the upstreams list. The lists are in Redis, so a front
  * end needs no connection to an upstream and can start while all of them are down.
  */
-import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
+import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, ResourceTemplate, Tool, UnlistedResources } from "@parley/core";
 import { describeError } from "@parley/core";
-import { gatewayResource, gatewayTemplate, type ReadThrough } from "./gateway-resource.ts";
+import { gatewayResource, gatewayTemplate, type ReadThrough, unlistedResources } from "./gateway-resource.ts";
 import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
 import type { Listing } from "./listing.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -58,6 +58,7 @@ interface Known {
   readonly prompts: readonly Prompt[];
   readonly resources: readonly Resource[];
   readonly templates: readonly ResourceTemplate[];
+  readonly unlisted: readonly UnlistedResources[];
 }
 
 export async function createOffer({
@@ -90,9 +91,11 @@ export async function createOffer({
       const stored = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
       const { tools, prompts = [] } = stored;
       // Reads and completions ask nobody for access first, and the file's own credentials are for listing only.
-      const { resources = [], templates = [], completes = false } = upstream.oauth ? {} : stored;
+      const { resources = [], templates = [], completes = false, readsResources = false } = upstream.oauth ? {} : stored;
       const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
-      const hasResources = resources.length > 0 || templates.length > 0;
+      // The names of resources that are not listed are unknown, so the file cannot leave any of them out.
+      const hasUnlisted = readsResources && upstream.offersAll;
+      const hasResources = hasUnlisted || resources.length > 0 || templates.length > 0;
       // A changed file takes effect at once, even if the list was read with the old one.
       known.set(upstream.name, {
         revision: listing.revision,
@@ -108,6 +111,7 @@ export async function createOffer({
         templates: reads
           ? templates.filter(offers).map((template) => gatewayTemplate(withVia(template, deployment), { upstream, reads, completes }))
           : [],
+        unlisted: reads && hasUnlisted ? [unlistedResources({ upstream, reads })] : [],
       });
       isChanged = true;
     }
@@ -122,6 +126,7 @@ export async function createOffer({
     const prompts = new Map(own.prompts);
     const resources = new Map(own.resources);
     const templates = [...own.templates];
+    const unlisted: UnlistedResources[] = [];
     for (const { name } of upstreams) {
       for (const one of [...(known.get(name)?.tools ?? []), ...(known.get(name)?.prompts ?? [])]) {
         const others: Map<string, Tool | Prompt> = one.kind === "tool" ? tools : prompts;
@@ -134,8 +139,9 @@ export async function createOffer({
         else resources.set(resource.uri, resource);
       }
       templates.push(...(known.get(name)?.templates ?? []));
+      unlisted.push(...(known.get(name)?.unlisted ?? []));
     }
-    return { ...own, tools, prompts, resources, templates };
+    return { ...own, tools, prompts, resources, templates, unlisted };
   }
 
   let reading: Promise<void> | undefined;

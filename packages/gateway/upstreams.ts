@@ -26,6 +26,8 @@ export interface Upstream {
   readonly oauth: UpstreamOauth | undefined;
   /** Whether a tool of that name, as the upstream calls it, is offered. */
   readonly offers: (tool: string) => boolean;
+  /** Whether the file leaves nothing out. */
+  readonly offersAll: boolean;
   /** Whether a call of the tool may be repeated, if the file says so; undefined: the tool's own annotations decide. */
   readonly repeatable: (tool: string) => boolean | undefined;
   /** Which revisions are used: those in which all of its tools can ask, only those with sessions, or the newest that it supports. */
@@ -228,6 +230,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
     reached,
     oauth: oauthOf(given, { say, ...(providers && { providers }) }),
     offers: (tool) => (include === undefined || matches(include, tool)) && !matches(exclude, tool),
+    offersAll: include === undefined && exclude.length === 0,
     repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
     revisions: given.revisions,
     reusesSessions: given.reuseSessions,

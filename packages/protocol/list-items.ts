@@ -62,14 +62,14 @@ export function lists(listItems: ListItems, size: number): Lists {
 }
 
 /** The capabilities that a server declares for its lists. Lists without items are left out. */
-export function servedCapabilities({ prompts, resources, templates }: Catalogue): ListItem {
+export function servedCapabilities({ prompts, resources, templates, unlisted = [] }: Catalogue): ListItem {
   const completes = [...templates, ...[...prompts.values()].flatMap((prompt) => prompt.arguments)].some(
     (item) => item.complete !== undefined,
   );
   return {
     tools: { listChanged: true },
     ...(prompts.size > 0 ? { prompts: { listChanged: true } } : {}),
-    ...(resources.size > 0 || templates.length > 0 ? { resources: { listChanged: true, subscribe: true } } : {}),
+    ...(resources.size > 0 || templates.length > 0 || unlisted.length > 0 ? { resources: { listChanged: true, subscribe: true } } : {}),
     ...(completes ? { completions: {} } : {}),
     logging: {},
   };

@@ -461,7 +461,7 @@ describe("resources", () => {
         expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toContain("everything+demo://resource/dynamic/text/{resourceId}");
         const read = await connected.readResource({ uri: "everything+demo://resource/dynamic/text/7" });
         expect(JSON.stringify(read.contents)).toContain("Resource 7");
-        await expect(connected.readResource({ uri: "everything+demo://elsewhere" })).rejects.toThrow("no resource of that uri");
+        await expect(connected.readResource({ uri: "everything+demo://elsewhere" })).rejects.toThrow("not found");
       }
       const { completion } = await now.complete({
         ref: { type: "ref/prompt", name: "any.completable-prompt" },
