@@ -25,7 +25,7 @@ let target: readonly [redis: Redis, id: string];
 beforeAll(async () => {
   if (why) return;
   directory = await mkdtemp(join(tmpdir(), "parley-moving-"));
-  cluster = await startCluster(directory);
+  cluster = await startCluster(directory, { nodeTimeoutMs: 60_000 });
   nodes = await cluster.open();
   opened = await openRedis({ url: cluster.url });
   life = aLife(opened.store);

@@ -28,7 +28,7 @@ const opened: OpenRedis[] = [];
 beforeAll(async () => {
   if (why) return;
   directory = await mkdtemp(join(tmpdir(), "parley-sharded-"));
-  cluster = await startCluster(directory);
+  cluster = await startCluster(directory, { nodeTimeoutMs: 60_000 });
   nodes = await cluster.open();
   for (const node of nodes) node.on("error", () => undefined); // it is restarted
 });
