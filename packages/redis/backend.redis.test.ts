@@ -57,7 +57,7 @@ describe("a backend", () => {
     const { consumeRuns, close } = await open();
     opened = undefined;
     const plain = { "parley-commands": 1, "parley-subscriptions": 1 };
-    expect(await connected()).toEqual(plain);
+    await expect.poll(connected).toEqual(plain);
     const consumer = { concurrency: 2, run: async () => undefined, sweep: async () => undefined };
     await consumeRuns(consumer);
     await consumeRuns(consumer);
@@ -234,7 +234,5 @@ describe("a backend", () => {
     await one.rates(limits).take(ADA, { calls: 5 });
     await expect(other.rates(limits).take(ADA, { calls: 5 })).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
     await other.close();
-    opened = undefined;
-    one.redis.disconnect();
   });
 });

@@ -1,5 +1,5 @@
 /** What a generator waits for besides answers and steps: the table of docs/generator-tools.md, row by row. */
-import { describe, expect, expectTypeOf, test } from "vitest";
+import { beforeEach, describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import {
   type SamplingReply,
@@ -71,6 +71,7 @@ describe("a call", () => {
 
 describe("an event", () => {
   const urls: string[] = [];
+  beforeEach(() => void (urls.length = 0));
   const pay = defineTool({
     name: "pay",
     *run() {
@@ -91,7 +92,6 @@ describe("an event", () => {
   });
 
   test("does all of this once, wherever the worker dies", async () => {
-    urls.length = 0;
     const run = await runTool(pay, {}, { events: { paid: { reference: "R-2" } }, crashAt: "every" });
     expect([run.text, urls.length]).toEqual(["R-2", 1]);
   });
