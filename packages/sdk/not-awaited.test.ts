@@ -155,6 +155,13 @@ const sound: Readonly<Record<string, Run>> = {
     given.abort();
     return answer;
   },
+  async "a question that is withdrawn in the turn that asked it"(ctx) {
+    const answer = await asked(ctx, "a");
+    const given = new AbortController();
+    void ctx.ask("later", { ...form, signal: given.signal });
+    given.abort();
+    return answer;
+  },
   async "promises in an object that is read later"(ctx) {
     const kept = { a: asked(ctx, "a"), all: [ctx.step("s", () => 1)] };
     await ctx.step("between", () => 1);
