@@ -78,7 +78,11 @@ export class Outlet implements ReplyChannel {
     this.#reply.hijack();
     // A hijacked reply bypasses Fastify, so the headers that plugins have set are copied here.
     raw.writeHead(200, { ...this.#reply.getHeaders(), ...STREAM_HEADERS } as Record<string, string>);
+    const { socket } = raw;
+    // Sent together with what follows in the same turn, usually the first event.
+    socket?.cork();
     raw.flushHeaders();
+    process.nextTick(() => socket?.uncork());
     // A broken socket aborts `closed`; it is not an error of this process.
     raw.on("error", () => undefined);
     this.#stopBeat = this.#options.heartbeat.onBeat(() => this.#beat());
