@@ -73,6 +73,7 @@ const PHRASES: readonly (readonly string[])[] = [
 ]
   .flatMap((list) => list.split(","))
   .map(phrases);
+const BUILT_IN = byFirst(PHRASES);
 
 /** Words between the words of a phrase, or between a secret and what is about it. */
 const PARTICLES = new Set(
@@ -129,7 +130,8 @@ export function secretNames(more: readonly string[] = []): SecretNames {
   const added = more.filter((phrase) => !phrase.startsWith("-")).map(wordsOf);
   // Scripts without spaces between words.
   const stems = added.flatMap(([word, ...rest]) => (word !== undefined && rest.length === 0 && /\p{Lo}/u.test(word) ? [word] : []));
-  const allowed = more.filter((phrase) => phrase.startsWith("-")).map(wordsOf);
+  const addedPhrases = byFirst(added);
+  const allowed = byFirst(more.filter((phrase) => phrase.startsWith("-")).map(wordsOf));
 
   function inWords(words: readonly string[], isProse: boolean): string | undefined {
     for (let at = 0; at < words.length; at += 1) {
@@ -139,7 +141,7 @@ export function secretNames(more: readonly string[] = []): SecretNames {
         continue;
       }
       const isStem = stems.some((stem) => words[at]?.includes(stem));
-      const length = isStem ? 1 : longest(added, words, at) || secretAt(words, at, isProse);
+      const length = isStem ? 1 : longest(addedPhrases, words, at) || secretAt(words, at, isProse);
       if (length > 0 && !isAbout(words, at, length)) return words.slice(at, at + length).join(" ");
     }
     return undefined;
@@ -174,7 +176,7 @@ export function secretNames(more: readonly string[] = []): SecretNames {
 function secretAt(words: readonly string[], at: number, isProse: boolean): number {
   const [before = "", word = "", next] = [words[at - 1], words[at], words[at + 1]];
   if (word === "card" && OTHER_CARDS.has(before)) return 0;
-  const phrase = longest(PHRASES, words, at);
+  const phrase = longest(BUILT_IN, words, at);
   if (phrase > 0) return phrase;
   if (WORDS.has(word) || hasStem(word)) return 1;
   if (isProse) return 0;
@@ -199,8 +201,9 @@ function isAbout(words: readonly string[], at: number, length: number): boolean 
 }
 
 /** The number of words of the longest phrase that starts at `at`; 0 for none. */
-function longest(all: readonly (readonly string[])[], words: readonly string[], at: number): number {
-  return Math.max(0, ...all.map((phrase) => lengthOf(phrase, words, at)));
+function longest(all: PhrasesByFirst, words: readonly string[], at: number): number {
+  const beginning = all.get(words[at] ?? "") ?? [];
+  return beginning.reduce((most, phrase) => Math.max(most, lengthOf(phrase, words, at)), 0);
 }
 
 function lengthOf(phrase: readonly string[], words: readonly string[], at: number): number {
@@ -224,6 +227,13 @@ function wordsOf(text: string): string[] {
   )
     .split(/[^\p{L}]+/u)
     .filter((word) => word !== "");
+}
+
+type PhrasesByFirst = ReadonlyMap<string, readonly (readonly string[])[]>;
+
+/** By their first words, because each word of a form is looked up. */
+function byFirst(all: readonly (readonly string[])[]): PhrasesByFirst {
+  return Map.groupBy(all, ([first = ""]) => first);
 }
 
 function phrases(text: string): string[] {
