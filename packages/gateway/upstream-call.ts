@@ -11,7 +11,7 @@
  * What an upstream may do is bounded: the number of questions in total and at once, their size, and the time in which it neither asks nor ends.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FeedItem, jsonExceeds, type Settings, STORED_DEPTH_MAX } from "@parley/core";
+import { type FeedItem, jsonExceeds, OVER, type Settings, STORED_DEPTH_MAX } from "@parley/core";
 import { type CallRequest, mcpCapabilities } from "./call-request.ts";
 import { createQuestions, type QuestionDeps } from "./questions.ts";
 import { sendCall } from "./send-call.ts";
@@ -118,7 +118,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   }
 
   async function release(): Promise<void> {
-    stop.abort();
+    // Of a call that has its result, nothing is left to hear a reason.
+    stop.abort(ended?.type === "result" ? OVER : undefined);
     const open = session;
     session = undefined;
     await open?.close({ keeps: ended?.type === "required" && ended.task !== undefined, isDone });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
@@ -160,6 +161,57 @@ describe("a stream that begins with anything else is read as a stream, from its 
       setTimeout(() => response.destroy(), 20);
     });
     await expect((await post()).text()).rejects.toThrow();
+  });
+});
+
+describe("the events of a stream, read as the client reads them,", () => {
+  const read = (response: Response) =>
+    response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
+  const ASKED = { jsonrpc: "2.0", id: 1, method: "elicitation/create", params: { message: "é 漢 😀" } };
+
+  test("arrive as they were sent, wherever the network divides them", async () => {
+    const bytes = Buffer.from(event(ASKED) + event(RESULT));
+    const { post } = await served(async (_request, response) => {
+      events(response);
+      for (const byte of bytes) {
+        response.write(Buffer.of(byte));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      response.end();
+    });
+    const reader = read(await post());
+    const messages: unknown[] = [];
+    for (let next = await reader.read(); !next.done; next = await reader.read()) messages.push(JSON.parse(next.value.data));
+    expect(messages).toEqual([ASKED, RESULT]);
+  });
+
+  test.each([
+    ["breaks", (response: ServerResponse) => void response.destroy()],
+    ["exceeds its limit", (response: ServerResponse) => void response.write(`: ${"x".repeat(2_000)}\n\n`)],
+  ])("end with an error when the stream %s", async (_what, spoil) => {
+    let spoilIt: () => void = () => undefined;
+    const { post } = await served(
+      (_request, response) => {
+        spoilIt = () => spoil(response);
+        events(response, event(ASKED));
+      },
+      { responseBytesMax: 1_000 },
+    );
+    const reader = read(await post());
+    expect(JSON.parse((await reader.read()).value?.data ?? "")).toEqual(ASKED);
+    spoilIt();
+    await expect(reader.read()).rejects.toThrow();
+  });
+
+  test("are read no further when the client cancels them, and their connection is closed", async () => {
+    const closed = Promise.withResolvers<void>();
+    const { post } = await served((_request, response) => {
+      events(response, event(ASKED)).on("close", closed.resolve);
+    });
+    const reader = read(await post());
+    await reader.read();
+    await reader.cancel();
+    await closed.promise;
   });
 });
 

@@ -246,7 +246,7 @@ function chunksOf(body: Readable): Chunks {
 function bounded(chunks: Chunks, { first, ...bounds }: Bounds & { readonly first: Uint8Array | undefined }): ReadableStream<Uint8Array> {
   const problemOf = counting(bounds);
   const sameLineEnds = bounds.isStream ? lineEnds() : (chunk: Uint8Array) => chunk;
-  return new ReadableStream<Uint8Array>(
+  return new EventBytes(
     {
       start(controller) {
         if (first) controller.enqueue(first);
@@ -263,4 +263,37 @@ function bounded(chunks: Chunks, { first, ...bounds }: Bounds & { readonly first
     },
     { highWaterMark: 0 },
   );
+}
+
+/**
+ * The MCP client pipes these bytes through a TextDecoderStream, and the text through its parser. A loop does the work of both pipes: they would take
+ * 13 kB of each call that waits. The text can therefore only be piped.
+ */
+class EventBytes extends ReadableStream<Uint8Array> {
+  override pipeThrough<T>(...[transform, options]: Parameters<ReadableStream<Uint8Array>["pipeThrough"]>): ReadableStream<T> {
+    if (!(transform instanceof TextDecoderStream)) return super.pipeThrough(transform, options) as ReadableStream<T>;
+    const text = transform.readable;
+    text.pipeThrough = <U>({ readable, writable }: ReadableWritablePair<U, string>) => {
+      void decode(this, writable.getWriter());
+      return readable;
+    };
+    return text as ReadableStream<T>;
+  }
+}
+
+async function decode(bytes: ReadableStream<Uint8Array>, text: WritableStreamDefaultWriter<string>): Promise<void> {
+  const decoder = new TextDecoder();
+  const reader = bytes.getReader();
+  // The events are read no further.
+  text.closed.catch((reason: unknown) => reader.cancel(reason)).catch(() => undefined);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      await text.write(decoder.decode(value, { stream: true }));
+    }
+    await text.close();
+  } catch (error) {
+    await text.abort(error).catch(() => undefined);
+  }
 }

@@ -6,7 +6,7 @@
  */
 import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@parley/core";
-import { createParser } from "eventsource-parser";
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { z } from "zod";
 import { headerValue, type ParamHeaders } from "./param-headers.ts";
 
@@ -129,12 +129,9 @@ export async function* messagesOf(response: Response): AsyncGenerator<RpcMessage
     await response.body?.cancel();
     return;
   }
-  const events: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => void events.push(data) });
   let messages = 0;
-  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-    parser.feed(chunk);
-    for (const message of events.splice(0).flatMap(messageOf)) {
+  for await (const { data } of response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())) {
+    for (const message of messageOf(data)) {
       messages += 1;
       if (messages > MESSAGES_MAX) throw new SdkError(SdkErrorCode.InvalidResult, "too many messages");
       yield message;
