@@ -225,6 +225,31 @@ describe("a list that is read", () => {
     expect(await read()).toMatchObject({ tools: [tool("a")], leftOut: [] });
   });
 
+  test("may have such nulls in the members of an item too, and keeps those that are values", async () => {
+    const properties = { a: { type: "string", default: null }, b: { enum: [null, 1] } };
+    const given = {
+      annotations: { title: null, readOnlyHint: true },
+      icons: [{ src: "https://up.example.com/a.png", mimeType: null, sizes: null }],
+      inputSchema: { type: "object", properties, required: null, description: null },
+      _meta: { x: null },
+    };
+    const prompt = { name: "p", arguments: [{ name: "x", description: null, required: null }] };
+    const { read } = await reading(() => ({ tools: [tool("a", given as never)], prompts: [prompt] }));
+    expect(await read()).toMatchObject({
+      tools: [
+        {
+          name: "a",
+          annotations: { readOnlyHint: true },
+          icons: [{ src: "https://up.example.com/a.png" }],
+          inputSchema: { type: "object", properties },
+          _meta: { x: null },
+        },
+      ],
+      prompts: [{ name: "p", arguments: [{ name: "x" }] }],
+      leftOut: [],
+    });
+  });
+
   test("of templates is empty if its server does not know the method, which is HTTP 404 in 2026-07-28", async () => {
     const handler = createMcpHandler(() => {
       const server = new Server({ name: "test", version: "1" }, { capabilities: { tools: {}, prompts: {}, resources: {} } });

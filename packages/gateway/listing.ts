@@ -205,10 +205,18 @@ async function readPage(
   }
 }
 
-/** Some servers write a member that is absent as null. */
+const SCHEMAS: ReadonlySet<string> = new Set(["inputSchema", "outputSchema"]);
+
+/** Some servers write a member that is absent as null. Within a schema and in `_meta`, null is a value. */
 function withoutNulls(item: unknown): unknown {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
-  return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
+  if (Array.isArray(item)) return item.map(withoutNulls);
+  return membersOf(item, (key, member) => (SCHEMAS.has(key) ? membersOf(member) : key === "_meta" ? member : withoutNulls(member)));
+}
+
+function membersOf(value: unknown, read = (_key: string, member: unknown) => member): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(members.map(([key, member]) => [key, read(key, member)]));
 }
 
 function nameOf(item: unknown): string {
