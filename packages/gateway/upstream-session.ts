@@ -26,6 +26,7 @@ import { CommandTransport } from "./command-transport.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { MESSAGE_BYTES_MAX } from "./upstream-fetch.ts";
 import { insistOnAnswers } from "./sent-answers.ts";
+import { dropOthers, numberApart } from "./shared-stream.ts";
 import { createSessionTasks } from "./session-tasks.ts";
 import { createTaskRequests, MESSAGES_MAX, type TaskRequests, TASKS_EXTENSION } from "./upstream-tasks.ts";
 import type { ByUrl, Upstream } from "./upstreams.ts";
@@ -128,6 +129,8 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
   const known = new Map<string, Learned>();
   /** Upstreams with a session whose own stream was open before its first call. If one is late, the upstream is busy: it would drop its questions. */
   const listening = new Set<string>();
+  /** Upstreams that send the messages of one session to others. */
+  const shared = new Set<string>();
 
   /** By name. */
   const present = new Map<string, ByUrl>();
@@ -201,6 +204,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       },
     );
     prepare?.(client);
+    const firstId = isSse ? numberApart(client) : undefined;
     const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
     const send = reached.by === "url" ? withPresentHeaders(name, reached, sendAs) : sendAs;
     const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send, { owner, isSse });
@@ -214,7 +218,10 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
       const connectedMs = performance.now() - startedMs;
       begin = boundMessages(transport, { messagesMax, owner });
-      if (isSse) endWithStream(transport);
+      if (firstId !== undefined) {
+        dropOthers(transport, { firstId, isShared: () => shared.has(name), onShared: () => void shared.add(name) });
+        endWithStream(transport);
+      }
       if (!isSilent) {
         const opened = await stream.opened(listening.has(name) ? connectTimeoutMs : connectTimeoutMs / 2);
         if (opened === "open") listening.add(name);
@@ -329,6 +336,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     forget({ name }) {
       known.delete(name);
       listening.delete(name);
+      shared.delete(name);
     },
   };
 }

@@ -1,0 +1,107 @@
+/** A bridge of the older SSE transport that sends everything to all of its clients, as supergateway does. */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
+import { afterEach, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { createUpstreamFetch } from "./upstream-fetch.ts";
+import { startCall } from "./upstream-call.ts";
+import { createConnector } from "./upstream-session.ts";
+import { parseUpstreams } from "./upstreams.ts";
+import { aRequest, FORM, leading, someDeps } from "./upstream.fixture.ts";
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+interface Message {
+  readonly id?: number | string;
+  readonly method?: string;
+  readonly params?: { readonly name: string; readonly arguments: { readonly text?: string } };
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** Its tool `echo` answers once so many calls have arrived, and `ask` asks a question. */
+async function bridge(echoes: number) {
+  const streams = new Set<ServerResponse>();
+  const waiting: Message[] = [];
+  const answers: Message[] = [];
+  const say = (message: object) => {
+    for (const stream of streams) stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+  };
+  const hear = (message: Message): void => {
+    const { id, method, params } = message;
+    const serverInfo = { name: "bridge", version: "1" };
+    if (method === "initialize")
+      say({ id, result: { protocolVersion: "2024-11-05", capabilities: { tools: {}, logging: {} }, serverInfo } });
+    else if (method === undefined) answers.push(message);
+    else if (params?.name === "ask") {
+      say({ method: "notifications/message", params: { level: "info", data: "a secret" } });
+      say({ id: randomUUID(), method: "elicitation/create", params: { message: "ok?", requestedSchema: FORM } });
+    } else if (params?.name === "echo" && waiting.push(message) === echoes) {
+      for (const call of waiting) say({ id: call.id, result: { content: [{ type: "text", text: call.params?.arguments.text }] } });
+    }
+  };
+  const http = createServer((request, response) => {
+    if (request.method === "GET") {
+      streams.add(response.writeHead(200, { "content-type": "text/event-stream" }));
+      response.on("close", () => streams.delete(response));
+      return void response.write(`event: endpoint\ndata: /messages?sessionId=${randomUUID()}\n\n`);
+    }
+    if (request.url === "/sse") return void response.writeHead(404).end();
+    void json(request).then((message) => {
+      response.writeHead(202).end();
+      hear(message as Message);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  closers.push(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  const { fetch, close } = createUpstreamFetch();
+  closers.push(close);
+  const file = {
+    name: "up",
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/sse`,
+    callTimeout: "2s",
+    connectTimeout: "20s",
+  };
+  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [file] }));
+  const connector = createConnector({ fetch, version: "1", deployment: "d" });
+  return {
+    connector,
+    upstream: upstream!,
+    answers,
+    waiting,
+    call(tool: string, args: { readonly text?: string } = {}) {
+      const call = startCall("call", aRequest({ upstream: upstream!, tool, args }), someDeps(connector));
+      closers.push(() => call.close());
+      return call;
+    },
+  };
+}
+
+test("each of several calls at once gets its own result", async () => {
+  const { call } = await bridge(10);
+  const texts = Array.from({ length: 10 }, (_, nth) => `call ${nth}`);
+  const events = await Promise.all(texts.map((text) => call("echo", { text }).next([], leading())));
+  expect(events).toEqual(texts.map((text) => ({ type: "result", result: { content: [{ type: "text", text }] } })));
+});
+
+test("a question is put to nobody and answered by nobody, because it could be that of another call", async () => {
+  const { call, connector, upstream, answers, waiting } = await bridge(2);
+  // The session that reads lists cannot ask, and would refuse the question.
+  const listing = await connector.open(upstream, { capabilities: { elicitation: {} } });
+  closers.push(() => listing.close());
+  const echo = call("echo", { text: "mine" });
+  await until(() => waiting.length === 1);
+  const reported: unknown[] = [];
+  const ask = call("ask").next([], { ...leading(), report: (item) => void reported.push(item) });
+  expect(await ask).toMatchObject({ type: "timeout" });
+  expect([echo.isWaiting(), answers, reported]).toEqual([false, [], []]);
+});
