@@ -98,6 +98,10 @@ test.each<[string, (id: number) => Buffer]>([
   expect(await called((socket, id) => void socket.end(bytes(id)))).toEqual(DONE);
 });
 
+test("a result whose id is the number of the call as text is read", async () => {
+  expect(await called((socket, id) => void socket.end(jsonReply({ id: String(id), result: RESULT })))).toEqual(DONE);
+});
+
 test.each([
   ["JSON", (id: number) => jsonReply({ id, result: RESULT }, { connection: "close" })],
   ["a stream", (id: number) => http("200 OK", SSE, event({ id, result: RESULT }))],
@@ -127,6 +131,9 @@ test.each<[string, (id: number) => Buffer, RegExp]>([
     },
     /not one of MCP/,
   ],
+  ["an error without an id", () => jsonReply({ error: { code: -32_700, message: "no" } }), /does not answer the call/],
+  ["a result of another id", (id) => jsonReply({ id: id + 1, result: RESULT }), /does not answer the call/],
+  ["a notification", () => jsonReply({ method: "notifications/tools/list_changed" }), /does not answer the call/],
   ["a redirect to itself without end", () => http("307 Redirect", { location: "/mcp", "content-length": 0 }), /redirects/],
   ["a redirect without an address", () => http("308 Redirect", { "content-length": 0 }), /redirects/],
   ["of another protocol", () => Buffer.from("SSH-2.0-OpenSSH\r\n"), /not one of MCP/],

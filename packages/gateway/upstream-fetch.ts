@@ -126,6 +126,12 @@ function wholeResponse(text: string, init: ResponseInit): Response {
 
 /** Finds the id in a request as the MCP client serializes it, at the end. */
 const REQUEST_ID = /,"id":(\d{1,15})\}$/;
+
+export function requestId(body: string): number | undefined {
+  const [, id] = REQUEST_ID.exec(body) ?? [];
+  return id === undefined ? undefined : Number(id);
+}
+
 /** A stream that starts with one event, which is the response. */
 const ONLY_EVENT = /^(?:event: ?message\r?\n)?(?:id: ?[^\r\n]*\r?\n)?data: ?(\{[^\r\n]+\})\r?\n\r?\n$/;
 
@@ -135,7 +141,7 @@ const ONLY_EVENT = /^(?:event: ?message\r?\n)?(?:id: ?[^\r\n]*\r?\n)?data: ?(\{[
  * and otherwise undefined, with nothing consumed.
  */
 function wholeOf(body: Readable, sent: string | null): string | undefined | Promise<string | undefined> {
-  const [, id] = REQUEST_ID.exec(sent ?? "") ?? [];
+  const id = requestId(sent ?? "");
   if (id === undefined) return undefined;
   return new Promise((resolve) => {
     const settle = (whole: string | undefined) => {
@@ -148,7 +154,7 @@ function wholeOf(body: Readable, sent: string | null): string | undefined | Prom
       const first = body.read() as Buffer | null;
       if (first === null) return;
       const [, data] = ONLY_EVENT.exec(first.toString("utf8")) ?? [];
-      if (data !== undefined && isResponseTo(data, Number(id))) return settle(data);
+      if (data !== undefined && isResponseTo(data, id)) return settle(data);
       // In the same tick: a body that was read empty ends in the next one.
       body.unshift(first);
       settle(undefined);

@@ -24,7 +24,7 @@ import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import type { JsonObject } from "@parley/core";
 import { CommandTransport } from "./command-transport.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
-import { MESSAGE_BYTES_MAX } from "./upstream-fetch.ts";
+import { MESSAGE_BYTES_MAX, requestId } from "./upstream-fetch.ts";
 import { insistOnAnswers } from "./sent-answers.ts";
 import { dropOthers, numberApart } from "./shared-stream.ts";
 import { createSessionTasks } from "./session-tasks.ts";
@@ -411,7 +411,8 @@ function streamWatch(
           owner.isSpent = true;
           cutIfAwaited();
         }
-        return response;
+        const { onCut } = owner;
+        return onCut ? watchAnswer(response, init?.body, () => onCut("the response of the upstream does not answer the call")) : response;
       }
       if (!isBegun) triesLeft = 1;
       isBegun = true;
@@ -444,6 +445,20 @@ function streamWatch(
 }
 
 const CALLS: ReadonlySet<string> = new Set(["tools/call", "prompts/get", "resources/read", "completion/complete"]);
+
+/** The client waits on if a response contains no message with the id of its request, such as an error without one. */
+function watchAnswer(response: Response, body: unknown, onOther: () => void): Response {
+  const id = typeof body === "string" ? requestId(body) : undefined;
+  if (id === undefined || !response.ok || response.headers.get("content-type")?.startsWith("application/json") !== true) return response;
+  const read = response.json.bind(response);
+  const json = async (): Promise<unknown> => {
+    const given: unknown = await read();
+    const isAnswer = (message: { readonly id?: unknown } | null) => typeof message?.id !== "object" && Number(message?.id) === id;
+    if (![given].flat().some((each) => isAnswer(each as { readonly id?: unknown } | null)) && isCallBody(body)) onOther();
+    return given;
+  };
+  return Object.assign(response, { json });
+}
 
 function isCallBody(body: unknown): boolean {
   const { method } = typeof body === "string" ? (JSON.parse(body) as { method?: unknown }) : {};
