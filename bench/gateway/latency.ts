@@ -34,7 +34,7 @@ export interface Calls {
 
 export async function callLatency(
   { url, upstreamUrl }: GatewayDeployment,
-  tool: "plain" | "ask",
+  tool: "plain" | "ask" | "ask_thrice",
   { measured, warmUp }: Calls,
 ): Promise<Latency> {
   const [direct, gateway] = await Promise.all([openSession({ url: upstreamUrl }), openSession({ url })]);
@@ -71,7 +71,7 @@ export async function callLatency(
 /** The client answers as soon as it is asked. */
 export async function callOnce(session: Session, name: string): Promise<void> {
   const args = { text: "n".repeat(280) };
-  if (name.endsWith("ask")) return await blockingLifecycle(session, name, args);
+  if (/(^|_)ask/.test(name)) return await blockingLifecycle(session, name, args);
   const { isError, content } = await session.request<{ isError?: boolean; content: { text: string }[] }>("tools/call", {
     name,
     arguments: args,

@@ -11,11 +11,19 @@ export const plain = defineTool({
   run: async ({ text }) => text,
 });
 
-export const ask = defineTool({
-  name: "own_ask",
-  input: INPUT,
-  async run({ text }, ctx) {
-    const { size } = await ctx.elicit("size", { message: `How many for ${text}?`, schema: SIZE });
-    return `${text}: ${size}`;
-  },
-});
+export const ask = asking("own_ask", 1);
+export const askThrice = asking("own_ask_thrice", 3);
+
+function asking(name: string, questions: number) {
+  return defineTool({
+    name,
+    input: INPUT,
+    async run({ text }, ctx) {
+      let last = 0;
+      for (let asked = 0; asked < questions; asked += 1) {
+        ({ size: last } = await ctx.elicit("size", { message: `How many for ${text}?`, schema: SIZE }));
+      }
+      return `${text}: ${last}`;
+    },
+  });
+}
