@@ -25,23 +25,29 @@ interface Message {
   readonly error?: unknown;
 }
 
-/** Its tool `echo` answers once so many calls have arrived, and `ask` asks a question. */
-async function bridge(echoes: number) {
+/** Its tool `echo` answers once so many calls have arrived, and `ask` asks a question. `asksFirst`: it asks one before it opens a session. */
+async function bridge(echoes: number, { asksFirst = false } = {}) {
   const streams = new Set<ServerResponse>();
   const waiting: Message[] = [];
   const answers: Message[] = [];
+  let asking: Message["id"];
   const say = (message: object) => {
     for (const stream of streams) stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
   };
   const hear = (message: Message): void => {
     const { id, method, params } = message;
     const serverInfo = { name: "bridge", version: "1" };
+    const question = { id: randomUUID(), method: "elicitation/create", params: { message: "ok?", requestedSchema: FORM } };
+    if (method === "initialize" && asksFirst) say(question);
     if (method === "initialize")
       say({ id, result: { protocolVersion: "2024-11-05", capabilities: { tools: {}, logging: {} }, serverInfo } });
-    else if (method === undefined) answers.push(message);
-    else if (params?.name === "ask") {
+    else if (method === undefined) {
+      answers.push(message);
+      say({ id: asking, result: { content: [{ type: "text", text: JSON.stringify(message.result) }] } });
+    } else if (params?.name === "ask") {
+      asking = id;
       say({ method: "notifications/message", params: { level: "info", data: "a secret" } });
-      say({ id: randomUUID(), method: "elicitation/create", params: { message: "ok?", requestedSchema: FORM } });
+      say(question);
     } else if (params?.name === "echo" && waiting.push(message) === echoes) {
       for (const call of waiting) say({ id: call.id, result: { content: [{ type: "text", text: call.params?.arguments.text }] } });
     }
@@ -104,4 +110,19 @@ test("a question is put to nobody and answered by nobody, because it could be th
   const ask = call("ask").next([], { ...leading(), report: (item) => void reported.push(item) });
   expect(await ask).toMatchObject({ type: "timeout" });
   expect([echo.isWaiting(), answers, reported]).toEqual([false, [], []]);
+});
+
+test("a question that arrives while a session is opened is not put to the caller of its call", async () => {
+  const { call } = await bridge(1, { asksFirst: true });
+  expect(await call("echo", { text: "mine" }).next([], leading())).toMatchObject({ type: "result" });
+});
+
+test("the question of the only call there is asked and answered", async () => {
+  const { call } = await bridge(1);
+  const ask = call("ask");
+  const asked = await ask.next([], leading());
+  if (asked.type !== "asked") throw new Error(asked.type);
+  const given = asked.questions.map((question) => ({ question, answer: { action: "decline" } as const }));
+  const content = [{ type: "text", text: '{"action":"decline"}' }];
+  expect(await ask.next(given, leading())).toEqual({ type: "result", result: { content } });
 });

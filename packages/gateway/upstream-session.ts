@@ -203,7 +203,8 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
         ...(speaks === "newest" && { versionNegotiation: { mode: "auto" } }),
       },
     );
-    prepare?.(client);
+    // A question that arrives while such a session is opened is that of another one (shared-stream.ts).
+    if (!isSse) prepare?.(client);
     const firstId = isSse ? numberApart(client) : undefined;
     const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
     const send = reached.by === "url" ? withPresentHeaders(name, reached, sendAs) : sendAs;
@@ -221,6 +222,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       if (firstId !== undefined) {
         dropOthers(transport, { firstId, isShared: () => shared.has(name), onShared: () => void shared.add(name) });
         endWithStream(transport);
+        prepare?.(client);
       }
       if (!isSilent) {
         const opened = await stream.opened(listening.has(name) ? connectTimeoutMs : connectTimeoutMs / 2);
