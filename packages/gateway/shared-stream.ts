@@ -10,9 +10,8 @@
 import { randomInt } from "node:crypto";
 import type { Client, Transport } from "@modelcontextprotocol/client";
 
-/** The numbers of all sessions, and of one. */
-const IDS = 2 ** 48 - 1;
-const IDS_OF_ONE = 2 ** 16;
+/** Some servers read a number into 32 bits. There is room for the requests of a session that lasts for weeks. */
+const FIRST_MAX = 2 ** 31 - 2 ** 24;
 
 const PERSONAL: ReadonlySet<string> = new Set([
   "elicitation/create",
@@ -22,9 +21,12 @@ const PERSONAL: ReadonlySet<string> = new Set([
   "notifications/elicitation/complete",
 ]);
 
-/** Returns the number of the first request. Must be called before the client connects. */
+/**
+ * Returns the number of the first request. Must be called before the client connects. Not for bridges only: a server that uses one transport of an SDK
+ * for all of its sessions finds the stream for a result by the number of its request.
+ */
 export function numberApart(client: Client): number {
-  const first = randomInt(IDS - IDS_OF_ONE);
+  const first = randomInt(FIRST_MAX);
   // The client has no option for it.
   Object.assign(client, { _requestMessageId: first });
   return first;
@@ -38,12 +40,18 @@ export interface SharedStream {
 
 export function dropOthers(transport: Transport, { firstId, isShared, onShared }: SharedStream): void {
   const { onmessage } = transport;
+  const send = transport.send.bind(transport);
+  let lastId = firstId;
+  transport.send = async (message, options) => {
+    if (!Array.isArray(message) && "method" in message && "id" in message) lastId = Number(message.id);
+    await send(message, options);
+  };
   transport.onmessage = (message, ...rest) => {
     if ("method" in message) {
       if (isShared() && PERSONAL.has(message.method)) return;
     } else if ("id" in message && message.id !== undefined && message.id !== null) {
-      const nth = Number(message.id) - firstId;
-      if (!(nth >= 0 && nth < IDS_OF_ONE)) return onShared();
+      const id = Number(message.id);
+      if (!(id >= firstId && id <= lastId)) return onShared();
     }
     onmessage?.(message, ...rest);
   };

@@ -348,6 +348,25 @@ describe("a server", () => {
     await Promise.all([plain.close(), asCaller.close()]);
   });
 
+  test("gets requests of different numbers in different sessions, because some find a session by the number of its request", async () => {
+    const ids: unknown[] = [];
+    const url = await listening(async (request, response) => {
+      const body = request.method === "POST" ? ((await json(request)) as { id?: unknown }) : undefined;
+      if (body?.id !== undefined) ids.push(body.id);
+      const transport = new StreamableHTTPServerTransport();
+      await mcp().connect(transport as never);
+      await transport.handleRequest(request, response, body);
+    });
+    const { open, list, upstream } = connecting(url, { revisions: "sessions" });
+    for (const session of [await open(), await open()]) {
+      await list(session, upstream);
+      await session.close();
+    }
+    expect(ids).toHaveLength(4);
+    expect(new Set(ids).size).toBe(4);
+    expect(ids.every((id) => Number.isInteger(id) && Number(id) < 2 ** 31)).toBe(true);
+  });
+
   test("that redirects to another path of its own is followed, and one that redirects elsewhere is not", async () => {
     const elsewhere = await listening((_request, response) => void response.writeHead(500).end());
     const url = await listening((request, response) => {

@@ -205,7 +205,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     );
     // A question that arrives while such a session is opened is that of another one (shared-stream.ts).
     if (!isSse) prepare?.(client);
-    const firstId = isSse ? numberApart(client) : undefined;
+    const firstId = numberApart(client);
     const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
     const send = reached.by === "url" ? withPresentHeaders(name, reached, sendAs) : sendAs;
     const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send, { owner, isSse });
@@ -219,7 +219,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
       const connectedMs = performance.now() - startedMs;
       begin = boundMessages(transport, { messagesMax, owner });
-      if (firstId !== undefined) {
+      if (isSse) {
         dropOthers(transport, { firstId, isShared: () => shared.has(name), onShared: () => void shared.add(name) });
         endWithStream(transport);
         prepare?.(client);
