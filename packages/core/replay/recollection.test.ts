@@ -100,6 +100,7 @@ describe("a call", () => {
     for (const name of ["", "two words", "é-acute", "end\u00e9", "a/b", "x".repeat(65)]) {
       expect(thrown(() => subject.keys([name]))).toStrictEqual(refusal("step", name));
       expect(thrown(() => subject.branch(name))).toStrictEqual(refusal("branch", name));
+      expect(thrown(() => subject.scoped("ask", name))).toStrictEqual(refusal("ask", name));
     }
     expect(subject.keys(["x".repeat(64)])).toStrictEqual(["x".repeat(64)]);
   });
@@ -179,6 +180,12 @@ describe("a second call of a name (C2)", () => {
     expect(subject.keys(["a", "a"])).toStrictEqual(["a#2", "a#3"]);
   });
 
+  test("before a recorded one is new, even if a call between drains was recorded before", () => {
+    const subject = run({ recorded: { "step:a": "2", "step:a#2": "0o" } });
+    subject.goTo(1, "drain");
+    expect(subject.keys(["a"])).toStrictEqual(["a#3"]);
+  });
+
   test("is the next recorded one if that was called after an outside await, or in the same drain", () => {
     expect(run({ recorded: { "step:a": "0", "step:a#2": "1o" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
     expect(run({ recorded: { "step:a": "0", "step:a#2": "0" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
@@ -254,23 +261,54 @@ describe("a call in a drain by a flow that continues with another flow's effect,
   });
 });
 
-describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
-  /** Makes the call in an async function that is this item. */
-  async function calledAs(
-    subject: ReturnType<typeof run>,
-    item: number,
-    { name = "a", kind = "step" as CalledKind, flow = Flow.start(subject.start.strays) } = {},
-  ) {
-    const calls = await Promise.all(
-      [0, 1, 2].map(async (each) => {
-        await Promise.resolve();
-        return each === item ? subject.scope.run(flow, () => subject.call(kind, name)) : undefined;
-      }),
-    );
-    return calls[item];
-  }
-  const callAs = async (...made: Parameters<typeof calledAs>) => (await calledAs(...made))?.key;
+/** Makes the call in an async function that is this item of a Promise.all. */
+async function calledAs(
+  subject: ReturnType<typeof run>,
+  item: number,
+  { name = "a", kind = "step" as CalledKind, flow = Flow.start(subject.start.strays) } = {},
+) {
+  const calls = await Promise.all(
+    Array.from({ length: item + 1 }, async (_, each) => {
+      await Promise.resolve();
+      return each === item ? subject.scope.run(flow, () => subject.call(kind, name)) : undefined;
+    }),
+  );
+  return calls[item];
+}
+const callAs = async (...made: Parameters<typeof calledAs>) => (await calledAs(...made))?.key;
 
+describe("a call in a drain, awaited by an item of a Promise.all,", () => {
+  test("is the recorded one of any item if nothing outside ctx is awaited", async () => {
+    expect(await callAs(run({ recorded: { "step:a": "0:0" } }), 1)).toBe("a");
+  });
+
+  test.each([
+    ["the same item", "0:1", "a"],
+    ["no item", "0", "a"],
+    ["another item", "0:0", "a#2"],
+    ["an item whose number begins with the same digit", "0:12", "a#2"],
+    ["the same item, in a Promise.all further out", "0:1.0", "a"],
+    ["an item with the same number further out", "0:0.1", "a#2"],
+  ])("takes the record of %s, or none, if something outside is", async (_what, recordedAt, key) => {
+    expect(await callAs(run({ recorded: { "step:a": recordedAt, "step:z": "0o" } }), 1)).toBe(key);
+  });
+
+  test("takes a record of which less is known than of the call", async () => {
+    const subject = run({ recorded: { "step:a": "0:1", "step:z": "0o" } });
+    const further = async () => await callAs(subject, 1);
+    const [key] = await Promise.all([further(), Promise.resolve()]);
+    expect(key).toBe("a");
+  });
+
+  test("takes the record of an item if its own is not known, and only that could be meant", () => {
+    expect(run({ recorded: { "step:a": "0:0", "step:z": "0o" } }).keys(["a"])).toStrictEqual(["a"]);
+    expect(run({ recorded: { "step:a": "0:0", "step:a#2": "0:1" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
+    const subject = run({ recorded: { "step:a": "0:0", "step:a#2": "0:1", "step:z": "0o" } });
+    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
+  });
+});
+
+describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
   test("is the one that this item made, by number, whatever the store's order", async () => {
     const subject = run({ recorded: { "step:a#3": "0o:1", "step:a#2": "0o:0", "step:a": "0o:1" } });
     subject.goTo(0, "outside");
@@ -310,6 +348,13 @@ describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
       expect(await callAs(subject, 0, { kind })).toBe("a");
       await expect(callAs(subject, 1, { kind })).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
     }
+  });
+
+  test("is ambiguous without a known item if several items made the recorded ones", () => {
+    const subject = run({ recorded: { "step:a": "0o:0", "step:a#2": "0o:1", "step:b": "0o:0" } });
+    subject.goTo(0, "outside");
+    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
+    expect(subject.keys(["b"])).toStrictEqual(["b"]);
   });
 
   test("is ambiguous if several were recorded before items were", async () => {

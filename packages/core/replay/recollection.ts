@@ -229,11 +229,10 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
         );
       }
       // V8 does not show the item of every call in a drain. If the item whose record it took makes a call of its own, it was another one.
-      const recordedItem = recordedAt !== undefined && course.isInDrain && isFromOutside(recordedAt) ? awaitedBy(recordedAt) : "";
-      const isUnseen = recordedItem !== "" && item() === "";
-      take(made, occurrence, isNamed ? item() : isUnseen ? recordedItem : undefined);
+      const isRecordedOutside = recordedAt !== undefined && isFromOutside(recordedAt);
+      take(made, occurrence, isNamed ? item() : course.isInDrain && isRecordedOutside ? awaitedBy(recordedAt) : undefined);
       serials.set(id, serial);
-      if (!course.isInDrain || (recordedAt !== undefined && isFromOutside(recordedAt))) lastOutside = serial;
+      if (!course.isInDrain || isRecordedOutside) lastOutside = serial;
       scope.enter(flow.after(serial));
       recorded.madeAgain(id);
       // A new call in a drain records its item too: in another run it may have to await something outside ctx.
