@@ -131,10 +131,12 @@ export class Outlet implements ReplyChannel {
     this.#close();
   }
 
-  /** Destroys the connection without sending anything. */
+  /** Destroys the connection. Of a stream that was opened a moment ago, its headers are still sent. */
   abandon(): void {
     if (!this.#streaming) this.#reply.hijack();
-    this.#reply.raw.destroy();
+    const { raw } = this.#reply;
+    raw.socket?.uncork();
+    raw.destroy();
   }
 
   #close(): void {
