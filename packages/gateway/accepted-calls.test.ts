@@ -1,15 +1,11 @@
 /** Upstreams that answer a call with HTTP 202, and send its result on the session's own stream. MCP does not allow that, but the MCP client does. */
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
-import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { startCall, type UpstreamCall } from "./upstream-call.ts";
 import { prepareSessions } from "./prepared.ts";
 import { createConnector } from "./upstream-session.ts";
-import { parseUpstreams } from "./upstreams.ts";
-import { aRequest, FORM, leading, someDeps } from "./upstream.fixture.ts";
+import { aRequest, FORM, leading, someDeps, upstreamOverHttp } from "./upstream.fixture.ts";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -51,20 +47,15 @@ async function calling({ stream, called, answered, rest = {} }: Upstream) {
     response.writeHead(200, { "content-type": "application/json", "mcp-session-id": String(sessions) });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, result: opened }));
   }
-  const http = createServer((incoming, response) => void respond(incoming, response)).listen(0, "127.0.0.1");
-  await once(http, "listening");
-  closers.push(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  const { fetch, close } = createUpstreamFetch();
-  closers.push(close);
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
-  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, revisions: "sessions", ...rest }] }));
+  const { fetch, upstream } = await upstreamOverHttp(
+    (incoming, response) => void respond(incoming, response),
+    { revisions: "sessions", ...rest },
+    { closers },
+  );
   const connector = prepareSessions(createConnector({ fetch, version: "1", deployment: "d" }));
   closers.push(() => connector.close());
   const call = (): UpstreamCall => {
-    const started = startCall("call", aRequest({ upstream: upstream! }), someDeps(connector));
+    const started = startCall("call", aRequest({ upstream }), someDeps(connector));
     closers.push(() => started.close());
     return started;
   };

@@ -1,17 +1,13 @@
 /** Upstreams that refuse calls with an HTTP status, or were replaced by a server of another revision, over real HTTP. */
-import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import type { CallRequest } from "./call-request.ts";
 import { prepareSessions } from "./prepared.ts";
-import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { startCall } from "./upstream-call.ts";
 import type { UpstreamEvent } from "./upstream-event.ts";
 import { createConnector } from "./upstream-session.ts";
-import { parseUpstreams } from "./upstreams.ts";
-import { aRequest, leading, someDeps } from "./upstream.fixture.ts";
+import { aRequest, leading, someDeps, upstreamOverHttp } from "./upstream.fixture.ts";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -65,16 +61,7 @@ async function calling(first: Serve, request: Partial<CallRequest> = {}, rest: o
       refuse: (status) => response.writeHead(status, { "retry-after": "1" }).end("a secret"),
     });
   }
-  const http = createServer((incoming, response) => void respond(incoming, response)).listen(0, "127.0.0.1");
-  await once(http, "listening");
-  closers.push(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  const { fetch, close } = createUpstreamFetch();
-  closers.push(close);
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
-  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, ...rest }] }));
+  const { fetch, upstream } = await upstreamOverHttp((incoming, response) => void respond(incoming, response), rest, { closers });
   const plain = createConnector({ fetch, version: "1", deployment: "d" });
   const prepared = "reuseSessions" in rest ? prepareSessions(plain) : undefined;
   closers.push(() => prepared?.close());
@@ -82,7 +69,7 @@ async function calling(first: Serve, request: Partial<CallRequest> = {}, rest: o
   return {
     replace: (next: Serve) => void (serve = next),
     async call(): Promise<UpstreamEvent> {
-      const call = startCall("call", aRequest({ upstream: upstream!, ...request }), someDeps(connector));
+      const call = startCall("call", aRequest({ upstream, ...request }), someDeps(connector));
       try {
         return await call.next([], leading());
       } finally {

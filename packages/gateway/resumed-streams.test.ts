@@ -1,8 +1,6 @@
 /** Connections that end while a person thinks, as at a proxy that closes idle ones, to a server of the official SDK. */
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { InMemoryEventStore } from "@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -10,11 +8,9 @@ import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol
 import { type FetchLike } from "@modelcontextprotocol/client";
 import { afterEach, describe, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
-import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { startCall } from "./upstream-call.ts";
 import { createConnector } from "./upstream-session.ts";
-import { parseUpstreams } from "./upstreams.ts";
-import { aRequest, FORM, leading, someDeps } from "./upstream.fixture.ts";
+import { aRequest, FORM, leading, someDeps, upstreamOverHttp } from "./upstream.fixture.ts";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -33,36 +29,31 @@ async function asking({ isResumable, isOnCall }: Serving) {
   const transports = new Map<string, StreamableHTTPServerTransport>();
   const resumed: ServerResponse[] = [];
   let calls = 0;
-  const http = createServer((request, response) => {
-    void (async () => {
-      const known = transports.get(String(request.headers["mcp-session-id"]));
-      if (request.headers["last-event-id"] !== undefined) resumed.push(response);
-      if (known) return await known.handleRequest(request, response);
-      const transport = new StreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: (id) => void transports.set(id, transport),
-        ...(isResumable && { eventStore: new InMemoryEventStore() }),
-      });
-      const server = new Server({ name: "test", version: "1" }, { capabilities: { tools: {} } });
-      server.setRequestHandler(CallToolRequestSchema, async (_call, { sendRequest }) => {
-        calls += 1;
-        const question = { method: "elicitation/create", params: { message: "ok?", requestedSchema: FORM } } as const;
-        const answer = isOnCall ? await sendRequest(question, ElicitResultSchema) : await server.request(question, ElicitResultSchema);
-        return { content: [{ type: "text", text: answer.action }] };
-      });
-      await server.connect(transport as never);
-      await transport.handleRequest(request, response);
-    })();
-  }).listen(0, "127.0.0.1");
-  await once(http, "listening");
-  closers.push(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  const { fetch, close } = createUpstreamFetch();
-  closers.push(close);
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
-  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, revisions: "sessions" }] }));
+  const { http, fetch, upstream } = await upstreamOverHttp(
+    (request, response) => {
+      void (async () => {
+        const known = transports.get(String(request.headers["mcp-session-id"]));
+        if (request.headers["last-event-id"] !== undefined) resumed.push(response);
+        if (known) return await known.handleRequest(request, response);
+        const transport = new StreamableHTTPServerTransport({
+          sessionIdGenerator: randomUUID,
+          onsessioninitialized: (id) => void transports.set(id, transport),
+          ...(isResumable && { eventStore: new InMemoryEventStore() }),
+        });
+        const server = new Server({ name: "test", version: "1" }, { capabilities: { tools: {} } });
+        server.setRequestHandler(CallToolRequestSchema, async (_call, { sendRequest }) => {
+          calls += 1;
+          const question = { method: "elicitation/create", params: { message: "ok?", requestedSchema: FORM } } as const;
+          const answer = isOnCall ? await sendRequest(question, ElicitResultSchema) : await server.request(question, ElicitResultSchema);
+          return { content: [{ type: "text", text: answer.action }] };
+        });
+        await server.connect(transport as never);
+        await transport.handleRequest(request, response);
+      })();
+    },
+    { revisions: "sessions" },
+    { closers },
+  );
   let isCallRead = false;
   const reading: FetchLike = async (at, init) => {
     const response = await fetch(at, init);
@@ -75,7 +66,7 @@ async function asking({ isResumable, isOnCall }: Serving) {
     return new Response(response.body.pipeThrough(new TransformStream({ transform })), response);
   };
   const connector = createConnector({ fetch: reading, version: "1", deployment: "d" });
-  const call = startCall("call", aRequest({ upstream: upstream! }), someDeps(connector));
+  const call = startCall("call", aRequest({ upstream }), someDeps(connector));
   closers.push(() => call.close());
   const asked = await call.next([], leading());
   if (asked.type !== "asked") throw new Error(asked.type);

@@ -1,16 +1,12 @@
 /** A bridge of the older SSE transport that sends everything to all of its clients, as supergateway does. */
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
-import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { startCall } from "./upstream-call.ts";
 import { createConnector } from "./upstream-session.ts";
-import { parseUpstreams } from "./upstreams.ts";
-import { aRequest, FORM, leading, someDeps } from "./upstream.fixture.ts";
+import { aRequest, FORM, leading, someDeps, upstreamOverHttp } from "./upstream.fixture.ts";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -52,40 +48,30 @@ async function bridge(echoes: number, { asksFirst = false } = {}) {
       for (const call of waiting) say({ id: call.id, result: { content: [{ type: "text", text: call.params?.arguments.text }] } });
     }
   };
-  const http = createServer((request, response) => {
-    if (request.method === "GET") {
-      streams.add(response.writeHead(200, { "content-type": "text/event-stream" }));
-      response.on("close", () => streams.delete(response));
-      return void response.write(`event: endpoint\ndata: /messages?sessionId=${randomUUID()}\n\n`);
-    }
-    if (request.url === "/sse") return void response.writeHead(404).end();
-    void json(request).then((message) => {
-      response.writeHead(202).end();
-      hear(message as Message);
-    });
-  }).listen(0, "127.0.0.1");
-  await once(http, "listening");
-  closers.push(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  const { fetch, close } = createUpstreamFetch();
-  closers.push(close);
-  const file = {
-    name: "up",
-    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/sse`,
-    callTimeout: "2s",
-    connectTimeout: "20s",
-  };
-  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [file] }));
+  const { fetch, upstream } = await upstreamOverHttp(
+    (request, response) => {
+      if (request.method === "GET") {
+        streams.add(response.writeHead(200, { "content-type": "text/event-stream" }));
+        response.on("close", () => streams.delete(response));
+        return void response.write(`event: endpoint\ndata: /messages?sessionId=${randomUUID()}\n\n`);
+      }
+      if (request.url === "/sse") return void response.writeHead(404).end();
+      void json(request).then((message) => {
+        response.writeHead(202).end();
+        hear(message as Message);
+      });
+    },
+    { callTimeout: "2s", connectTimeout: "20s" },
+    { closers, path: "/sse" },
+  );
   const connector = createConnector({ fetch, version: "1", deployment: "d" });
   return {
     connector,
-    upstream: upstream!,
+    upstream,
     answers,
     waiting,
     call(tool: string, args: { readonly text?: string } = {}) {
-      const call = startCall("call", aRequest({ upstream: upstream!, tool, args }), someDeps(connector));
+      const call = startCall("call", aRequest({ upstream, tool, args }), someDeps(connector));
       closers.push(() => call.close());
       return call;
     },

@@ -1,4 +1,7 @@
-/** A classic upstream in this process, by the official server, whose tools are functions of a test. */
+/** A classic upstream in this process, by the official server, whose tools are functions of a test. And upstreams over HTTP. */
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Client, type ClientOptions } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -7,6 +10,7 @@ import { DEFAULT_SETTINGS } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
 import { gate, gates } from "./gate.ts";
 import type { CallDeps, Leading } from "./upstream-call.ts";
+import { createUpstreamFetch } from "./upstream-fetch.ts";
 import type { OpenSession, UpstreamConnector } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "./upstreams.ts";
 
@@ -63,6 +67,26 @@ export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly c
       return { client, isStateless: false, begin: () => undefined, close: () => client.close() };
     },
   };
+}
+
+/** Serves on a free port, and reads an upstream file with this entry and that address. What it opens is closed by `closers`. */
+export async function upstreamOverHttp(
+  serve: RequestListener,
+  entry: object,
+  { closers, path = "/mcp" }: { readonly closers: (() => unknown)[]; readonly path?: string },
+) {
+  const http = createServer(serve).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  closers.push(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  const { fetch, close } = createUpstreamFetch();
+  closers.push(close);
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}${path}`;
+  const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url, ...entry }] }));
+  if (!upstream) throw new Error("the file has one upstream");
+  return { http, fetch, upstream };
 }
 
 const [UPSTREAM] = parseUpstreams(
