@@ -2,14 +2,19 @@
 import type { ApiKey } from "@parley/core";
 import { depositSeal } from "@parley/node";
 import { Redis } from "ioredis";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { aContentKey } from "../../test/contract/content-keys.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { startProxy, type TcpProxy } from "../../test/contract/proxy.ts";
+import { aSession } from "../../test/contract/session-contract.ts";
 import { createApiKeys } from "./api-keys.ts";
 import { plainContent } from "./content/codec.ts";
+import { createDataKeys } from "./content/data-keys.ts";
+import { fixedKeyRing } from "./content/key-ring.ts";
 import { createGatewayShare } from "./gateway.ts";
 import { createKeys } from "./keys.ts";
 import { createGrantRegister } from "./kept-grants.ts";
+import { createRedisSessions } from "./sessions.ts";
 import { reached } from "./unavailable.ts";
 
 let opened: OpenRedis;
@@ -75,6 +80,33 @@ test("a request that was claimed is handled, and once if it arrives twice", asyn
   expect(await share.claimAsked("2", 60_000)).toBe(true);
   expect(await share.claimAsked("2", 60_000)).toBe(false);
   expect(proxy.lost()).toBe(1);
+});
+
+test("a resource that was unsubscribed wakes the streams of its session", async () => {
+  const { sessions } = opened;
+  const { id } = aSession();
+  await sessions.open(aSession({ id }), 60_000);
+  await sessions.subscribe(id, "file:///menu", 10);
+  const woken = vi.fn();
+  const stop = await sessions.watch(id, woken);
+  proxy.loseReplyTo("uri:file:///menu");
+  const { unsubscribe } = createRedisSessions({ redis, wakeUps: { listen: async () => () => undefined }, keys: keys() });
+  await unsubscribe(id, "file:///menu");
+  expect(proxy.lost()).toBe(1);
+  expect(await sessions.interests(id)).toEqual({ taskIds: [], resources: [] });
+  await expect.poll(() => woken).toHaveBeenCalledOnce();
+  stop();
+});
+
+test("a data key that was added is the one that its tenant uses, and no other is left", async () => {
+  const hashKey = `${opened.prefix}:content`;
+  const options = { hashKey, ring: fixedKeyRing(aContentKey()), now: Date.now, epochMs: 60_000, acknowledge: reached, log: SILENT };
+  const dataKeys = createDataKeys({ redis, ...options });
+  proxy.loseReplyTo("key:");
+  const word = await dataKeys.current("acme");
+  expect(proxy.lost()).toBe(1);
+  expect(Object.keys(await redis.hgetall(hashKey)).toSorted()).toEqual([`key:${word}`, expect.stringMatching(/^tenant:/)]);
+  await redis.del(hashKey);
 });
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };

@@ -47,8 +47,6 @@ describe("the session store on Redis", () => {
     await sessions.forgetClaims(session.id, []);
     await sessions.unfollow(session.id, []);
     expect(sent()).toEqual([]);
-    await sessions.unsubscribe(session.id, "file:///never");
-    expect(sent()).toEqual(["hdel"]);
     expect(await sessions.close(session.id)).toBe(true);
     expect(sent()).toEqual(["del", "publish"]);
     redis.disconnect();

@@ -30,11 +30,6 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
   const scripts = defineSessionScripts(redis, sharded);
   const wake = (key: string, message = "") => (sharded ? redis.spublish(key, message) : redis.publish(key, message));
 
-  /** Removes a field and, if it existed, wakes the watchers. */
-  async function removeAndTell(key: string, field: string): Promise<void> {
-    if ((await reached(redis.hdel(key, field))) > 0) await reached(wake(key));
-  }
-
   return {
     async open(session, ttlMs) {
       const key = keys.session(session.id);
@@ -69,7 +64,10 @@ export function createRedisSessions({ redis, wakeUps, keys, sharded = false }: R
 
     async unsubscribe(sessionId, uri) {
       const key = keys.session(sessionId);
-      if (key !== undefined) await removeAndTell(key, `uri:${uri}`);
+      if (key === undefined) return;
+      await reached(redis.hdel(key, `uri:${uri}`));
+      // Even if it removed nothing: it may have been sent again, because the reply of the one that did was lost.
+      await reached(wake(key));
     },
 
     async noteCall(sessionId, call, taskId, most) {

@@ -619,7 +619,6 @@ export function describeSessions(name: string, openStore: () => Promise<Sessions
           await sessions.forgetCalls(id, ["1"]);
           await sessions.follow(id, "task", 10);
           await sessions.unfollow(id, ["task"]);
-          await sessions.unsubscribe(id, "file:///never");
           await claim(id, "ask", "result 1");
           await sessions.forgetClaims(id, [{ taskId: "task", key: "ask" }]);
           await keep(id, "standalone");

@@ -89,7 +89,8 @@ export function createMemorySessions({
     },
 
     async unsubscribe(sessionId, uri) {
-      if (find(sessionId)?.uris.delete(uri)) tell(sessionId);
+      find(sessionId)?.uris.delete(uri);
+      tell(sessionId);
     },
 
     async noteCall(sessionId, call, taskId, most) {

@@ -212,7 +212,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
     const word = randomWord();
     const { keyId, wrapped } = await ring.wrap(bytes, bound(word, digest));
     const record = `${now()} ${keyId} ${digest} ${wrapped}`;
-    const isNew = await reached(redis.hsetnx(hashKey, keyField(word), record));
+    const isNew = await reached(scripts.swap([hashKey, keyField(word), "", record]));
     if (isNew === 0) return await begin(digest, list); // K2
     if (await reached(swap(tenantField(digest), list, list === "" ? word : `${list} ${word}`))) {
       known.set(word, { access: "open", key: createSecretKey(bytes), record, lookedAtMs: performance.now() });
