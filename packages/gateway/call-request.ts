@@ -46,12 +46,12 @@ export function askable({ capabilities, hidden }: Pick<CallFacts, "capabilities"
   return hidden ? capabilities : { ...capabilities, elicitation: { form: true, url: true } };
 }
 
-export function callParams({ tool, args, traceparent, round }: CallRequest): object {
-  const _meta = traceparent === undefined ? undefined : { traceparent };
+export function callParams({ tool, args, traceparent, round }: CallRequest, meta: object): object {
+  const _meta = { ...meta, ...(traceparent !== undefined && { traceparent }) };
   return {
     name: tool,
     arguments: args,
-    ...(_meta && { _meta }),
+    ...(Object.keys(_meta).length > 0 && { _meta }),
     ...(round?.state !== undefined && { requestState: round.state }),
     ...(round && Object.keys(round.responses).length > 0 && { inputResponses: responses(round.responses) }),
   };

@@ -1,6 +1,6 @@
 /** What an upstream may send while it works on a call: requests, which become questions, and notifications, which become reports. */
 import type { Client } from "@modelcontextprotocol/client";
-import type { ClientCapabilities, FeedItem, Json } from "@parley/core";
+import { type ClientCapabilities, type FeedItem, type Json, LOG_LEVELS } from "@parley/core";
 import { elicited, replied } from "./call-request.ts";
 import type { Questions } from "./questions.ts";
 
@@ -42,14 +42,23 @@ export function receive(client: Client, { questions, report, capabilities }: Rec
     const key = questions.visited(elicitationId);
     if (key !== undefined) report({ type: "visited", key });
   });
-  client.setNotificationHandler("notifications/message", ({ params: { level, data, logger } }) => {
-    report({ type: "log", level, data: (data ?? null) as Json, ...(logger !== undefined && { logger }) });
-  });
+  client.setNotificationHandler("notifications/message", ({ params }) => reportLog(params, report));
 }
 
-/** Ignores other notifications, and progress that is not a finite number. */
-export function reportProgress(method: string, params: unknown, report: (item: FeedItem) => void): void {
-  if (method !== "notifications/progress") return;
+/** Reports a notification that the client of the session has not read. Ignores those that are neither logs nor progress. */
+export function reportNotification(method: string, params: unknown, report: (item: FeedItem) => void): void {
+  if (method === "notifications/progress") reportProgress(params, report);
+  if (method === "notifications/message") reportLog(params, report);
+}
+
+function reportLog(params: unknown, report: (item: FeedItem) => void): void {
+  const { level, data, logger } = (params ?? {}) as { level?: unknown; data?: unknown; logger?: unknown };
+  const known = LOG_LEVELS.find((each) => each === level);
+  if (known) report({ type: "log", level: known, data: (data ?? null) as Json, ...(typeof logger === "string" && { logger }) });
+}
+
+/** Ignores progress that is not a finite number. */
+export function reportProgress(params: unknown, report: (item: FeedItem) => void): void {
   const { progress, total, message } = (params ?? {}) as { progress?: unknown; total?: unknown; message?: unknown };
   if (!Number.isFinite(progress)) return;
   report({

@@ -11,12 +11,12 @@ import { withBodyError } from "./body-error.ts";
 import { callParams, type CallRequest, mcpCapabilities, responses } from "./call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
 import type { QuestionDeps, Questions } from "./questions.ts";
-import { receive, reportProgress } from "./receive.ts";
+import { receive, reportNotification, reportProgress } from "./receive.ts";
 import { isSessionTask } from "./session-tasks.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
-import { MESSAGES_MAX, readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
+import { ALL_LOGS, MESSAGES_MAX, readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
 import { wordFor } from "./word-for.ts";
 
 export interface SendCall {
@@ -55,10 +55,11 @@ export async function sendCall(sending: SendCall): Promise<UpstreamEvent> {
 }
 
 async function pollSessionTask(sending: SendCall): Promise<UpstreamEvent> {
-  const { request, connector, accessToken, onSent } = sending;
+  const { request, connector, accessToken, onSent, report } = sending;
   onSent();
   try {
-    return await followTask(connector.sessionTasks(request.upstream, accessToken), sending);
+    const onNotification = (method: string, params: unknown) => reportNotification(method, params, report);
+    return await followTask(connector.sessionTasks(request.upstream, accessToken, onNotification), sending);
   } catch (error) {
     return refusedToken(error, sending) ?? failure(error, judging(sending));
   }
@@ -104,7 +105,7 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
     principal: request.principal,
     accessToken,
     owner: {
-      onNotification: (method, params) => reportProgress(method, params, report),
+      onNotification: (method, params) => reportNotification(method, params, report),
       onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
       onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
     },
@@ -118,9 +119,9 @@ async function resultOf({ client, isStateless }: UpstreamSession, sending: SendC
     signal,
     allowInputRequired: true,
     ...(isStateless && { headers: request.paramHeaders ?? {} }),
-    onprogress: (progress: unknown) => reportProgress("notifications/progress", progress, report),
+    onprogress: (progress: unknown) => reportProgress(progress, report),
   } as const;
-  const params = callParams(request) as never;
+  const params = callParams(request, isStateless ? ALL_LOGS : {}) as never;
   const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
   return isInputRequiredResult(result) ? required(result, judging(sending)) : { type: "result", result: withoutKind(result) };
 }
@@ -138,9 +139,8 @@ async function followTask(tasks: TaskRequests, sending: SendCall): Promise<Upstr
     if (Object.keys(round.responses).length > 0) await tasks.update(id, responses(round.responses), signal);
     return noted(await tasks.get(id, signal));
   }
-  const params = callParams(request) as JsonObject;
-  const _meta = { ...(params["_meta"] as object | undefined), progressToken: callId };
-  const result = await tasks.call({ ...params, _meta }, signal, paramHeaders);
+  const params = callParams(request, { progressToken: callId }) as JsonObject;
+  const result = await tasks.call(params, signal, paramHeaders);
   if (result["resultType"] === "task") return noted(readTask(result));
   if (result["resultType"] === "input_required") return required(result, judging(sending));
   return completed(result);

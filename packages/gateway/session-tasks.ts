@@ -43,6 +43,8 @@ export interface SessionTasksOptions {
   /** The session in which the call is made; polls find theirs in the task's id. */
   readonly sessionId?: string;
   readonly listenMs?: number;
+  /** Notifications that arrive with a reply, such as those that a task sent since the last poll. */
+  readonly onNotification?: ((method: string, params: unknown) => void) | undefined;
 }
 
 /** Whether the id names a task in a session. */
@@ -51,7 +53,7 @@ export function isSessionTask(id: string): boolean {
 }
 
 export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
-  const { url, headers, fetch, ttlMs, listenMs = LISTEN_MS } = options;
+  const { url, headers, fetch, ttlMs, listenMs = LISTEN_MS, onNotification } = options;
 
   function post(sessionId: string, message: JsonObject, signal: AbortSignal): Promise<Response> {
     return fetch(url, {
@@ -66,11 +68,12 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
     return { ...headers, "mcp-protocol-version": REVISION, "mcp-session-id": sessionId };
   }
 
-  /** Yields the messages sent in reply. Ends with the reply itself, or when `signal` is aborted. */
+  /** Yields the requests sent in reply. Ends with the reply itself, or when `signal` is aborted. */
   async function* replies(sessionId: string, request: JsonObject & { id: string }, signal: AbortSignal): AsyncGenerator<RpcMessage> {
     const response = await post(sessionId, request, signal);
     for await (const message of messagesOf(response)) {
-      yield message;
+      if (message.method !== undefined && message.id === undefined) onNotification?.(message.method, message["params"]);
+      else yield message;
       if (message.method === undefined && message.id === request.id) return;
     }
     const { status, statusText } = response;
@@ -98,7 +101,6 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
       const both = AbortSignal.any([signal, leave.signal]);
       for await (const message of replies(sessionId, { id, method: "tasks/result", params: { taskId } }, both)) {
         if (message.method === undefined) return { ended: resultOf(message) };
-        if (message.id === undefined) continue;
         found[JSON.stringify(message.id)] = { method: message.method, params: message["params"] };
         clearTimeout(timer);
         timer = setTimeout(() => leave.abort(), TOGETHER_MS);

@@ -83,7 +83,7 @@ export interface UpstreamConnector {
   /** Throws what the client throws if nothing answers, or nothing that speaks MCP. */
   open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession>;
   /** Polls tasks in sessions that any worker opened earlier. */
-  sessionTasks(upstream: Upstream, accessToken?: () => string): TaskRequests;
+  sessionTasks(upstream: Upstream, accessToken?: () => string, onNotification?: SessionOwner["onNotification"]): TaskRequests;
   /** Forgets what was detected about an upstream, because another server may answer there now. */
   forget(upstream: Upstream): void;
 }
@@ -241,8 +241,9 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     const hasTasks = isStateless && reached.by === "url" && extensions?.[TASKS_EXTENSION] !== undefined;
     const { sessionId } = transport instanceof StreamableHTTPClientTransport ? transport : {};
     const hasSessionTasks = !isStateless && sessionId !== undefined && sessionsTasks?.requests?.tools?.call !== undefined;
+    const onNotification = (method: string, params: unknown) => owner.onNotification?.(method, params);
     const tasks = hasSessionTasks
-      ? createSessionTasks({ ...sessionTasksOf(name, reached, rest), fetch: send, sessionId })
+      ? createSessionTasks({ ...sessionTasksOf(name, reached, rest), fetch: send, sessionId, onNotification })
       : hasTasks &&
         createTaskRequests({
           url: reached.url,
@@ -250,7 +251,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
           fetch: stream.fetch,
           clientInfo: { name: CLIENT_NAME, version },
           capabilities: capabilities as JsonObject,
-          onNotification: (method, params) => owner.onNotification?.(method, params),
+          onNotification,
         });
     return {
       session: { client, isStateless, ...(tasks && { tasks }), begin, close: (closing) => close(client, closing) },
@@ -322,9 +323,10 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     return { url: reached.url, headers: headersTo(name, reached), fetch, ttlMs };
   }
 
-  const sessionTasks = (upstream: Upstream, accessToken?: () => string) =>
+  const sessionTasks: UpstreamConnector["sessionTasks"] = (upstream, accessToken, onNotification) =>
     createSessionTasks({
       ...sessionTasksOf(upstream.name, upstream.reached, upstream),
+      onNotification,
       ...(accessToken && upstream.reached.by === "url" && { fetch: withToken(fetch, upstream.reached.url, accessToken) }),
     });
 

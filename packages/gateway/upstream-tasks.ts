@@ -14,6 +14,11 @@ import { headerValue, type ParamHeaders } from "./param-headers.ts";
 export const MESSAGES_MAX = 100_000;
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 const REVISION = "2026-07-28";
+/**
+ * Part of the metadata of a request of 2026-07-28: without it, the upstream must not send logs. Each reader of the task chooses among them by a level of
+ * its own.
+ */
+export const ALL_LOGS = { "io.modelcontextprotocol/logLevel": "debug" } as const;
 
 const inputRequests = z.record(z.string().max(256), z.looseObject({ method: z.string(), params: z.unknown().optional() }));
 const error = z.looseObject({ code: z.number().int(), message: z.string(), data: z.unknown().optional() });
@@ -64,6 +69,7 @@ export function createTaskRequests({ url, headers, fetch, clientInfo, capabiliti
     "io.modelcontextprotocol/protocolVersion": REVISION,
     "io.modelcontextprotocol/clientInfo": clientInfo,
     "io.modelcontextprotocol/clientCapabilities": { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } },
+    ...ALL_LOGS,
   };
 
   async function request(method: string, name: string, params: JsonObject, { signal, more }: Requesting): Promise<JsonObject> {
