@@ -15,7 +15,8 @@ import { callerNamed } from "./caller.fixture.ts";
 import type { Ask, AskRequest, CallFacts, EventRequest, Open, Task } from "./task.ts";
 
 const task = { id: "0-1", call: { kind: "tool", name: "subject" } } as Task;
-const ask = (key: string, revision = 1): Ask => ({ key, digest: "d", request: { type: "roots" }, since: { revision, position: 0 } }) as Ask;
+const ask = (key: string, revision = 1): Ask =>
+  ({ key, digest: "d", request: { type: "roots" }, since: { revision, position: 0 }, askedAtMs: 7 }) as Ask;
 
 function audited() {
   const noted: AuditFact[] = [];
@@ -41,6 +42,7 @@ describe("shown questions are noted", () => {
       ask: "a",
       question: "d",
       version: 1,
+      asked: 7,
     });
   });
 
@@ -108,7 +110,8 @@ describe("a digest binds", () => {
     expect(bindingOfCall(services, "0-1", call, { a: 1, b: { c: 2, d: 3 } })).toBe(binding);
   });
 
-  const open = (request: AskRequest | EventRequest, more: object = {}) => ({ key: "a", digest: "d", request, ...more }) as Open;
+  const open = (request: AskRequest | EventRequest, more: object = {}) =>
+    ({ key: "a", digest: "d", askedAtMs: 7, request, ...more }) as Open;
   const schema = { type: "object", properties: {} };
 
   test.each<[string, CallFacts, Open, Partial<AuditFact>]>([
@@ -119,6 +122,6 @@ describe("a digest binds", () => {
     ["which version of it", call, open({ type: "roots" }, { since: { revision: 7, position: 2 } }), { version: 7 }],
     ["the call", { ...call, binding: "b" }, open({ type: "roots" }), { call: "b" }],
   ])("an answer to the question: %s", (_, of, ask, bound) => {
-    expect(boundTo(services, "0-1", of, ask)).toStrictEqual({ ask: "a", question: "d", ...bound });
+    expect(boundTo(services, "0-1", of, ask)).toStrictEqual({ ask: "a", question: "d", asked: 7, ...bound });
   });
 });

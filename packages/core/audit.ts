@@ -30,7 +30,7 @@ export interface AuditFact {
   readonly parent?: string;
   /** The key of the ask. */
   readonly ask?: string;
-  /** The action: `accept`, `decline`, `cancel`, `reply`; never the content. */
+  /** The action: `accept`, `decline`, `cancel`, `reply`, or `timeout` if nobody answered in time; never the content. */
   readonly did?: string;
   /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;
@@ -46,6 +46,8 @@ export interface AuditFact {
   readonly schema?: string;
   /** The task's revision when the ask was asked or last refused: which version of it was answered. */
   readonly version?: number;
+  /** When the question was asked, in milliseconds since the Unix epoch. */
+  readonly asked?: number;
 }
 
 export interface Audit {
@@ -95,6 +97,7 @@ export function boundTo({ digest }: Audited, taskId: string, call: CallFacts, as
     question: ask.digest,
     ...((ask.request.type === "form" || ask.request.type === "event") && { schema: digest(canonicalJson(ask.request.schema), taskId) }),
     ...("since" in ask && ask.since && { version: ask.since.revision }),
+    asked: ask.askedAtMs,
     ...(call.binding !== undefined && { call: call.binding }),
   };
 }

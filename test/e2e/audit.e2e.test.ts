@@ -11,18 +11,23 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { until } from "../support/until.ts";
+import { type RunningUpstream, startUpstream, writeUpstreams } from "../support/upstream.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 let deployment: Deployment;
 let folder: string;
+let upstream: RunningUpstream;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-audit-"));
   const tools = ["greet", "passes"].map((name) => join(import.meta.dirname, `tools/${name}.ts`));
-  deployment = await startDeployment({ workers: 1, tools, env: { PARLEY_AUDIT: "true" } });
+  upstream = await startUpstream("classic.ts", ["http"], { MARKS: join(folder, "marks") });
+  const file = await writeUpstreams(folder, [{ name: "brief", url: upstream.url, questionTimeout: "1s" }]);
+  deployment = await startDeployment({ workers: 1, tools, env: { PARLEY_AUDIT: "true", PARLEY_UPSTREAMS: file } });
 });
 afterAll(async () => {
-  await deployment.close();
+  await deployment?.close();
+  await upstream?.kill();
   await rm(folder, { recursive: true });
 });
 
@@ -48,6 +53,9 @@ test("calls, questions and answers of two front ends are exported once, verified
   await until(async () => (await client.get(taskId)).status === "completed");
   const { taskId: passing } = await client.call("passes", {});
   await until(async () => (await client.get(passing)).status === "completed");
+  const { taskId: unanswered } = await until(() => client.call("brief_form", { text: "MARKER" }), { everyMs: 100 });
+  await until(async () => (await client.get(unanswered)).status === "input_required");
+  await until(async () => (await client.get(unanswered)).status === "completed");
   client.close();
   const blocking = new Client({ name: "audit", version: "1" }, { capabilities: { elicitation: { form: {} } } });
   blocking.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept" as const, content: { name: "MARKER" } }));
@@ -81,6 +89,20 @@ test("calls, questions and answers of two front ends are exported once, verified
     principal: records.find(({ tool }) => tool === "tool passes")?.["principal"],
     verdict: "created",
   });
+
+  // Of an upstream's question that nobody answered.
+  const ofUpstream = records.filter(({ taskId: id }) => id === unanswered);
+  const facts = ofUpstream.map(({ action, door, did, verdict, principal }) => [action, door, did, verdict, principal].join(" "));
+  // Each front end that shows a question records it.
+  expect([...new Set(facts)]).toEqual([
+    "call 2026-07-28 tools/call  created anonymous",
+    "shown 2026-07-28 tasks/get   anonymous",
+    "answer deadline timeout accepted ",
+  ]);
+  const [shown, timedOut] = [ofUpstream[1], ofUpstream.at(-1)];
+  for (const name of ["tool", "ask", "asked", "question", "schema", "call"]) expect(timedOut).toHaveProperty(name, shown?.[name]);
+  expect(timedOut).toMatchObject({ tool: "tool brief_form", ask: "question-1" });
+  expect(Number(timedOut?.["at"]) - Number(timedOut?.["asked"])).toBeGreaterThanOrEqual(1_000);
 
   // Through a session: on the call's own stream, and back by a message of its own.
   const ofSession = records.filter(({ door }) => String(door).startsWith("2025-11-25 ")).map(({ action, door }) => [action, door]);

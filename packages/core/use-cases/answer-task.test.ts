@@ -22,6 +22,7 @@ const asked = (key: string, taskId = "0-put-1") => ({
   question: `digest of ${key}`,
   schema: `<{"properties":{"n":{"maximum":20,"type":"integer"}},"type":"object"} of ${taskId}>`,
   version: 2,
+  asked: NOW_MS,
 });
 
 async function answered(services: Services, request: AnswerTask) {
@@ -214,7 +215,8 @@ describe("an invalid answer", () => {
 
 describe("an ask with a page", () => {
   const onPage = (key: string) => anAsk(key, { request: { type: "url", message: "Enter it.", url: "", page: { kind: "secret" } } });
-  const fact = { principal: "alice", taskId: "0-put-1", tool: "tool subject", ask: "key", question: "digest of key", version: 2 };
+  const named = { principal: "alice", taskId: "0-put-1", tool: "tool subject", ask: "key" };
+  const fact = { ...named, question: "digest of key", version: 2, asked: NOW_MS };
 
   test("is agreed to by an acceptance, once, and stays open", async () => {
     const { services, put, task, requestsOf, logged } = inMemory();

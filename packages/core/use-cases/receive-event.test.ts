@@ -57,6 +57,7 @@ describe("an open event", () => {
           ask: "event:paid",
           question: "digest of paid",
           schema: '<{"required":["amount"],"type":"object"} of 0-put-1>',
+          asked: NOW_MS,
           did: "accept",
         },
       },
@@ -125,6 +126,7 @@ describe("an open event", () => {
         ask: "event:paid",
         question: "digest of paid",
         schema: '<{"required":["amount"],"type":"object"} of 0-put-1>',
+        asked: NOW_MS,
         verdict: "invalid",
       },
     ]);

@@ -20,6 +20,7 @@ const said = (did: string, more: object = {}) => ({
   question: "digest of size",
   schema: '<{"properties":{"n":{"maximum":20,"type":"integer"}},"type":"object"} of 0-put-1>',
   version: 2,
+  asked: NOW_MS,
   did,
   ...more,
 });

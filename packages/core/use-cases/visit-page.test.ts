@@ -114,6 +114,7 @@ describe("leaving a page", () => {
       ask: "key",
       question: "digest of key",
       version: 2,
+      asked: NOW_MS,
       did: "accept",
     },
   };
