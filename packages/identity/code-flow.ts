@@ -19,6 +19,9 @@ export interface FlowBegun {
   readonly verifier: string;
 }
 
+/** How long metadata is used before it is read again: a provider may move its endpoints. */
+export const METADATA_TTL_MS = 60_000;
+
 export interface CodeFlow {
   /** Resolves to the address that the person visits. `extra` are further parameters. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   start(asked: Asked): Promise<FlowBegun & { readonly url: string }>;
@@ -65,15 +68,23 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
     [oauth.customFetch]: boundedFetch(what, timeoutMs),
     [oauth.allowInsecureRequests]: allowHttp || (issuer ?? endpoints?.token)?.startsWith("http:") === true,
   };
-  let known: Promise<oauth.AuthorizationServer> | undefined;
+  let known: { readonly server: oauth.AuthorizationServer; readonly readAtMs: number } | undefined;
+  let reading: Promise<oauth.AuthorizationServer> | undefined;
 
-  /** Discovers the provider once, and again after a failure. */
-  function provider(): Promise<oauth.AuthorizationServer> {
-    known ??= discover().catch((error: unknown) => {
-      known = undefined;
+  async function provider(): Promise<oauth.AuthorizationServer> {
+    if (known && performance.now() - known.readAtMs < METADATA_TTL_MS) return known.server;
+    reading ??= readProvider().finally(() => (reading = undefined));
+    return await reading;
+  }
+
+  async function readProvider(): Promise<oauth.AuthorizationServer> {
+    const server = await discover().catch((error: unknown) => {
+      // What is known is used until the metadata can be read again: the provider's other endpoints may well be there.
+      if (known) return known.server;
       throw error;
     });
-    return known;
+    known = { server, readAtMs: performance.now() };
+    return server;
   }
 
   async function discover(): Promise<oauth.AuthorizationServer> {

@@ -109,6 +109,8 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
     async keyOf(header, token) {
       const known = await (await usable()).find(header, token);
       if (known) return known;
+      // The address that is known may still serve the keys of the time before they moved.
+      url = issuer.jwksUrl;
       await fetchOnce();
       const published = await (await usable()).find(header, token);
       if (published) return published;

@@ -1,12 +1,17 @@
 import type { Caller } from "@parley/core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { forged, type Issuer, startIssuer } from "../../test/support/issuer.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { forged, type Issuer, METADATA_PATH, startIssuer } from "../../test/support/issuer.ts";
+import { METADATA_TTL_MS } from "./code-flow.ts";
 import { createLogin, LOGINS_AT_ONCE_MAX, LOGINS_OF_CLIENT_MAX } from "./login.ts";
 import type { LoginSettings } from "./settings.ts";
 
 let issuer: Issuer;
 beforeAll(async () => {
   issuer = await startIssuer();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  issuer.answer(METADATA_PATH, undefined);
 });
 afterAll(() => issuer.close());
 
@@ -117,7 +122,7 @@ describe("a login", () => {
     ["supports neither", ["none"], null],
   ])("with another account asks a provider for it in a way that it supports: one that %s", async (_what, prompts, prompt) => {
     const metadata = { issuer: issuer.url, authorization_endpoint: `${issuer.url}/a`, token_endpoint: `${issuer.url}/t` };
-    issuer.answer("/.well-known/oauth-authorization-server", (_request, response) => {
+    issuer.answer(METADATA_PATH, (_request, response) => {
       response
         .writeHead(200, { "content-type": "application/json" })
         .end(JSON.stringify({ ...metadata, prompt_values_supported: prompts }));
@@ -132,13 +137,42 @@ describe("a login", () => {
     expect(new URL(url).searchParams.getAll("prompt")).toEqual(["select_account"]);
   });
 
+  test("follows a provider that moves its endpoints, and stays where the provider was while its metadata cannot be read", async () => {
+    let nowMs = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+    let reads = 0;
+    const serve = (path: string, status = 200) =>
+      issuer.answer(METADATA_PATH, (_request, response) => {
+        reads += 1;
+        const metadata = { issuer: issuer.url, authorization_endpoint: `${issuer.url}${path}`, token_endpoint: `${issuer.url}/token` };
+        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(metadata));
+      });
+    const login = loginAt({ endpoints: undefined });
+    const places = async () => (await Promise.all([login.start(), login.start()])).map(({ url }) => new URL(url).pathname);
+    serve("/old");
+    expect(await places()).toEqual(["/old", "/old"]);
+    serve("/new");
+    nowMs += METADATA_TTL_MS - 1;
+    expect(await places()).toEqual(["/old", "/old"]);
+    expect(reads).toBe(1);
+    nowMs += 1;
+    expect(await places()).toEqual(["/new", "/new"]);
+    serve("/newest", 503);
+    nowMs += METADATA_TTL_MS;
+    expect(await places()).toEqual(["/new", "/new"]);
+    expect(await places()).toEqual(["/new", "/new"]);
+    expect(reads).toBe(3);
+    serve("/newest");
+    nowMs += METADATA_TTL_MS;
+    expect(await places()).toEqual(["/newest", "/newest"]);
+  });
+
   test("finds endpoints in the provider's metadata, and refuses unsafe ones", async () => {
-    issuer.answer("/.well-known/oauth-authorization-server", (_request, response) => {
+    issuer.answer(METADATA_PATH, (_request, response) => {
       const metadata = { issuer: issuer.url, authorization_endpoint: `${issuer.url}/a`, token_endpoint: "http://evil.example/t" };
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
     });
     await expect(loginAt({ endpoints: undefined }).start()).rejects.toMatchObject({ code: "PROVIDER_INVALID" });
-    issuer.answer("/.well-known/oauth-authorization-server", undefined);
   });
 });
 

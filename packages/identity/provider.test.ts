@@ -201,6 +201,18 @@ describe("a provider of keys", () => {
     expect(await refusalOf(() => bearer(old))).toMatchObject({ code: "TOKEN_KEY_UNKNOWN" });
   });
 
+  test("that publishes its new key at another address is asked there", async () => {
+    const { bearer, skip } = trusting();
+    await bearer(await issuer.token());
+    const before = issuer.keys;
+    issuer.answer(KEYS_PATH, (_request, response) => sendJson(response, { keys: before }));
+    issuer.answer("/new-keys", (_request, response) => sendJson(response, { keys: issuer.keys }));
+    issuer.answer(METADATA_PATH, (_request, response) => sendJson(response, { issuer: issuer.url, jwks_uri: `${issuer.url}/new-keys` }));
+    await issuer.rotate();
+    skip(30_000);
+    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
+  });
+
   test("is asked once per cooldown, however many tokens name unknown keys", async () => {
     const { bearer, skip } = trusting();
     await bearer(await issuer.token());
