@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
-import { rpc, stream, type Stream } from "../../../client.fixture.ts";
+import { post, rpc, stream, type Stream } from "../../../client.fixture.ts";
 import { deploy, type Deploy, type Deployment, type Front } from "../../../deployment.fixture.ts";
 import { offered } from "../../../tools.fixture.ts";
 
@@ -30,6 +30,22 @@ async function followTo(open: Stream, status: string): Promise<string[]> {
 }
 
 describe("a listen stream", () => {
+  test("is refused to a client that accepts only JSON", async () => {
+    const { here } = await twoFronts();
+    const opening = (accept: string) => post(here, "subscriptions/listen", { notifications: {} }, { headers: { accept } });
+    const refused = await opening("application/json");
+    expect([refused.status, await refused.json()]).toMatchObject([
+      406,
+      {
+        id: expect.any(Number) as number,
+        error: { code: -32600, message: "subscriptions/listen opens a stream: accept text/event-stream" },
+      },
+    ]);
+    const open = await opening("*/*");
+    expect([open.status, open.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    await open.body?.cancel();
+  });
+
   test("begins with what was agreed, and every message carries the id of the request", async () => {
     const { here } = await twoFronts();
     const taskId = await task(here);

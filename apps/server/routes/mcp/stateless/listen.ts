@@ -4,7 +4,7 @@
  * Source: specification 2026-07-28, basic/patterns/subscriptions, and the Tasks extension, "Notifications".
  */
 import { owns, ParleyError } from "@parley/core";
-import type { Listen } from "@parley/protocol";
+import { invalidRequest, type Listen } from "@parley/protocol";
 import type { Filter } from "@parley/protocol/stateless";
 import { enterStream } from "../../../front-end/gate.ts";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
@@ -13,6 +13,12 @@ import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** Throws TOO_MANY_SUBSCRIPTIONS, OVERLOADED. */
 export async function listen(route: StatelessRoute, intent: Listen, exchange: StatelessExchange): Promise<Handled> {
+  // A client that reads only JSON would wait for the end of a stream that has none.
+  if (!exchange.channel.acceptsStream) {
+    const { message } = invalidRequest("subscriptions/listen opens a stream: accept text/event-stream", exchange.id);
+    exchange.channel.answer({ httpStatus: 406, message });
+    return ANSWERED;
+  }
   const { listenTasksMax, listenResourcesMax } = route.limits;
   atMost(listenTasksMax, intent.taskIds, "tasks", "PARLEY_LISTEN_TASKS_MAX");
   atMost(listenResourcesMax, intent.resourceSubscriptions, "resources", "PARLEY_LISTEN_RESOURCES_MAX");
