@@ -1,8 +1,8 @@
 /** What is sent to an upstream: a call, the capabilities with which it can ask, and the answers to its questions. */
-import { type ClientCapabilities as McpCapabilities, type ElicitResult, ProtocolError } from "@modelcontextprotocol/client";
+import type { ClientCapabilities as McpCapabilities, ElicitResult } from "@modelcontextprotocol/client";
 import type { Answer, CallFacts, ClientCapabilities, JsonObject } from "@parley/core";
 import type { ParamHeaders } from "./param-headers.ts";
-import { NOT_SUPPORTED, REFUSED } from "./question.ts";
+import { refusal } from "./question.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { Given } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -89,18 +89,21 @@ export function elicited(answer: Answer): ElicitResult {
     case "cancel":
       return { action: answer.action };
     case "timeout":
-      throw new ProtocolError(REFUSED, "nobody answered in time (PARLEY_ELICITATION_TIMEOUT)", { reason: "timeout" });
     case "unavailable":
-      throw new ProtocolError(NOT_SUPPORTED, "the caller cannot be asked this, and nobody else can", { reason: "unavailable" });
     case "withdrawn":
     case "reply":
-      throw new ProtocolError(REFUSED, "the call no longer waits for this question", { reason: "withdrawn" });
+      throw unanswered(answer);
   }
 }
 
 export function replied(answer: Answer): JsonObject {
   if (answer.action === "reply") return answer.result;
-  if (answer.action === "timeout")
-    throw new ProtocolError(REFUSED, "nobody answered in time (PARLEY_ELICITATION_TIMEOUT)", { reason: "timeout" });
-  throw new ProtocolError(REFUSED, `the caller did not answer (${answer.action})`, { reason: answer.action });
+  throw unanswered(answer);
+}
+
+function unanswered({ action }: Answer): Error {
+  if (action === "timeout") return refusal("timeout", "nobody answered in time");
+  if (action === "unavailable") return refusal("unavailable", "the caller cannot be asked this, and nobody else can");
+  if (action === "decline" || action === "cancel") return refusal("declined", `the caller did not answer (${action})`);
+  return refusal("withdrawn", "the call no longer waits for this question");
 }

@@ -43,7 +43,7 @@ export function readQuestion(method: string, params: unknown, settings: Pick<Set
   return request;
 }
 
-function isQuestionMethod(method: string): method is QuestionMethod {
+export function isQuestionMethod(method: string): method is QuestionMethod {
   return METHODS.some((each) => each === method);
 }
 
@@ -142,6 +142,25 @@ function isChoices(given: unknown): boolean {
 function unknownKeys(path: string, value: Record<string, unknown>, known: readonly string[]): Violation[] {
   const unknown = Object.keys(value).filter((key) => !known.includes(key));
   return unknown.slice(0, 5).map((key) => ({ path: `${path}/${pointer(key.slice(0, 40))}`, message: "is not allowed in a form's schema" }));
+}
+
+export const DISABLED = "the gateway does not pass questions on (PARLEY_ELICITATION)";
+
+const HINTS = {
+  disabled: "Continue without asking. The operator can allow questions with PARLEY_ELICITATION=true.",
+  capability: "Continue without asking. The capabilities of the client say what the caller of this call can be asked.",
+  unavailable: "Continue without an answer. Callers that have a task can be asked everything that their own client cannot show.",
+  timeout:
+    "Continue without an answer, or ask again. The operator can raise `questionTimeout`, or PARLEY_ELICITATION_TIMEOUT for callers with tasks and PARLEY_ELICITATION_BLOCKING_TIMEOUT for others.",
+  declined: "Continue without an answer.",
+  withdrawn: "Stop: the call has ended, or has been cancelled, so nobody needs its result.",
+  limit: "Ask again after `retryAfterMs` if there is one, or ask for several fields in one form.",
+} as const;
+
+/** The error that an upstream receives in place of an answer. Its `data` says why, and what to do. */
+export function refusal(reason: keyof typeof HINTS, message: string, more: { readonly retryAfterMs?: number } = {}): ProtocolError {
+  const isUnsupported = reason === "disabled" || reason === "capability" || reason === "unavailable";
+  return new ProtocolError(isUnsupported ? NOT_SUPPORTED : REFUSED, message, { reason, hint: HINTS[reason], ...more });
 }
 
 export function invalid(violations: readonly Violation[]): ProtocolError {

@@ -5,11 +5,10 @@
  * once. Giving an answer twice has no further effect.
  */
 import { randomUUID } from "node:crypto";
-import { ProtocolError } from "@modelcontextprotocol/client";
 import type { Answer, AskRequest, Settings } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
 import type { Gate } from "./gate.ts";
-import { digestOf, NOT_SUPPORTED, type QuestionMethod, readQuestion, REFUSED } from "./question.ts";
+import { digestOf, DISABLED, type QuestionMethod, readQuestion, refusal } from "./question.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { Given, Question } from "./upstream-event.ts";
 
@@ -109,7 +108,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
 
   /** Judges, counts and asks a question, and resolves with its answer. Throws the ProtocolError to reply with. */
   async function ask(method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
-    if (isOver()) throw new ProtocolError(REFUSED, "the call has ended");
+    if (isOver()) throw refusal("withdrawn", "the call has ended");
     const question = admit(method, params);
     const replayed = takeRecorded(question.digest);
     if (replayed) return replayed;
@@ -118,7 +117,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
         countRefused(method, params);
         throw error;
       });
-      if (isOver()) throw new ProtocolError(REFUSED, "the call has ended");
+      if (isOver()) throw refusal("withdrawn", "the call has ended");
     }
     const leave = enter(() => countRefused(method, params));
     const { promise, resolve } = Promise.withResolvers<Answer>();
@@ -146,14 +145,14 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
 
   /** Throws the ProtocolError to reply with. */
   function admit(method: QuestionMethod, params: unknown): Question {
-    const refused = (code: number, message: string) => {
+    const refused = (...[reason, message]: Parameters<typeof refusal>) => {
       countRefused(method, params);
-      return new ProtocolError(code, message);
+      return refusal(reason, message);
     };
-    if (!elicitation.isEnabled) throw refused(NOT_SUPPORTED, "the gateway does not pass questions on (PARLEY_ELICITATION)");
+    if (!elicitation.isEnabled) throw refused("disabled", DISABLED);
     // A repeated call asks its questions again; a call that continues keeps those it asked before.
     if (asked + (request.round ? request.askedBefore : 0) >= elicitation.callMax) {
-      throw refused(REFUSED, `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
+      throw refused("limit", `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
     }
     try {
       const question = newQuestion(readQuestion(method, params, settings));
@@ -172,7 +171,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     const retryAfterMs = (await deps.rate?.(principal, count)) ?? 0;
     if (retryAfterMs === 0) return;
     const message = `a caller may be asked ${elicitation.perMinute} questions per minute (PARLEY_ELICITATIONS_RATE)`;
-    throw new ProtocolError(REFUSED, message, { retryAfterMs });
+    throw refusal("limit", message, { retryAfterMs });
   }
 
   function enter(isFull: () => void): () => void {
@@ -186,7 +185,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     }
     leaveOwn?.();
     isFull();
-    throw new ProtocolError(REFUSED, "too many questions are open (PARLEY_ELICITATIONS_MAX, PARLEY_ELICITATIONS_PRINCIPAL_MAX)", {
+    throw refusal("limit", "too many questions are open (PARLEY_ELICITATIONS_MAX, PARLEY_ELICITATIONS_PRINCIPAL_MAX)", {
       retryAfterMs: 1_000,
     });
   }

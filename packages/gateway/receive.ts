@@ -1,14 +1,15 @@
 /** What an upstream may send while it works on a call: requests, which become questions, and notifications, which become reports. */
-import type { Client } from "@modelcontextprotocol/client";
+import { type Client, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
 import { type ClientCapabilities, type FeedItem, type Json, LOG_LEVELS } from "@parley/core";
 import { elicited, replied } from "./call-request.ts";
+import { DISABLED, isQuestionMethod, refusal } from "./question.ts";
 import type { Questions } from "./questions.ts";
 
 export interface Receiving {
   readonly questions: Pick<Questions, "ask" | "visited">;
   readonly report: (item: FeedItem) => void;
-  /** What can be asked. */
-  readonly capabilities: ClientCapabilities;
+  /** What can be asked; undefined if the deployment passes no questions on. */
+  readonly capabilities: ClientCapabilities | undefined;
 }
 
 /** How often progress is sent to an upstream that waits for a person, if it gave a progress token. */
@@ -16,7 +17,11 @@ const PROGRESS_EVERY_MS = 10_000;
 
 /** Handles an upstream's messages on the client of the call's session. Progress has no handler in it: see `reportProgress`. */
 export function receive(client: Client, { questions, report, capabilities }: Receiving): void {
-  if (capabilities.elicitation) {
+  client.fallbackRequestHandler = async ({ method }) => {
+    if (!isQuestionMethod(method)) throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
+    throw capabilities ? refusal("capability", `the caller did not declare what ${method} needs`) : refusal("disabled", DISABLED);
+  };
+  if (capabilities?.elicitation) {
     client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
       const stopTelling = tellProgress(client, mcpReq._meta?.progressToken);
       try {
@@ -26,13 +31,13 @@ export function receive(client: Client, { questions, report, capabilities }: Rec
       }
     });
   }
-  if (capabilities.sampling) {
+  if (capabilities?.sampling) {
     client.setRequestHandler(
       "sampling/createMessage",
       async ({ params }, { mcpReq }) => replied(await questions.ask(mcpReq.id, "sampling/createMessage", params, mcpReq.signal)) as never,
     );
   }
-  if (capabilities.roots) {
+  if (capabilities?.roots) {
     client.setRequestHandler(
       "roots/list",
       async ({ params }, { mcpReq }) => replied(await questions.ask(mcpReq.id, "roots/list", params, mcpReq.signal)) as never,

@@ -96,7 +96,7 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
 
 async function openSession(sending: SendCall, isFresh: boolean): Promise<UpstreamSession> {
   const { request, connector, elicitation, questions, accessToken, signal, report, end } = sending;
-  const capabilities = elicitation.isEnabled ? request.capabilities : {};
+  const capabilities = elicitation.isEnabled ? request.capabilities : undefined;
   return await connector.open(request.upstream, {
     capabilities: mcpCapabilities(request, elicitation),
     prepare: (client) => receive(client, { questions, report, capabilities }),

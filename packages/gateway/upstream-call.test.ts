@@ -62,8 +62,8 @@ describe("an answer", () => {
   test.each([
     [{ action: "decline" }, { action: "decline" }],
     [{ action: "cancel" }, { action: "cancel" }],
-    [{ action: "timeout" }, { code: -32000, reason: "timeout" }],
-    [{ action: "unavailable" }, { code: -32601, reason: "unavailable" }],
+    [{ action: "timeout" }, { code: -32000, reason: "timeout", hint: expect.stringContaining("PARLEY_ELICITATION_BLOCKING_TIMEOUT") }],
+    [{ action: "unavailable" }, { code: -32601, reason: "unavailable", hint: expect.stringContaining("have a task") }],
   ] as const)("that is %o is told as %o", async (answer, told) => {
     const call = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
     const [question] = await asked(call);
@@ -85,7 +85,21 @@ describe("a question", () => {
     const elicitation = { ...ELICITATION, isEnabled: false };
     const connector = connectorTo(async ({ ask, capabilities }) => [capabilities, await ask("?")]);
     const call = startCall("1", aRequest(), someDeps(connector, { elicitation }));
-    expect(answersIn(await call.next([], leading()))).toMatchObject([{}, { code: -32601 }]);
+    const told = { code: -32601, refused: expect.stringContaining("PARLEY_ELICITATION"), reason: "disabled" };
+    expect(answersIn(await call.next([], leading()))).toMatchObject([
+      {},
+      { ...told, hint: expect.stringContaining("PARLEY_ELICITATION=true") },
+    ]);
+  });
+
+  test("that its caller cannot be asked is refused with the reason and what to do, if its upstream asks it all the same", async () => {
+    const connector = connectorTo(async ({ ask, capabilities }) => [capabilities, await ask("?")]);
+    const call = startCall("1", aRequest({ capabilities: { roots: true } }), someDeps(connector));
+    const told = { code: -32601, refused: expect.stringContaining("elicitation/create"), reason: "capability" };
+    expect(answersIn(await call.next([], leading()))).toMatchObject([
+      { roots: {} },
+      { ...told, hint: expect.stringContaining("capabilities") },
+    ]);
   });
 
   /** A caller may be asked so many questions more. */
@@ -98,7 +112,11 @@ describe("a question", () => {
     return { rate, seen };
   }
 
-  const TOO_MANY = { code: -32000, message: expect.stringContaining("PARLEY_ELICITATIONS_RATE"), data: { retryAfterMs: 1_500 } };
+  const TOO_MANY = {
+    code: -32000,
+    message: expect.stringContaining("PARLEY_ELICITATIONS_RATE"),
+    data: { reason: "limit", retryAfterMs: 1_500 },
+  };
 
   test("is one of as many as its caller may be asked in a minute; one beyond is told when to try again", async () => {
     const { rate, seen } = rateOf(2);
@@ -177,7 +195,12 @@ describe("a question", () => {
     expect(answersIn(await call.next(given, leading()))).toMatchObject([
       accepted(true),
       accepted(true),
-      { code: -32000, refused: expect.stringContaining("PARLEY_ELICITATIONS_CALL_MAX") },
+      {
+        code: -32000,
+        refused: expect.stringContaining("PARLEY_ELICITATIONS_CALL_MAX"),
+        reason: "limit",
+        hint: expect.stringContaining("in one form"),
+      },
     ]);
   });
 
@@ -189,7 +212,7 @@ describe("a question", () => {
     const first = startCall("1", aRequest(), someDeps(behave, gates_));
     const [question] = await asked(first);
     const second = startCall("2", aRequest(), someDeps(behave, gates_));
-    expect(answersIn(await second.next([], leading()))).toMatchObject({ code: -32000, retryAfterMs: 1_000 });
+    expect(answersIn(await second.next([], leading()))).toMatchObject({ code: -32000, reason: "limit", retryAfterMs: 1_000 });
     await first.next([{ question: question!, answer: accepted(true) }], leading());
     const third = startCall("3", aRequest(), someDeps(behave, gates_));
     expect(await asked(third)).toHaveLength(1);

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { elicited, replied } from "./call-request.ts";
+
+test.each([
+  [{ action: "timeout" }, -32000, "timeout"],
+  [{ action: "unavailable" }, -32601, "unavailable"],
+  [{ action: "withdrawn" }, -32000, "withdrawn"],
+] as const)(
+  "a question without an answer, %j, is an error of every kind of question: %i, with the reason and what to do",
+  (answer, code, reason) => {
+    const told = expect.objectContaining({ code, data: { reason, hint: expect.any(String) } });
+    for (const read of [elicited, replied]) expect(() => read(answer)).toThrow(told);
+  },
+);
+
+test.each(["decline", "cancel"] as const)(
+  "to %s is an answer to an elicitation, and an error to a request for a model or for folders",
+  (action) => {
+    expect(elicited({ action })).toEqual({ action });
+    const data = { reason: "declined", hint: expect.any(String) };
+    expect(() => replied({ action })).toThrow(expect.objectContaining({ code: -32000, data }));
+  },
+);
