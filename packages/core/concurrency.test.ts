@@ -465,13 +465,15 @@ describe("ctx in the wrong place", () => {
   });
 
   test("effects called after the handler's end never settle", async () => {
+    const ended = Promise.withResolvers<void>();
     let late: Promise<unknown> | undefined;
     const task = subject(async ({ step }) => {
-      late = wait(5).then(() => step("late", () => 1));
+      late = ended.promise.then(() => step("late", () => 1));
       return {};
     });
     await task.run();
-    expect(await Promise.race([late, wait(20).then(() => "nothing")])).toBe("nothing");
+    ended.resolve();
+    expect(await Promise.race([late, systemClock.idle().then(() => "nothing")])).toBe("nothing");
     expect(task.journal.size).toBe(0);
   });
 });

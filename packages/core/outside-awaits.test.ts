@@ -42,21 +42,22 @@ function createChain(): Exclusively {
   };
 }
 
-test("a branch that takes more than a second before its recorded step has not diverged", async () => {
+test("a branch that takes long before its recorded step has not diverged", async () => {
+  const called = Promise.withResolvers<void>();
   let slow = 1;
   const task = subject(
     async ({ ask, step }) => {
       await Promise.all([
         (async () => {
           await wait(slow);
-          await step("own", () => 1);
+          await step("own", () => called.resolve());
         })(),
         (async () => {
           await ask("go", form("?"));
           await step("other", () => 1);
         })(),
         // Keeps the first run from parking before `own` was called.
-        step("wait", () => wait(20)),
+        step("wait", () => called.promise),
       ]);
       return {};
     },
@@ -95,14 +96,18 @@ test("items of a Promise.all that use the same name after an outside await are d
 });
 
 test("an item that gets further than before does not take another item's record", async () => {
-  let usMs = 200;
+  let usMs = HOUR;
+  const saved = Promise.withResolvers<void>();
   const task = subject(async ({ step, ask }) => {
     const done = await Promise.all([
       ...["eu", "us"].map(async (region) => {
         await wait(region === "eu" ? 1 : usMs);
-        return await step("save", () => region);
+        return await step("save", () => {
+          saved.resolve();
+          return region;
+        });
       }),
-      step("keep", () => wait(20)),
+      step("keep", () => saved.promise),
       ask("go", form("?")).then(({ action }) => action),
     ]);
     return { done: json(done.slice(0, 2)) };
@@ -164,19 +169,23 @@ test("an item keeps its record if the handler comes to a Promise.all further out
 test("a call that took the record of another item, because V8 does not show its own, fails the task before that item repeats its work", async () => {
   const waits = new Map([
     ["eu", 1],
-    ["us", 200],
+    ["us", HOUR],
   ]);
   const saved: string[] = [];
+  const hasSaved = Promise.withResolvers<void>();
   const task = subject(async ({ step, ask }) => {
     const save = async (region: string) => {
       const ms = waits.get(region);
       await (ms === undefined ? undefined : wait(ms));
-      return await step("save", () => saved.push(region));
+      return await step("save", () => {
+        saved.push(region);
+        hasSaved.resolve();
+      });
     };
     await Promise.all([
       // Until the returned promise is listened to, nothing connects `save` with its item.
       ...["eu", "us"].map(async (region) => save(region)),
-      step("keep", () => wait(20)),
+      step("keep", () => hasSaved.promise),
       ask("go", form("?")),
     ]);
     return {};

@@ -4,6 +4,7 @@ import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Answerers, Effects } from "../effects.ts";
 import type { ParleyError } from "../errors.ts";
+import { createHandClock } from "../hand-clock.fixture.ts";
 import { readingKey } from "../journal.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
 import type { Acceptance, Answer, AskRequest, EventRequest, JsonObject } from "../task.ts";
@@ -726,16 +727,17 @@ describe("a withdrawal", () => {
   });
 
   test("does not settle sleeps again that are over by then", async () => {
+    const { clock, pass } = createHandClock();
     const task = subject(async ({ sleep, step }) => {
       const stop = new AbortController();
-      const startedAt = performance.now();
       const nap = sleep("nap", 10, { signal: stop.signal }).catch(() => undefined);
       stop.abort(new Error("no need"));
       await nap;
-      await step("long", () => until(() => performance.now() - startedAt > 20));
+      await step("long", () => pass(20));
       await step("last", () => 1);
       return {};
     });
+    task.wire({ clock });
     expect(await task.run()).toMatchObject({ type: "returned" });
     expect([...task.journal].map(([id, { place }]) => [id, place])).toStrictEqual([
       ["sleep:nap", 1],
@@ -861,26 +863,29 @@ describe("a sleep", () => {
   });
 
   test("that is over settles once, although its timer ends before its turn", async () => {
+    const { clock, stand, pass } = createHandClock();
     let isLate = false;
     const task = subject(
       async ({ ask, sleep, step }) => {
         const both = [sleep("nap", 200), ask("go", form("?"))];
-        for (const startedAtMs = performance.now(); isLate && performance.now() - startedAtMs < 250;) Date.now();
+        if (isLate) stand(250);
         await Promise.all(both);
         await step("last", () => 1);
         return {};
       },
       { inlineSleepMaxMs: 1 },
     );
+    task.wire({ clock });
     expect(askKeys(await task.run())).toStrictEqual(["go"]);
-    task.answer("go", accept(1));
+    task.answer("go", accept(1), clock.now());
     isLate = true;
     // Each hold takes a turn, in which the timer ends.
     let holds = 0;
     task.wire({
+      clock,
       isHeld: () => {
         holds += 1;
-        return holds % 2 === 0 || systemClock.sleep(5).then(() => true);
+        return holds % 2 === 0 || pass(0).then(() => true);
       },
     });
     expect(await task.run()).toMatchObject({ type: "returned" });
@@ -892,6 +897,7 @@ describe("a sleep", () => {
   });
 
   test("that was withdrawn settles only as withdrawn, although it ends before the handler withdraws it again", async () => {
+    const { clock, pass } = createHandClock();
     let isWithdrawing = false;
     let isSlow = false;
     const task = subject(
@@ -899,7 +905,7 @@ describe("a sleep", () => {
         const stop = new AbortController();
         const nap = sleep("nap", 500, { signal: stop.signal }).catch(() => undefined);
         if (!isWithdrawing) await nap;
-        if (isSlow) await systemClock.sleep(550);
+        if (isSlow) await pass(550);
         stop.abort();
         await nap;
         await ask("go", form("?"));
@@ -908,10 +914,11 @@ describe("a sleep", () => {
       },
       { inlineSleepMaxMs: 1, divergenceWaitMs: 5_000 },
     );
+    task.wire({ clock });
     await task.run();
     isWithdrawing = true;
     expect(askKeys(await task.run())).toStrictEqual(["go"]);
-    task.answer("go", accept(1));
+    task.answer("go", accept(1), clock.now());
     isSlow = true;
     expect(await task.run()).toMatchObject({ type: "returned" });
     expect([...task.journal].map(([id, { place }]) => [id, place]).toSorted()).toStrictEqual([
@@ -922,11 +929,12 @@ describe("a sleep", () => {
   });
 
   test("that ends while the run catches up settles once", async () => {
+    const { clock, pass } = createHandClock();
     let isSlow = false;
     const task = subject(
       async ({ ask, sleep, step }) => {
         const nap = sleep("nap", 300);
-        if (isSlow) await systemClock.sleep(350);
+        if (isSlow) await pass(350);
         await ask("go", form("?"));
         await nap;
         await step("last", () => 1);
@@ -934,8 +942,9 @@ describe("a sleep", () => {
       },
       { inlineSleepMaxMs: 1, divergenceWaitMs: 5_000 },
     );
+    task.wire({ clock });
     expect(askKeys(await task.run())).toStrictEqual(["go"]);
-    task.answer("go", accept(1));
+    task.answer("go", accept(1), clock.now());
     isSlow = true;
     expect(await task.run()).toMatchObject({ type: "returned" });
     expect([...task.journal].map(([id, { place }]) => [id, place]).toSorted()).toStrictEqual([
