@@ -77,7 +77,9 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
   const incarnation = randomUUID();
   const waiting = new Map<string, Waiting>();
   const abandoned = new Set<string>();
-  const taken = new Set<Given>();
+  /** Recorded answers that were used. By name, because each run reads the answers from the journal anew. */
+  const taken = new Set<string>();
+  const nameOf = ({ question: { from, id } }: Given) => `${from} ${id}`;
   let known: readonly Given[] = request.given;
   /** Keys of questions about pages, by the upstream's elicitation ids. */
   const pages = new Map<string, string>();
@@ -192,9 +194,9 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
 
   /** An answer that an earlier call of the task received to the same question. */
   function takeRecorded(digest: string): Answer | undefined {
-    const one = known.find((given) => given.question.from !== incarnation && given.question.digest === digest && !taken.has(given));
+    const one = known.find((given) => given.question.from !== incarnation && given.question.digest === digest && !taken.has(nameOf(given)));
     if (!one || one.answer.action === "withdrawn") return undefined;
-    taken.add(one);
+    taken.add(nameOf(one));
     return one.answer;
   }
 

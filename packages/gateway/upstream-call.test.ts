@@ -59,6 +59,22 @@ describe("an answer", () => {
     await lost.close();
   });
 
+  test("given to a call that was lost answers one question of the next one, whichever run leads that: each reads the answers anew", async () => {
+    const lost = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("delete a?"))));
+    const [question] = await asked(lost);
+    const given = [{ question: question!, answer: accepted(true) }];
+    const connector = connectorTo(async ({ ask }) => [await ask("delete a?"), await ask("delete b?"), await ask("delete a?")]);
+    const call = startCall("2", aRequest({ given, askedBefore: 1 }), someDeps(connector));
+    const [other] = await asked(call, given);
+    expect(other).toMatchObject({ request: { message: "delete b?" } });
+    const both = structuredClone([...given, { question: other!, answer: accepted(false) }]);
+    const [again] = await asked(call, both);
+    expect(again).toMatchObject({ request: { message: "delete a?" } });
+    const all = structuredClone([...both, { question: again!, answer: accepted(false) }]);
+    expect(answersIn(await call.next(all, leading()))).toEqual([accepted(true), accepted(false), accepted(false)]);
+    await lost.close();
+  });
+
   test.each([
     [{ action: "decline" }, { action: "decline" }],
     [{ action: "cancel" }, { action: "cancel" }],
