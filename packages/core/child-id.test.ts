@@ -9,7 +9,7 @@ describe("the id of a child", () => {
     expect([isChildId(`0-${OWN}~`), isChildId(`0-${OWN}`), isChildId(`~0-${OWN}`)]).toStrictEqual([true, false, false]);
   });
 
-  test("is derived from the secret, the parent, the key and the call, whatever the order of arguments", () => {
+  test("is derived from the secret, the parent, the key and the call, in any order of arguments", () => {
     const texts: string[] = [];
     const digest = (text: string) => (texts.push(text), "d".repeat(43));
     const id = childId(digest, { id: `0-${OWN}`, seed: "seed" }, "hotel", call);

@@ -10,7 +10,7 @@ const wait = (ms: number) => systemClock.sleep(ms);
 const json = (value: unknown) => JSON.parse(JSON.stringify(value)) as JsonObject;
 
 describe("the order in which effects settle (I11)", () => {
-  test("in a map with two steps per item every item gets its own results, whichever is faster", async () => {
+  test("in a map with two steps per item every item gets its own results, also if a later item is faster", async () => {
     const charged: string[] = [];
     const task = subject(async ({ step, ask }) => {
       const done = await Promise.all(

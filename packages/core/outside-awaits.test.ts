@@ -259,7 +259,7 @@ describe.each([
   });
 });
 
-test("a branch distinguishes them, whichever is faster in which run", async () => {
+test("calls in branches are distinguished, also if another branch is faster in the next run", async () => {
   let euMs = 1;
   const task = subject(async ({ step, branch, ask }) => {
     const done = await Promise.all(
@@ -309,7 +309,7 @@ test("a loop that reads something outside before each step needs no names", asyn
   expect(await task.run()).toMatchObject({ result: { done: ["a", "b", "c"] } });
 });
 
-test("a client that is warm in one run and cold in the next confuses nothing", async () => {
+test("a client that is warm in one run and cold in the next changes nothing", async () => {
   let warm = true;
   const task = subject(async ({ step, ask }) => {
     const helper = async (id: number) => {

@@ -152,7 +152,7 @@ describe("an embedded Redis", () => {
     await expect(using(url, (redis) => redis.ping())).rejects.toThrow();
   });
 
-  test("starts although another program uses the previous port, whatever that replies", async () => {
+  test("starts although another program, which never replies, uses the previous port", async () => {
     const first = await start();
     await using(first.url, (redis) => redis.set("kept", "yes"));
     await first.close();

@@ -48,7 +48,7 @@ describe("the assignment", () => {
     expect(Math.max(...sizes)).toBeLessThan(48);
   });
 
-  test("is the same on each worker, in whatever order it sees the others", () => {
+  test("is the same on each worker, in any order of the others", () => {
     const all = workers(9, 32);
     for (const partition of [0, 1, 255]) {
       expect(serving(partition, all.toReversed(), PARTITIONS)).toEqual(serving(partition, all, PARTITIONS));

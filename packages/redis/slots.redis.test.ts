@@ -54,7 +54,7 @@ test("the keys of a limit are kept until every waiting task counts as absent, an
   expectAbout(lineMs, KEPT_MS);
 });
 
-test("the bucket of a rate is kept until it would be full, whatever else happens to the limit", async () => {
+test("the bucket of a rate is kept until it would be full, also after a slot of the limit was given back", async () => {
   const limit: KeptLimit = { id: "daily", concurrency: 1, rate: { count: 3, windowMs: DAY_MS } };
   await slots().take(asked(limit, "0-1"));
   await slots().keep(asked(limit, "0-1"));

@@ -377,7 +377,7 @@ describe("a journal entry", () => {
     expect(packPlace(value({ arrived, place: 0 }))).toBe("0");
   });
 
-  test("with an answer has its fingerprint as the mark, whatever the order of members", () => {
+  test("with an answer has its fingerprint as the mark, in any order of members", () => {
     const outcomeOf = (answered: JsonObject): EntryOutcome => ({ type: "answer", answer: { action: "accept", content: answered } });
     const fingerprint = (_part: string, text: string) => text;
     const fingerprinted = (answered: JsonObject) => packEntryOutcome({ ...content, fingerprint }, "ask:q", outcomeOf(answered));

@@ -54,7 +54,7 @@ test.each<[string, unknown]>([
   );
 });
 
-test("exports are collected by name, whatever their order, with the default export first", () => {
+test("exports are collected by name, in any order, with the default export first", () => {
   const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => defineTool({ name, run: () => "" }));
   expect([...catalogue({ c, d, a, b }).tools.keys()]).toStrictEqual(["a", "b", "c", "d"]);
   expect([...catalogue({ a, b, default: d, c }).tools.keys()]).toStrictEqual(["d", "a", "b", "c"]);

@@ -332,7 +332,7 @@ describe("ask", () => {
 });
 
 describe("step", () => {
-  test("runs once, whatever happens around it, and has its own idempotency key", async () => {
+  test("runs once, and has its own idempotency key", async () => {
     const keys: string[] = [];
     const stepping = tool(async (ctx) => {
       const first = await ctx.step("charge", ({ idempotencyKey }) => keys.push(idempotencyKey));

@@ -14,7 +14,7 @@ const DRAWS = z.object({ n: z.number().optional() }).transform(({ n }) => ({ n: 
 const seen: Json[] = [];
 beforeEach(() => void seen.splice(0));
 
-describe("every run sees the same answer, whatever its schema draws and wherever the worker dies", () => {
+describe("every run sees the same answer, although its schema draws values and the worker dies", () => {
   async function sees(wait: Parameters<typeof defineTool>[0]["run"], options: Parameters<typeof runTool>[2]) {
     const tool = defineTool({
       name: "draws",

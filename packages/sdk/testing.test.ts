@@ -245,7 +245,7 @@ describe("startTool", () => {
     expect((await startTool(doing(async () => "x"))).now).toStrictEqual(new Date("2026-01-01T00:00:00Z"));
   });
 
-  test("moves the clock by the given time, whatever becomes due on the way", async () => {
+  test("moves the clock by the given time, past everything that becomes due on the way", async () => {
     const running = await startTool(
       doing(async (ctx) => {
         await ctx.sleep("a", "1 hour");

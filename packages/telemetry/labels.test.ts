@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { dialectLabel, methodLabel } from "./labels.ts";
 
-test("a label has one of a few known values, whatever a client sends", () => {
+test("a label has one of a few known values", () => {
   expect(methodLabel("tools/call")).toBe("tools/call");
   expect(methodLabel("tools/invented")).toBe("other");
   expect(methodLabel(undefined)).toBe("none");

@@ -156,7 +156,7 @@ export function describeFamilies(name: string, open: () => Promise<StoreUnderTes
 
     const keysOf = (done: ReadonlyMap<string, ReadonlySet<string>>) => [...done].map(([step, keys]) => [step, keys.size]).toSorted();
 
-    test("has one result, and one key for each effect, at whichever call of the store its process dies", async () => {
+    test("has one result, and one key for each effect, if its process dies at any call of the store", async () => {
       const calm = deployment(opened, 0, "before");
       const [root, ...children] = await calm.play();
       expect(root).toMatchObject({ status: "completed" });
@@ -177,7 +177,7 @@ export function describeFamilies(name: string, open: () => Promise<StoreUnderTes
       }
     }, 120_000);
 
-    test("leaves nothing unfinished, at whichever call of the store it is cancelled and its process dies", async () => {
+    test("leaves nothing unfinished, if it is cancelled and its process dies at any call of the store", async () => {
       const calm = deployment(opened, 0, "before");
       await calm.play();
 

@@ -54,7 +54,7 @@ describe.each(ASKS.map((row) => [row[0] ?? "", row] as const))(
       }
     });
 
-    test("gives the tool what the page says, whichever revision answers", async () => {
+    test("gives the tool what the page says, in every revision", async () => {
       const contents = { newer: json(sent) as JsonObject, older: json(sentBefore ?? sent) as JsonObject };
       expect(await answeredEverywhere(asked, contents)).toStrictEqual(Array.from({ length: 4 }, () => json(value)));
     });

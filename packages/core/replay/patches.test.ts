@@ -47,7 +47,7 @@ describe("tookPatch", () => {
     expect([done, [...task.journal.keys()].toSorted()]).toStrictEqual([steps, [...entries].toSorted()]);
   });
 
-  test("returns the recorded decision, whichever path it was", async () => {
+  test("returns the recorded decision, for the old path and for the new one", async () => {
     const task = subject(old);
     await task.run();
     task.deploy(changed([]));

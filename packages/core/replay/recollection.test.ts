@@ -309,7 +309,7 @@ describe("a call in a drain, awaited by an item of a Promise.all,", () => {
 });
 
 describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
-  test("is the one that this item made, by number, whatever the store's order", async () => {
+  test("is the one that this item made, by number, in any order of the store", async () => {
     const subject = run({ recorded: { "step:a#3": "0o:1", "step:a#2": "0o:0", "step:a": "0o:1" } });
     subject.goTo(0, "outside");
     expect(await callAs(subject, 1)).toBe("a");
@@ -376,7 +376,7 @@ describe("recorded effects", () => {
     expect(subject.hasOutside()).toBe(true);
   });
 
-  test("settle in the order of their places, whatever the store's order, and later ones by arrival", () => {
+  test("settle in the order of their places, in any order of the store, and later ones by arrival", () => {
     const arrived = (atMs: number, revision: number) => ({ arrived: { atMs, revision } });
     const subject = run({
       recorded: {

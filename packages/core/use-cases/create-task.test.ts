@@ -202,7 +202,7 @@ describe("a call with an idempotency key", () => {
     expect(logged.slice(1)).toStrictEqual([["info", "call repeated, its task is there", { taskId: "0-1" }]]);
   });
 
-  test("is bound to what was sent, whatever the schema draws for it", async () => {
+  test("is bound to what was sent, also if the schema draws a value for it", async () => {
     const { services, facts, requestsOf } = inMemory();
     let drawn = 0;
     const drawing = toolNamed("subject", async () => ({}), {

@@ -364,7 +364,7 @@ function revoked(): object {
   return proxy;
 }
 
-test("its task ends and is compensated, whatever a handler throws", async () => {
+test("a task whose handler throws a revoked proxy ends and is compensated", async () => {
   const subject = deployment(() => Promise.reject(revoked() as Error));
   subject.tools.set("subject", { ...subject.tool, compensate: async () => undefined });
   const taskId = await subject.create({}, undefined, subject.tools.get("subject"));

@@ -340,7 +340,7 @@ describe("several yields at once", () => {
     expect(ended.journal).toEqual(["ask:ada/ask_0", "ask:bob/ask_0", "step:ada/note", "ask:bob/ask_1", "step:bob/note"]);
   });
 
-  test("in a list have names of their own as well, so that an answer reaches the one that asked, whichever is first", async () => {
+  test("in a list have names of their own as well, so that an answer reaches the one that asked, also if another one asks first", async () => {
     // The second is first in every other run.
     let runs = 0;
     async function* slow(who: string, turns: number): AsyncToolGenerator<string> {

@@ -64,7 +64,7 @@ describe("a waiting task, replayed from its export,", () => {
     expect(await replayRecorded(tool(paid(z.string())), exported)).toMatchObject({ verdict: "diverges" });
   });
 
-  test("continues behind a question that several people accepted, whoever they were", async () => {
+  test("continues behind a question that several people accepted", async () => {
     const board: Run = async (ctx) => {
       const all = await ctx.elicit("board", { message: "Ship it?", schema: APPROVAL, to: { groups: ["board"] }, quorum: 2 });
       const by = ctx.answeredBy("board")?.accepted?.map(({ principal }) => principal);

@@ -113,7 +113,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       expect(await store.answer({ ...request, nowMs: Date.now() + 2 * LEASE_MS })).toEqual({ receipt: "duplicate" });
     });
 
-    test("two answers are the same, whatever the order of their fields", async () => {
+    test("two answers are the same in any order of their fields", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const send = (answer: Answer) =>
         store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: GRACE_MS });
