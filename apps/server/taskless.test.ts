@@ -141,7 +141,7 @@ describe("a call of a session that is cancelled", () => {
   const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "the-call" } };
   const answer = { error: { message: "The client cancelled the call." } };
 
-  test.each([0, 1])("while it has no task gets none, whichever front end its client tells (%s)", async (told) => {
+  test.each([0, 1])("while it has no task gets none, at the front end of the call and at another one (%s)", async (told) => {
     const needsTask = Promise.withResolvers<undefined>();
     const { fronts, called, created, forgotten } = await deployed(() => needsTask.promise, { fronts: 2 });
     const client = await openSession(fronts[0] as Front);

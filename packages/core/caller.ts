@@ -6,7 +6,7 @@ export interface Caller {
   /** Owns the tasks that it creates (I10). Unique across all tenants. */
   readonly principal: string;
   /**
-   * The person behind the principal, whichever client they use, where each client has a principal of its own
+   * The person behind the principal, the same through any client, where each client has a principal of its own
    * (PARLEY_AUTH_PRINCIPAL). Absent if the principal already identifies the person.
    */
   readonly person?: string;

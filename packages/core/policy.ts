@@ -30,7 +30,7 @@ export function may(caller: Caller, action: "answer", task: Guarded, ask: Pick<A
 export function may(caller: Caller, action: Action, task: Guarded, ask?: Pick<Ask, "audience">): boolean {
   if ((task.call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
   const isOwner = owns(caller, task.call);
-  // A person is the caller whichever client they use.
+  // A person is the caller through any client.
   const isCaller = isOwner || personOf(caller) === personOf(task.call);
   switch (action) {
     case "cancel":

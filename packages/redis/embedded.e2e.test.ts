@@ -195,7 +195,7 @@ describe("an embedded Redis", () => {
   describe("data that another server wrote", () => {
     const onPath = spawnSync("redis-server", ["--version"]).status === 0 || spawnSync("valkey-server", ["--version"]).status === 0;
 
-    test.runIf(onPath)("stays with the server that wrote it, whichever would be first in a new directory", async () => {
+    test.runIf(onPath)("stays with the server that wrote it, also if another one would be first in a new directory", async () => {
       const first = await start({ sources: ["wheel"] });
       await using(first.url, (redis) => redis.set("kept", "yes"));
       await first.close();

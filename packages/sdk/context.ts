@@ -61,7 +61,7 @@ export interface QuorumAsk<S extends Schema | JsonObject> extends Omit<FormAsk<S
   /**
    * How many different people of `to` must accept, at most 20. `elicit` then returns what each of them answered, in the order in which they accepted;
    * `ask` returns it as `content`. The first person who declines or dismisses the question ends it for all. Until then people may
-   * answer again, and their last answer counts. Each person counts once, whichever client they use. Throws INVALID_ASK if callers are not
+   * answer again, and their last answer counts. Each person counts once, also through several clients. Throws INVALID_ASK if callers are not
    * identified.
    */
   readonly quorum: number;

@@ -58,7 +58,7 @@ export function createEvent(effects: Pick<Effects, "event" | "mustBeAwaited">) {
     const giveUp = new AbortController();
     const signal = options.signal ? AbortSignal.any([options.signal, giveUp.signal]) : giveUp.signal;
     const { token, url, answer, reading } = effects.event(name, { type: "event", schema: json }, coreOptions(options, signal));
-    // Read once, however often and at whatever moment the handler asks: the schema may draw something else each time.
+    // Read once, also if the handler asks again later: the schema may draw something else each time.
     let body: Promise<unknown> | undefined;
     const read = async () => await bodyOf(name, schema, { answer: await answer, reading });
     const received = () => (body ??= effects.mustBeAwaited(read(), { shown: `received() of ctx.event(${JSON.stringify(name)})`, name }));

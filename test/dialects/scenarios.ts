@@ -1,6 +1,6 @@
 /**
  * What every dialect must achieve: a tool, what the person does with each of its questions, and the end state that must then be stored,
- * whichever dialect was used.
+ * in every dialect.
  */
 
 export type Reply =

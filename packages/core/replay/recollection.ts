@@ -216,7 +216,7 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       const occurrence = occurrenceOf(counter, made, item);
       const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
       const id = entryKey(entryKind, key);
-      // Calls of different items are told apart by the item, whatever their order. Not so for calls without a record, whose numbers could be
+      // Calls of different items are told apart by the item, in any order. Not so for calls without a record, whose numbers could be
       // assigned differently in another run.
       const isRecordable = kind !== "uuid" && kind !== "random";
       const isNamed = !course.isInDrain && isRecordable && item() !== "";

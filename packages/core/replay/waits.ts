@@ -144,7 +144,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     if (answer.action !== "timeout") return answer;
     if (policy === "decline") return { action: "decline" };
     if (policy === "fail") return "fail";
-    // Only a default is an answer. Nobody gave another one, whatever else the policy says.
+    // Only a default is an answer: nobody gave another one.
     return typeof policy === "object" ? { action: "accept", content: policy.default } : answer;
   }
 

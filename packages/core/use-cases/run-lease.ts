@@ -2,7 +2,7 @@
  * A run's lease on its task: the token that fences its writes, and how long the run can be sure of the task.
  *
  *   begin ─── lease ───▶│           every write and renewal moves the end of the lease: now + leaseMs
- *        renew ── lease ─────▶│     it expires: the run stops, whatever the store answers later
+ *        renew ── lease ─────▶│     it expires: the run stops, also if the store answers later
  *
  * Another worker takes the task over only after the lease has expired, and by then this one has stopped, so no step
  * ever runs twice at the same time. The lease counts from before the write was sent, by the same clock as the

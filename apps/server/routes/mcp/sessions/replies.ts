@@ -71,7 +71,7 @@ function throwIfRefused(receipt: Receipt | undefined): void {
 }
 
 /**
- * notifications/cancelled: cancels the task of the call, whichever front end follows it. A call that has no task yet gets none, or one that is
+ * notifications/cancelled: cancels the task of the call, also if another front end follows it. A call that has no task yet gets none, or one that is
  * cancelled at once. The stream of a tasks/result or of a repeated call ends, and its task continues. Any other request is not affected.
  */
 export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason: given }: Notice): Promise<void> {
