@@ -48,7 +48,7 @@ test.each([
   ],
 ])("questions that are none are invalid: %j", (inputRequests, message) => {
   const admit = (method: string, params: unknown) => {
-    readQuestion(method, params, DEFAULT_SETTINGS);
+    readQuestion(method, params, { settings: DEFAULT_SETTINGS });
     return judging.admit();
   };
   expect(required({ inputRequests }, { ...judging, admit })).toEqual({ type: "invalid", message: expect.stringMatching(message) });

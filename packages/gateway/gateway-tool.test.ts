@@ -44,6 +44,7 @@ async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, requ
       return answers[asked.length - 1] ?? { action: "accept", content: {} };
     },
     sleep: async (_name: string, ms: number) => void slept.push(ms),
+    deposit: async (key: string) => `secret of ${key}`,
   } as unknown as Effects;
   const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
   const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
@@ -77,6 +78,51 @@ describe("a question", () => {
     const call = { capabilities: { sampling: { tools: false } } } as unknown as CallFacts;
     expect(askable({ ...call, hidden: false })).toEqual({ sampling: { tools: false }, elicitation: { form: true, url: true } });
     expect(askable({ ...call, hidden: true })).toEqual({ sampling: { tools: false } });
+  });
+});
+
+describe("a secret that a person entered on a page", () => {
+  const page = { ...question("question-1"), secretField: "password" };
+  const onPage: Answer = { action: "accept", content: { deposit: "question-1" } };
+  const filled = { action: "accept", content: { password: "secret of question-1" } };
+
+  test("is the answer to the form of an upstream that waits, and to no other question", async () => {
+    const events: UpstreamEvent[] = [
+      { type: "asked", questions: [page] },
+      { type: "asked", questions: [question("question-2")] },
+      { type: "result", result: {} },
+    ];
+    const { leads } = await run(() => events.shift()!, { answers: [onPage, onPage] });
+    expect(leads[1]?.given).toEqual([{ question: page, answer: filled }]);
+    expect(leads[2]?.given.map(({ answer }) => answer)).toEqual([filled, onPage]);
+  });
+
+  test("is the answer to the form of an upstream that is called again, beside others", async () => {
+    const { leads } = await run(
+      ({ request }) =>
+        request.round
+          ? { type: "result", result: {} }
+          : { type: "required", questions: [page, { ...question("question-2"), id: "other" }] },
+      { answers: [onPage, { action: "decline" }] },
+    );
+    expect(leads[1]?.request.round?.responses).toEqual({ confirm: filled, other: { action: "decline" } });
+    expect(leads[1]?.request.given[0]?.answer).toEqual(filled);
+  });
+
+  test("is missing if the question was answered without its page: nothing else is passed on", async () => {
+    const events: UpstreamEvent[] = [{ type: "asked", questions: [page] }];
+    const { result, leads } = await run(() => events.shift()!, { answers: [{ action: "accept", content: { password: "guess" } }] });
+    expect(result).toMatchObject({ code: "DEPOSIT_UNREADABLE" });
+    expect(leads).toHaveLength(1);
+  });
+
+  test("that is declined is declined", async () => {
+    const events: UpstreamEvent[] = [
+      { type: "asked", questions: [page] },
+      { type: "result", result: {} },
+    ];
+    const { leads } = await run(() => events.shift()!, { answers: [{ action: "decline" }] });
+    expect(leads[1]?.given.map(({ answer }) => answer)).toEqual([{ action: "decline" }]);
   });
 });
 

@@ -25,6 +25,7 @@ import type { Calls } from "./calls.ts";
 import { withOwnUris } from "./gateway-resource.ts";
 import type { ListedTool } from "./listing.ts";
 import type { ParamHeaders } from "./param-headers.ts";
+import { revealed } from "./secrets.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { FollowedTask, Given, Question, UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
@@ -181,12 +182,13 @@ async function nextEvent(
   const follow = async ({ signal }: StepAttempt): Promise<UpstreamEvent> => {
     const accessToken = await access?.token();
     if (access && accessToken === undefined) return { type: "expired" };
+    const { given, round: filled } = await revealed(effects, answers.given(), round);
     const event = await calls.lead({
       ...permit,
       taskId: effects.taskId,
-      request: { ...request, ...(accessToken !== undefined && { accessToken }) },
+      request: { ...request, given, ...(filled && { round: filled }), ...(accessToken !== undefined && { accessToken }) },
       accessToken,
-      given: answers.given(),
+      given,
       signal,
       report: effects.report,
     });
@@ -228,7 +230,10 @@ async function answerAsked(questions: readonly Question[], { effects, calls, ans
   await Promise.all(
     questions.map(async (question) => {
       await answers.to(question);
-      if (!isOnly) await effects.step(`deliver-${question.key}`, () => calls.give(effects.taskId, callId, answers.given()));
+      if (!isOnly)
+        await effects.step(`deliver-${question.key}`, async () => {
+          calls.give(effects.taskId, callId, (await revealed(effects, answers.given())).given);
+        });
     }),
   );
 }

@@ -7,13 +7,13 @@ const form = (properties: JsonObject, rest: JsonObject = {}) => ({
   message: "?",
   requestedSchema: { type: "object", properties, ...rest },
 });
-const read = (params: object) => readQuestion("elicitation/create", params, DEFAULT_SETTINGS);
+const read = (params: object) => readQuestion("elicitation/create", params, { settings: DEFAULT_SETTINGS }).request;
 const texts = (count: number) => Array.from({ length: count }, (_, index) => `v${index}`);
 
 test.each(["evil/create", "elicitation/create ", "constructor"])(
   "a question of another method than those of MCP is refused: %s",
   (method) => {
-    expect(() => readQuestion(method, form({}), DEFAULT_SETTINGS)).toThrow(
+    expect(() => readQuestion(method, form({}), { settings: DEFAULT_SETTINGS })).toThrow(
       expect.objectContaining({
         code: -32602,
         message: expect.stringMatching(/^this cannot be asked: \/method must be one of elicitation/),
@@ -93,4 +93,33 @@ test("two questions are the same if their content is, whatever the order of fiel
   const other = read(form({ a: { title: "A", type: "string" } }));
   expect(digestOf(one)).toBe(digestOf(other));
   expect(digestOf(read(form({ a: { type: "string", title: "B" } })))).not.toBe(digestOf(one));
+});
+
+describe("a form that asks for a secret", () => {
+  const settings = DEFAULT_SETTINGS;
+  const secret = { password: { type: "string", minLength: 8 } };
+  const onPages = (properties: JsonObject) => readQuestion("elicitation/create", form(properties), { settings, takesSecretsOnPages: true });
+  const isRefused = expect.objectContaining({ code: -32602, message: expect.stringContaining("seems to ask for a secret") });
+
+  test("becomes a page if the file says so and the secret is all that it asks for, and stays the same question (I4)", () => {
+    const { digest, ...page } = onPages(secret);
+    expect(page).toEqual({ request: { type: "url", message: "?", url: "", page: { kind: "secret" } }, secretField: "password" });
+    expect(digest).toBe(digestOf({ type: "form", message: "?", schema: form(secret).requestedSchema } as never));
+  });
+
+  test.each<JsonObject>([{ ...secret, user: { type: "string" } }, { pin: { type: "integer" } }])(
+    "is refused if a page cannot take its place: %j",
+    (properties) => {
+      expect(() => onPages(properties)).toThrow(isRefused);
+    },
+  );
+
+  test("is refused if the file does not say so", () => {
+    expect(() => read(form(secret))).toThrow(isRefused);
+  });
+
+  test("is not what other forms are", () => {
+    expect(onPages({ name: { type: "string" } })).not.toHaveProperty("secretField");
+    expect(() => onPages({ name: { type: "object" } })).toThrow(expect.objectContaining({ code: -32602 }));
+  });
 });

@@ -2,6 +2,7 @@
  * Judges the question of an upstream before anyone is asked.
  *
  *   elicitation/create   ─▶ form: a flat object of strings, numbers, booleans and choices, no secrets      else −32602
+ *                             (a form that asks for one secret becomes a page of Parley's, if the file of upstreams says so)
  *                        ─▶ url: https, without credentials (packages/core/ask-policy.ts)                  else −32602
  *   sampling/createMessage, roots/list   passed on unchanged
  *
@@ -27,20 +28,44 @@ export const CHOICES_MAX = 500;
 const METHODS = ["elicitation/create", "sampling/createMessage", "roots/list"] as const;
 export type QuestionMethod = (typeof METHODS)[number];
 
+export interface Judging {
+  readonly settings: Pick<Settings, "askUrlSchemes" | "secretNames">;
+  /** Whether a form that asks for one secret becomes a page. */
+  readonly takesSecretsOnPages?: boolean;
+}
+
+/** A question as people are asked. */
+export interface Judged {
+  readonly request: AskRequest;
+  /** Of the question as the upstream asked it. */
+  readonly digest: string;
+  /** The field of the upstream's form that the secret from the page belongs to. */
+  readonly secretField?: string;
+}
+
 /** Throws ProtocolError −32602, with each violation and its path. `method`: a QuestionMethod, or what an upstream wrote in its place. */
-export function readQuestion(method: string, params: unknown, settings: Pick<Settings, "askUrlSchemes" | "secretNames">): AskRequest {
+export function readQuestion(method: string, params: unknown, { settings, takesSecretsOnPages = false }: Judging): Judged {
   if (!isQuestionMethod(method)) throw invalid([{ path: "/method", message: `must be one of ${METHODS.join(", ")}` }]);
   const size = JSON.stringify(params ?? null).length;
   if (size > QUESTION_CHARS_MAX)
     throw invalid([{ path: "", message: `has ${size} characters of JSON; the limit is ${QUESTION_CHARS_MAX}` }]);
   const request = requestOf(method, isObject(params) ? params : {});
+  const digest = digestOf(request);
   try {
     checkAsk("elicitation", { request }, settings);
+    return { request, digest };
   } catch (error) {
-    if (error instanceof ParleyError && error.violations) throw invalid(error.violations);
-    throw error;
+    if (!(error instanceof ParleyError && error.violations)) throw error;
+    const secretField = takesSecretsOnPages && request.type === "form" ? onlyText(request) : undefined;
+    if (secretField === undefined || request.type !== "form") throw invalid(error.violations);
+    return { request: { type: "url", message: request.message, url: "", page: { kind: "secret" } }, digest, secretField };
   }
-  return request;
+}
+
+/** The name of the form's field, if it has a single one, which takes a text: a page has one field. */
+function onlyText({ schema: { properties } }: Extract<AskRequest, { type: "form" }>): string | undefined {
+  const [[name, field] = [], ...others] = Object.entries(properties ?? {});
+  return others.length === 0 && isObject(field) && field["type"] === "string" ? name : undefined;
 }
 
 export function isQuestionMethod(method: string): method is QuestionMethod {

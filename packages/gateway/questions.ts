@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import type { Answer, AskRequest, Settings } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
 import type { Gate } from "./gate.ts";
-import { digestOf, DISABLED, type QuestionMethod, readQuestion, refusal } from "./question.ts";
+import { DISABLED, type Judged, type QuestionMethod, readQuestion, refusal } from "./question.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { Given, Question } from "./upstream-event.ts";
 
@@ -86,10 +86,10 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
   const agreed = new Set<string>();
   let asked = 0;
 
-  function newQuestion(ask: AskRequest): Question {
+  function newQuestion(judged: Judged): Question {
     asked += 1;
     const key = `question-${request.askedBefore + asked}`;
-    return { key, from: incarnation, id: String(asked), digest: digestOf(ask), request: ask, timeoutMs: questionTimeoutMs };
+    return { key, from: incarnation, id: String(asked), ...judged, timeoutMs: questionTimeoutMs };
   }
 
   const requestIds = new Set<string>();
@@ -157,7 +157,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
       throw refused("limit", `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
     }
     try {
-      const question = newQuestion(readQuestion(method, params, settings));
+      const question = newQuestion(readQuestion(method, params, { settings, takesSecretsOnPages: upstream.takesSecretsOnPages }));
       if (question.request.type === "url") {
         const { elicitationId } = params as { elicitationId?: unknown };
         if (typeof elicitationId === "string") pages.set(elicitationId, question.key);

@@ -10,6 +10,8 @@ export interface Question {
   readonly id: string;
   readonly digest: string;
   readonly request: AskRequest;
+  /** Of a page for a secret: the field of the upstream's form that it belongs to. */
+  readonly secretField?: string;
   readonly timeoutMs: number;
 }
 

@@ -36,6 +36,8 @@ export interface Upstream {
   readonly reusesSessions: boolean;
   /** Whether calls that may be repeated are made without a task as long as they ask nothing (taskless.ts). */
   readonly isTaskless: boolean;
+  /** Whether a secret that it asks for in a form is entered on a page instead; otherwise the question is refused. */
+  readonly takesSecretsOnPages: boolean;
   readonly connectTimeoutMs: number;
   /** How long the upstream may work without asking or ending. */
   readonly callTimeoutMs: number;
@@ -134,6 +136,7 @@ const entry = z.strictObject({
   revisions: z.enum(["auto", "sessions", "newest"]).default("auto"),
   reuseSessions: z.boolean().default(false),
   taskless: z.boolean().default(false),
+  secrets: z.enum(["refuse", "page"]).default("refuse"),
   connectTimeout: duration.prefault("10s"),
   callTimeout: duration.prefault("5m"),
   questionTimeout: duration.optional(),
@@ -235,6 +238,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
     revisions: given.revisions,
     reusesSessions: given.reuseSessions,
     isTaskless: given.taskless,
+    takesSecretsOnPages: given.secrets === "page",
     connectTimeoutMs: given.connectTimeout,
     callTimeoutMs: given.callTimeout,
     questionTimeoutMs: given.questionTimeout,

@@ -7,7 +7,7 @@
  *
  * Each effect is a line in the file MARKS, so that a test counts what was really done.
  */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -52,6 +52,7 @@ const TOOLS = [
   tool("die"),
   tool("nested"),
   tool("secret"),
+  tool("login"),
   tool("large"),
   tool("ask-large"),
   tool("fails"),
@@ -163,6 +164,10 @@ function build(): McpServer {
         return await elicit("Password?", { type: "object", properties: { password: { type: "string" } } }).then(text, (error: Error) =>
           text({ refused: error.message }),
         );
+      case "login": {
+        const { action, content } = await elicit("Password?", { type: "object", properties: { password: { type: "string" } } });
+        return text({ action, digest: hash("sha256", String(content?.["password"])) });
+      }
       case "ask-large":
         return await elicit("x".repeat(1_000_000)).then(text, (error: Error) => text({ refused: error.message.slice(0, 200) }));
       case "large":
