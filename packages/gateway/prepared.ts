@@ -58,8 +58,8 @@ interface Pool {
   cameAtMs: readonly number[];
 }
 
-/** The requests that an upstream may send in a session. */
-const QUESTIONS = ["elicitation/create", "sampling/createMessage", "roots/list"] as const;
+/** The requests of an upstream that have handlers of their own (receive.ts). */
+const HANDLED = ["sampling/createMessage", "roots/list"] as const;
 
 export function prepareSessions(
   connector: UpstreamConnector,
@@ -140,7 +140,7 @@ export function prepareSessions(
   function giveBack(pool: Pool, upstream: Upstream, opened: Opened): void {
     const one = wait(pool, opened, reusedMs);
     const { client } = opened.session;
-    for (const method of QUESTIONS) client.removeRequestHandler(method);
+    for (const method of HANDLED) client.removeRequestHandler(method);
     client.fallbackRequestHandler = async ({ method }) => {
       leave(pool, one);
       throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `${method} came while no call was open`);

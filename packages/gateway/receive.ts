@@ -2,7 +2,7 @@
 import { type Client, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
 import { type ClientCapabilities, type FeedItem, type Json, LOG_LEVELS } from "@parley/core";
 import { elicited, replied } from "./call-request.ts";
-import { DISABLED, isQuestionMethod, refusal } from "./question.ts";
+import { DISABLED, invalid, isQuestionMethod, refusal } from "./question.ts";
 import type { Questions } from "./questions.ts";
 
 export interface Receiving {
@@ -15,22 +15,28 @@ export interface Receiving {
 /** How often progress is sent to an upstream that waits for a person, if it gave a progress token. */
 const PROGRESS_EVERY_MS = 10_000;
 
-/** Handles an upstream's messages on the client of the call's session. Progress has no handler in it: see `reportProgress`. */
+/**
+ * Handles an upstream's messages on the client of the call's session. Progress has no handler in it: see `reportProgress`.
+ *
+ * Elicitations come as what the client has no handler for: to a handler it passes them after parsing each twice and its answer once, with schemas that
+ * allow more than question.ts, and that take longer than everything that the gateway does with the question.
+ */
 export function receive(client: Client, { questions, report, capabilities }: Receiving): void {
-  client.fallbackRequestHandler = async ({ method }) => {
+  client.fallbackRequestHandler = async ({ method, params }, { mcpReq }) => {
     if (!isQuestionMethod(method)) throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
-    throw capabilities ? refusal("capability", `the caller did not declare what ${method} needs`) : refusal("disabled", DISABLED);
+    if (!capabilities) throw refusal("disabled", DISABLED);
+    if (method !== "elicitation/create" || !capabilities.elicitation)
+      throw refusal("capability", `the caller did not declare what ${method} needs`);
+    const { mode = "form" } = params ?? {};
+    if ((mode === "form" || mode === "url") && !capabilities.elicitation[mode])
+      throw invalid([{ path: "/mode", message: `${mode} is not among the capabilities of the client` }]);
+    const stopTelling = tellProgress(client, mcpReq._meta?.progressToken);
+    try {
+      return elicited(await questions.ask(mcpReq.id, "elicitation/create", params, mcpReq.signal));
+    } finally {
+      stopTelling();
+    }
   };
-  if (capabilities?.elicitation) {
-    client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
-      const stopTelling = tellProgress(client, mcpReq._meta?.progressToken);
-      try {
-        return elicited(await questions.ask(mcpReq.id, "elicitation/create", params, mcpReq.signal));
-      } finally {
-        stopTelling();
-      }
-    });
-  }
   if (capabilities?.sampling) {
     client.setRequestHandler(
       "sampling/createMessage",
