@@ -165,8 +165,8 @@ describe("a stream that begins with anything else is read as a stream, from its 
 });
 
 describe("the events of a stream, read as the client reads them,", () => {
-  const read = (response: Response) =>
-    response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
+  const read = (response: Response, onRetry?: (retryMs: number) => void) =>
+    response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream({ onRetry })).getReader();
   const ASKED = { jsonrpc: "2.0", id: 1, method: "elicitation/create", params: { message: "é 漢 😀" } };
 
   test("arrive as they were sent, wherever the network divides them", async () => {
@@ -201,6 +201,19 @@ describe("the events of a stream, read as the client reads them,", () => {
     expect(JSON.parse((await reader.read()).value?.data ?? "")).toEqual(ASKED);
     spoilIt();
     await expect(reader.read()).rejects.toThrow();
+  });
+
+  test("say when the client may connect again, each time that they do", async () => {
+    const { post } = await served((_request, response) =>
+      events(response, `retry: 20\n\n${event(ASKED)}retry: 30\n\n${event(RESULT)}`).end(),
+    );
+    const retries: number[] = [];
+    const reader = read(await post(), (retryMs) => retries.push(retryMs));
+    const messages: unknown[] = [];
+    for (let next = await reader.read(); !next.done; next = await reader.read()) messages.push(JSON.parse(next.value.data));
+    expect(messages).toEqual([ASKED, RESULT]);
+    await until(() => retries.length === 2);
+    expect(retries).toEqual([20, 30]);
   });
 
   test("are read no further when the client cancels them, and their connection is closed", async () => {
