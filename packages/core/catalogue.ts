@@ -69,6 +69,11 @@ export interface Runnable {
    */
   readonly earlyReplies: boolean;
   /**
+   * Its handler makes calls of one name one after the other, so that replay need not ask what awaits each of them
+   * (`Scope.awaitedBy`).
+   */
+  readonly isSequential?: true;
+  /**
    * Validates the arguments before anything is written. Returns them in the form to store: without fields that the
    * schema drops, because unknown fields must not fill the store, and so that every run parses the same from them.
    */

@@ -41,11 +41,11 @@ test("a plain task's life", async () => {
   await live(); // scripts are loaded
   expect(await live()).toEqual({
     create: "evalsha 1, exists 1, hset 2, pexpireat 1, publish 1, xadd 1, zadd 1",
-    begin: "evalsha 1, hget 2, hgetall 2, hset 1, zadd 1",
+    begin: "evalsha 1, hget 1, hgetall 2, hset 1, zadd 1",
     park: "evalsha 1, hexists 1, hget 1, hkeys 1, hset 1, hsetnx 1, publish 1, zadd 1",
     load: "hgetall 1",
     answer: "evalsha 1, hdel 2, hget 2, hkeys 1, hset 2, publish 1, zadd 1",
-    "begin again": "evalsha 1, hget 2, hgetall 2, hset 1, zadd 1",
+    "begin again": "evalsha 1, hget 1, hgetall 2, hset 1, zadd 1",
     finish: "del 1, evalsha 1, hget 2, hkeys 1, hset 2, pexpireat 3, publish 1, zrem 1",
   });
 });

@@ -1,5 +1,5 @@
 /** What a run does with its task: holds it, gives it back, takes it over, restarts it. */
-import { systemClock } from "@parley/node";
+import { createScope, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../catalogue.ts";
 import type { Effects, StepAttempt } from "../effects.ts";
@@ -442,6 +442,26 @@ test("a worker has exactly the services for its tools that it was given", async 
   await bare.create();
   await bare.work();
   expect(found).toStrictEqual(["here", undefined, undefined]);
+});
+
+test.each<[string, Partial<Tool>, boolean]>([
+  ["known of a call", {}, true],
+  ["not asked if the handler makes its calls one after the other", { isSequential: true }, false],
+])("what awaits a call is %s", async (_what, tool, isAsked) => {
+  const scope = createScope();
+  let asked = 0;
+  const subject = deployment(
+    async ({ step }) => {
+      for (let each = 0; each < 3; each += 1) await step("work", async () => each);
+      return text("done");
+    },
+    { services: { scope: { ...scope, awaitedBy: () => ((asked += 1), scope.awaitedBy()) } } },
+  );
+  subject.tools.set("subject", { ...subject.tool, ...tool });
+  const taskId = await subject.create();
+  await subject.work();
+  expect(await subject.task(taskId)).toMatchObject({ status: "completed" });
+  expect(asked > 0).toBe(isAsked);
 });
 
 describe("a run that no longer has its task", () => {

@@ -12,7 +12,7 @@ import { type Catalogue, runnableOf } from "../catalogue.ts";
 import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
 import { OVER } from "../over.ts";
-import type { Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
+import type { Awaiting, Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { LogLevel, Task } from "../task.ts";
 import { versionFor } from "../versions.ts";
@@ -189,6 +189,8 @@ interface HeldWork extends Work {
   readonly lease: RunLease;
 }
 
+const BY_HANDLER: Awaiting = { items: "", isByHandler: true };
+
 /** Replays the handler within its time limit. */
 async function replayHandler(
   services: Services,
@@ -211,7 +213,7 @@ async function replayHandler(
       settings,
       ports: {
         clock,
-        scope,
+        scope: runnable.isSequential ? { ...scope, awaitedBy: () => BY_HANDLER } : scope,
         digest: (text) => digest(text, task.id),
         validate,
         record: (entries, asks) => lease.record(entries, asks),

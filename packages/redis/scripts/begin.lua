@@ -25,7 +25,7 @@ if not state then
   redis.call('ZREM', due, task_id)
   return { 'unknown' }
 end
-local owed = owed_state()
+local owed = is_finished(state) and owed_state()
 if is_finished(state) and not owed then return { 'finished' } end -- I1
 local expected = state.token and state.run or state.run + 1
 if run ~= expected then return { 'stale' } end
