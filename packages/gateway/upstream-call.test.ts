@@ -235,6 +235,35 @@ describe("a question", () => {
     await third.close();
   });
 
+  test("keeps its upstream waiting by progress, as long as it is open, if the upstream counts its time from the last progress", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
+    const progress: number[] = [];
+    const options = {
+      timeout: 15_000,
+      resetTimeoutOnProgress: true,
+      onprogress: (told: { progress: number }) => void progress.push(told.progress),
+    };
+    const { promise: finishes, resolve: finish } = Promise.withResolvers<void>();
+    const connector = connectorTo(async ({ ask }) => {
+      const answer = await ask("?", options);
+      await finishes;
+      return answer;
+    });
+    const upstream = { ...aRequest().upstream, callTimeoutMs: 60_000 };
+    const call = startCall("1", aRequest({ upstream }), someDeps(connector));
+    const [question] = await asked(call);
+    for (let minute = 1; minute <= 3; minute += 1) {
+      for (let part = 1; part <= 6; part += 1) await vi.advanceTimersByTimeAsync(10_000);
+      expect(progress).toHaveLength(6 * minute);
+    }
+    call.give([{ question: question!, answer: accepted(true) }]);
+    await vi.advanceTimersByTimeAsync(30_000);
+    finish();
+    expect(answersIn(await call.next([], leading()))).toEqual(accepted(true));
+    expect(progress).toHaveLength(18);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test("that the upstream gives up is abandoned, if it was asked, and its asker is told", async () => {
     const impatient = new AbortController();
     const connector = connectorTo(async ({ ask }) => await ask("?", { signal: impatient.signal }));

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Client, type ClientOptions } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { DEFAULT_SETTINGS } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
@@ -18,7 +19,7 @@ export const FORM = { type: "object", properties: { ok: { type: "boolean" } } } 
 
 export interface Asking {
   /** The outcome of a question: its answer, or the error that refuses it. */
-  ask(message: string, options?: { readonly signal?: AbortSignal }): Promise<object>;
+  ask(message: string, options?: RequestOptions): Promise<object>;
   log(data: object): Promise<void>;
   progress(progress: number): Promise<void>;
   /** The capabilities that the client declared. */

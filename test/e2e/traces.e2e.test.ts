@@ -7,14 +7,17 @@ import { createClient, message, type TaskState } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type SeenSpan, startTraceReceiver, type TraceReceiver } from "../support/trace-receiver.ts";
 import { until } from "../support/until.ts";
+import { type RunningUpstream, startUpstream, writeUpstreams } from "../support/upstream.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const LANE_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const UPSTREAMS_TRACE = "5bd66ef5095369c7b0d1f8f4bd33716a";
 const CALLER = "b7ad6b7169203331";
 
 let receiver: TraceReceiver;
 let deployment: Deployment;
 let directory: string;
+let upstream: RunningUpstream;
 let taskId: string;
 
 const story = (traceId = TRACE) => receiver.spans.filter((span) => span.traceId === traceId);
@@ -34,10 +37,12 @@ const updating = () => receiver.spans.find(({ name, traceId }) => name === "task
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-secret-folder-"));
   receiver = await startTraceReceiver();
+  upstream = await startUpstream("classic.ts", ["http"]);
+  const file = await writeUpstreams(directory, [{ name: "up", url: upstream.url }]);
   deployment = await startDeployment({
     tools: [join(import.meta.dirname, "tools/steps.ts")],
     // A front end that is slow to add its run would be helped by the sweep, whose runs hang below the call alone.
-    env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, PARLEY_TASK_GRACE: "10s" },
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, PARLEY_TASK_GRACE: "10s", PARLEY_UPSTREAMS: file },
     // A worker that has no place to spare hears of no run by a lane: all come by the queue.
     workerEnv: { PARLEY_CONCURRENCY: "1" },
   });
@@ -46,14 +51,19 @@ beforeAll(async () => {
   await until(() => named("answer n") && updating() && runs().every((run) => run && !above(run).includes("(unknown)")));
 });
 
+/** Resolves with the task's id. */
+async function called(url: string, name: string, traceId: string): Promise<string> {
+  const { headers, body } = message("tools/call", { name, arguments: { file: join(directory, "marks") } }, name);
+  const call = JSON.parse(body) as { params: { _meta: object } };
+  Object.assign(call.params._meta, { traceparent: `00-${traceId}-${CALLER}-01` });
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(call) });
+  return ((await response.json()) as { result: TaskState }).result.taskId;
+}
+
 /** Calls, answers, and waits for the end. Resolves with the task's id. */
 async function lived({ url }: Deployment, traceId: string): Promise<string> {
   const client = createClient(url, 2);
-  const { headers, body } = message("tools/call", { name: "steps", arguments: { file: join(directory, "marks") } }, "steps");
-  const called = JSON.parse(body) as { params: { _meta: object } };
-  Object.assign(called.params._meta, { traceparent: `00-${traceId}-${CALLER}-01` });
-  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(called) });
-  const { taskId: id } = ((await response.json()) as { result: TaskState }).result;
+  const id = await called(url, "steps", traceId);
   const becomes = (status: string) => until(async () => (await client.get(id)).status === status);
   await becomes("input_required");
   await client.answer(id, { n: { action: "accept", content: { n: 17 } } });
@@ -65,6 +75,7 @@ async function lived({ url }: Deployment, traceId: string): Promise<string> {
 afterAll(async () => {
   await deployment.close();
   await receiver.close();
+  await upstream.kill();
   await rm(directory, { recursive: true });
 });
 
@@ -96,6 +107,19 @@ describe("the trace of a task", () => {
     expect(receiver.raw()).not.toContain("secret-folder");
     expect(story().flatMap(({ attributes }) => Object.values(attributes))).not.toContain("17");
   });
+});
+
+test("continues at an upstream below the call that the gateway received", async () => {
+  const client = createClient(deployment.url, 1);
+  await until(() => client.call("up_plain", {}), { everyMs: 100 });
+  const id = await called(deployment.url, "up_traced", UPSTREAMS_TRACE);
+  const { result } = await until(async () => {
+    const task = await client.get(id);
+    return task.status === "completed" && task;
+  });
+  client.close();
+  const { spanId } = await until(() => named("tools/call up_traced", {}, UPSTREAMS_TRACE));
+  expect(result?.content?.[0]?.text).toBe(`00-${UPSTREAMS_TRACE}-${spanId}-01`);
 });
 
 test("a run that comes by a lane hangs below the call", async () => {

@@ -58,6 +58,7 @@ const TOOLS = [
   tool("fails"),
   tool("url-first"),
   tool("capabilities"),
+  tool("traced", { readOnlyHint: true }),
   tool("sampled"),
   tool("rooted"),
   tool("form"),
@@ -188,6 +189,8 @@ function build(): McpServer {
           });
         }
         return text(server.getClientCapabilities() ?? {});
+      case "traced":
+        return text(_meta?.["traceparent"] ?? "");
       case "sampled":
         return text(await server.createMessage({ maxTokens: 5, messages: [{ role: "user", content: { type: "text", text: said } }] }));
       case "rooted":
