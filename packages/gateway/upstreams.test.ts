@@ -110,6 +110,9 @@ test("the file may be in YAML, whose mistakes are named by their line and not qu
   };
   expect(wrong("upstreams:\n  - name: crm\n  headers: [s3cret")).toEqual([expect.stringMatching(/^is not YAML: [A-Z_]+ in line 3$/)]);
   expect(wrong("upstreams: []\nupstreams: []")).toEqual(["is not YAML: DUPLICATE_KEY in line 2"]);
+  // A tag of another tool, which would be ignored.
+  expect(wrong("upstreams:\n  - name: crm\n    url: !secret s3cret")).toEqual(["is not YAML: TAG_RESOLVE_FAILED in line 3"]);
+  expect(wrong(`a: &a [1]\nb: [${"*a,".repeat(101)}]`)).toEqual([expect.stringMatching(/^is not YAML: /)]);
   expect(wrong("- a")).toEqual([expect.stringMatching(/^the file: /)]);
 });
 
@@ -130,11 +133,13 @@ describe("values", () => {
   });
 
   test("that cannot be filled in are named, and no value is ever shown", () => {
-    const told = problems([{ ...CRM, headers: { a: "secret ${NONE}", b: "${file:/no/such}", c: "${1}", d: "${X}" } }], { X: "se\ncret" });
+    const headers = { a: "secret ${NONE}", b: "${file:/no/such}", c: "${1}", d: "${X}", e: "secret ${X" };
+    const told = problems([{ ...CRM, headers }], { X: "se\ncret" });
     expect(told).toEqual([
       "upstreams[0].headers.a (crm): ${NONE} is not set in the environment",
       "upstreams[0].headers.b (crm): ${file:/no/such} cannot be read (ENOENT)",
       "upstreams[0].headers.c (crm): ${1} must be a variable, ${NAME}, or a file, ${file:/path}",
+      "upstreams[0].headers.e (crm): has `${` without `}`",
       "upstreams[0].headers.d (crm): has characters that a header may not contain, such as a line break",
     ]);
     expect(told.join()).not.toContain("secret ");
@@ -168,6 +173,20 @@ describe("problems are reported, all at once", () => {
   test("a file that is missing or not JSON is named with the setting", () => {
     expect(() => readUpstreams("/no/such.json")).toThrow("/no/such.json (PARLEY_UPSTREAMS):\n  cannot be read (ENOENT)");
     expect(() => parseUpstreams("up.json", "{")).toThrow("up.json (PARLEY_UPSTREAMS):\n  is not JSON");
+  });
+
+  test("the mistakes of a file in JSON are named by their line and not quoted", () => {
+    const long = '{ "upstreams": [\n  { "name": "crm",\n    "headers": { "authorization": s3cret-of-the-crm } } ] }';
+    for (const [text, problem] of [
+      [long, "Unexpected token 's' in line 3"],
+      ["s3cret", "Unexpected token 's' in line 1"],
+      [`{ "s3cret": [,] }`, "Unexpected token ',' in line 1"],
+      ["undefined", "Unexpected text in line 1"],
+      ["{\n  's3cret': 1 }", "Expected property name or '}' in JSON at position 4 (line 2 column 3)"],
+    ] as const) {
+      expect(() => parseUpstreams("up.json", text)).toThrow(`up.json (PARLEY_UPSTREAMS):\n  is not JSON: ${problem}`);
+      expect(() => parseUpstreams("up.json", text)).not.toThrow("s3cret");
+    }
   });
 
   test("a file may have the maximum number of upstreams and no more", () => {

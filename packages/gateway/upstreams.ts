@@ -11,7 +11,7 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type Duration, GRANT_KEPT_MAX_MS, parseDuration } from "@parley/core";
-import { parse as parseYaml, type YAMLParseError } from "yaml";
+import { parseDocument, type YAMLParseError, type YAMLWarning } from "yaml";
 import { z } from "zod";
 import { isConfigModule, loadConfigNow, type LoadedConfig } from "./config-module.ts";
 
@@ -199,19 +199,36 @@ function fromJson(file: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UpstreamsError(file, [`is not JSON: ${error instanceof Error ? error.message : "unreadable"}`]);
+    throw new UpstreamsError(file, [`is not JSON: ${error instanceof Error ? unquoted(error.message, text) : "unreadable"}`]);
   }
 }
 
-/** The parser's own message quotes the file. */
+/** With the line of the mistake in place of a quotation: ten characters on either side of it, which could be those of a credential. */
+function unquoted(message: string, text: string): string {
+  if (!message.endsWith(" is not valid JSON")) return message;
+  // Unexpected token 'x', ..."quotation"... is not valid JSON
+  const end = message.indexOf("', ", "Unexpected token 'x".length) + 1;
+  const isCut = message.startsWith("...", end + 2);
+  const quoted = message.slice(end + (isCut ? 6 : 3), message.lastIndexOf('"'));
+  const line = text.slice(0, isCut ? text.indexOf(quoted) + 10 : 0).split("\n").length;
+  return `${message.slice(0, end) || "Unexpected text"} in line ${line}`;
+}
+
+/** The parser's own messages quote the file. A tag is only a warning of it: the value would be used as if the tag were not there. */
 function fromYaml(file: string, text: string): unknown {
+  const document = parseDocument(text, { prettyErrors: true, uniqueKeys: true });
+  const [problem] = [...document.errors, ...document.warnings];
+  if (problem) throw notYaml(file, problem);
   try {
-    return parseYaml(text, { prettyErrors: true, uniqueKeys: true, maxAliasCount: 100 });
+    return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    const { code, linePos } = error as Partial<YAMLParseError>;
-    const where = linePos ? ` in line ${linePos[0].line}` : "";
-    throw new UpstreamsError(file, [`is not YAML: ${code ?? "unreadable"}${where}`]);
+    throw notYaml(file, error as Partial<YAMLParseError>);
   }
+}
+
+function notYaml(file: string, { code, linePos }: Partial<YAMLParseError | YAMLWarning>): UpstreamsError {
+  const where = linePos ? ` in line ${linePos[0].line}` : "";
+  return new UpstreamsError(file, [`is not YAML: ${code ?? "unreadable"}${where}`]);
 }
 
 function problemOf({ path, message }: z.core.$ZodIssue): string {
@@ -310,6 +327,7 @@ function isLoopback(hostname: string): boolean {
 }
 
 function fill(value: string, environment: Readonly<Record<string, string | undefined>>, say: (what: string) => void): string {
+  if (value.lastIndexOf("${") > value.lastIndexOf("}")) say("has `${` without `}`");
   return value.replace(/\$\{([^}]*)\}/g, (_, reference: string) => {
     const [, file] = /^file:(.+)$/.exec(reference) ?? [];
     if (file !== undefined) {
