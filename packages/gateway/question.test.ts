@@ -40,11 +40,51 @@ describe("a form", () => {
     expect(read(params)).toEqual({ type: "form", message: "?", schema: params.requestedSchema });
   });
 
+  test.each(["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"])(
+    "may name the version of its schema, which nobody has to know: %s",
+    (version) => {
+      const { requestedSchema, ...rest } = form({ a: { type: "string" } }, { additionalProperties: false });
+      const params = { ...rest, requestedSchema: { $schema: version, ...requestedSchema } };
+      expect(read(params)).toEqual({ type: "form", message: "?", schema: requestedSchema });
+    },
+  );
+
   test.each([
     ["no schema", { message: "?" }, "/requestedSchema"],
     ["nested objects", form({ a: { type: "object", properties: {} } }), "/requestedSchema/properties/a"],
     ["lists of texts", form({ a: { type: "array", items: { type: "string" } } }), "/requestedSchema/properties/a/items"],
     ["a pattern", form({ a: { type: "string", pattern: "(a+)+$" } }), "/requestedSchema/properties/a/pattern"],
+    ["a schema for all other fields", form({}, { additionalProperties: { pattern: "(a+)+$" } }), "/requestedSchema/additionalProperties"],
+    [
+      "a schema beside choices",
+      form({ a: { type: "string", enum: ["x"], oneOf: [{ pattern: "(a+)+$" }] } }),
+      "/requestedSchema/properties/a must offer",
+    ],
+    [
+      "a schema beside a list of choices",
+      form({ a: { type: "array", items: { enum: ["x"], anyOf: [{ pattern: "(a+)+$" }] } } }),
+      "/requestedSchema/properties/a/items must offer",
+    ],
+    ["choices that are schemas", form({ a: { type: "string", oneOf: [{ const: "x", pattern: "x" }] } }), "/requestedSchema/properties/a"],
+    [
+      "choices with objects as titles",
+      form({ a: { type: "string", oneOf: [{ const: "x", title: {} }] } }),
+      "/requestedSchema/properties/a",
+    ],
+    ["a list of numbers", form({ a: { type: "array", items: { type: "number", enum: ["x"] } } }), "/items/type"],
+    ["fewer characters than none", form({ a: { type: "string", minLength: -1 } }), "/requestedSchema/properties/a/minLength"],
+    ["half an item", form({ a: { type: "array", minItems: 0.5, items: { enum: ["x"] } } }), "/requestedSchema/properties/a/minItems"],
+    ["a text as a bound", form({ a: { type: "number", maximum: "9" } }), "/requestedSchema/properties/a/maximum"],
+    ["a title that is none", form({ a: { type: "string", title: {} } }), "/requestedSchema/properties/a/title"],
+    ["a description that is none", form({}, { description: [] }), "/requestedSchema/description"],
+    [
+      "names of choices that are none",
+      form({ a: { type: "string", enum: ["x"], enumNames: "x" } }),
+      "/requestedSchema/properties/a/enumNames",
+    ],
+    ["a version that is none", form({}, { $schema: 7 }), "/requestedSchema/$schema"],
+    ["a field that must be filled in twice", form({ a: { type: "string" } }, { required: ["a", "a"] }), "/requestedSchema/required"],
+    ["a field that is missing and must be filled in", form({}, { required: ["a"] }), "/requestedSchema/required"],
     ["references", form({ a: { $ref: "#" } }), "/requestedSchema/properties/a"],
     ["conditions", form({}, { if: {} }), "/requestedSchema/if"],
     ["an unknown format", form({ a: { type: "string", format: "regex" } }), "/requestedSchema/properties/a/format"],

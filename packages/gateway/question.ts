@@ -95,7 +95,9 @@ function requestOf(method: QuestionMethod, params: Record<string, unknown>): Ask
   if (mode !== "form") throw invalid([{ path: "/mode", message: "must be form or url" }]);
   const violations = formProblems(requestedSchema);
   if (violations.length > 0) throw invalid(violations);
-  return { type: "form", message, schema: requestedSchema as Extract<AskRequest, { type: "form" }>["schema"] };
+  // Flat forms mean the same in each version of JSON Schema. Validators refuse the name of a version that they do not know.
+  const { $schema: _, ...schema } = requestedSchema as Extract<AskRequest, { type: "form" }>["schema"];
+  return { type: "form", message, schema };
 }
 
 /** The url as a browser would request it: a host in another script appears in punycode, so it cannot imitate a known one. */
@@ -118,12 +120,16 @@ function formProblems(schema: unknown): Violation[] {
   if (!isObject(schema) || schema["type"] !== "object" || !isObject(schema["properties"])) {
     return [{ path: "/requestedSchema", message: 'must be a schema of `type: "object"` with `properties`' }];
   }
-  const problems = unknownKeys("/requestedSchema", schema, FORM_KEYS);
+  const problems = [...unknownKeys("/requestedSchema", schema, FORM_KEYS), ...textProblems("/requestedSchema", schema)];
+  const names = Object.keys(schema["properties"]);
   const fields = Object.entries(schema["properties"]);
   if (fields.length > FIELDS_MAX) return [{ path: "/requestedSchema/properties", message: `must have at most ${FIELDS_MAX} fields` }];
-  const { required } = schema;
-  if (required !== undefined && !isTexts(required))
-    problems.push({ path: "/requestedSchema/required", message: "must be a list of names" });
+  const { required = [], additionalProperties = false } = schema;
+  if (!isTexts(required) || new Set(required).size < required.length || !required.every((name) => names.includes(name)))
+    problems.push({ path: "/requestedSchema/required", message: "must be a list of fields of the form, each once" });
+  // A schema here could hold anything.
+  if (typeof additionalProperties !== "boolean")
+    problems.push({ path: "/requestedSchema/additionalProperties", message: "must be true or false" });
   return [...problems, ...fields.flatMap(([name, field]) => fieldProblems(`/requestedSchema/properties/${pointer(name)}`, field))];
 }
 
@@ -132,36 +138,51 @@ function fieldProblems(path: string, field: unknown): Violation[] {
   if (!isObject(field) || !allowed) {
     return [{ path, message: "must be a string, a number, a boolean, or a list of choices: MCP's forms are flat" }];
   }
-  const problems = unknownKeys(path, field, allowed);
-  const { format, type, items } = field;
+  const problems = [...unknownKeys(path, field, allowed), ...textProblems(path, field)];
+  const { format, type, items, enumNames = [] } = field;
   if (format !== undefined && !FORMATS.includes(format as string))
     problems.push({ path: `${path}/format`, message: `must be one of ${FORMATS.join(", ")}` });
-  for (const key of ["minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"]) {
+  for (const key of ["minLength", "maxLength", "minItems", "maxItems"])
+    if (field[key] !== undefined && !isCount(field[key]))
+      problems.push({ path: `${path}/${key}`, message: "must be a whole number from 0" });
+  for (const key of ["minimum", "maximum"])
     if (field[key] !== undefined && typeof field[key] !== "number") problems.push({ path: `${path}/${key}`, message: "must be a number" });
-  }
+  if (!isTexts(enumNames)) problems.push({ path: `${path}/enumNames`, message: "must be a list of texts" });
   if (type === "array") {
-    if (!isObject(items) || !isChoices(items["enum"] ?? items["anyOf"] ?? items["oneOf"])) {
+    if (!isObject(items) || !hasChoices(items, ["enum", "anyOf", "oneOf"])) {
       problems.push({ path: `${path}/items`, message: `must offer 1 to ${CHOICES_MAX} choices by enum or anyOf` });
     } else problems.push(...unknownKeys(`${path}/items`, items, ["type", "enum", "anyOf", "oneOf"]));
+    if (isObject(items) && (items["type"] ?? "string") !== "string")
+      problems.push({ path: `${path}/items/type`, message: "must be string" });
     return problems;
   }
-  const choices = field["enum"] ?? field["oneOf"];
-  if (choices !== undefined && !isChoices(choices))
+  if (("enum" in field || "oneOf" in field) && !hasChoices(field, ["enum", "oneOf"]))
     problems.push({ path, message: `must offer 1 to ${CHOICES_MAX} choices by enum or oneOf` });
   return problems;
 }
 
-function isChoices(given: unknown): boolean {
-  return (
-    Array.isArray(given) &&
-    given.length > 0 &&
-    given.length <= CHOICES_MAX &&
-    given.every(
-      (each: unknown) =>
-        typeof each === "string" ||
-        (isObject(each) && typeof each["const"] === "string" && Object.keys(each).every((key) => key === "const" || key === "title")),
-    )
-  );
+function textProblems(path: string, value: Record<string, unknown>): Violation[] {
+  const wrong = ["title", "description", "$schema"].filter((key) => value[key] !== undefined && typeof value[key] !== "string");
+  return wrong.map((key) => ({ path: `${path}/${key}`, message: "must be a text" }));
+}
+
+function isCount(given: unknown): boolean {
+  return Number.isSafeInteger(given) && (given as number) >= 0;
+}
+
+/** Under exactly one of the keywords: a second one would be a schema that nobody has looked at. */
+function hasChoices(field: Record<string, unknown>, keywords: readonly string[]): boolean {
+  const [keyword, ...others] = keywords.filter((key) => key in field);
+  if (keyword === undefined || others.length > 0) return false;
+  const given = field[keyword];
+  if (!Array.isArray(given) || given.length === 0 || given.length > CHOICES_MAX) return false;
+  return given.every((each: unknown) => (keyword === "enum" ? typeof each === "string" : isTitled(each)));
+}
+
+function isTitled(choice: unknown): boolean {
+  if (!isObject(choice) || typeof choice["const"] !== "string") return false;
+  const { const: _, title = "", ...others } = choice;
+  return typeof title === "string" && Object.keys(others).length === 0;
 }
 
 function unknownKeys(path: string, value: Record<string, unknown>, known: readonly string[]): Violation[] {

@@ -28,7 +28,13 @@ const mark = (line: string) => process.env["MARKS"] && appendFileSync(process.en
 
 const STRING = { type: "object", properties: { text: { type: "string" } } } as const;
 const CONFIRM = { type: "object", properties: { ok: { type: "boolean", title: "Sure?" } }, required: ["ok"] } as const;
-const SIZE = { type: "object", properties: { size: { type: "integer" } }, required: ["size"] } as const;
+/** As `zodToJsonSchema` writes it, which many servers use. */
+const SIZE = {
+  $schema: "http://json-schema.org/draft-07/schema#",
+  type: "object",
+  properties: { size: { type: "integer" } },
+  required: ["size"],
+} as const;
 const tool = (name: string, annotations: object = {}) => ({ name, description: `Does ${name}.`, inputSchema: STRING, annotations });
 const TOOLS = [
   {
