@@ -46,7 +46,7 @@ export function writeReport({ rows, machine, noise, directory }: Report): void {
 Written by \`npm run bench\` on ${date}: ${machine}. ${noise}
 
 Front ends, the worker, the floor and the peers share one core and run in turn. The load generator has the other core. Redis runs without persistence,
-on whichever core the system chooses.
+on a core that the system chooses.
 
 Each figure is the median of three rounds in which the floor, the peers and Parley follow one another. Absolute figures differ between runs and
 machines; compare **ratios within one run**.
@@ -103,7 +103,7 @@ export function writeGatewaySection({ lines, machine, directory }: GatewaySectio
   const others = readFileSync(results, "utf8").slice(0, section === "" ? undefined : -section.length);
   const date = new Date().toISOString().slice(0, 10);
   const setting =
-    "The front end and the worker share one core, the upstream and the load generator the other. Redis runs without persistence, on whichever core the system chooses.";
+    "The front end and the worker share one core, the upstream and the load generator the other. Redis runs without persistence, on a core that the system chooses.";
   writeFileSync(
     results,
     `${others}\n${GATEWAY_HEADING}\n\nWritten by \`npm run bench:gateway\` on ${date}: ${machine}. ${setting}\n\n${lines.join("\n").trim()}\n`,

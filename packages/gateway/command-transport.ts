@@ -83,7 +83,7 @@ export class CommandTransport implements Transport {
         cause = error;
       }
     }
-    // That the process has ended shows here or by its exit, whichever comes first. Either way it is the same error, after its last words were read.
+    // That the process has ended shows here or by its exit; the first of the two counts. Either way it is the same error, after its last words were read.
     await this.close();
     throw new SdkError(SdkErrorCode.ConnectionClosed, "Connection closed", undefined, { cause });
   }

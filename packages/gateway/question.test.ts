@@ -128,7 +128,7 @@ describe("a page to visit", () => {
   });
 });
 
-test("two questions are the same if their content is, whatever the order of fields", () => {
+test("two questions are the same if their content is, in any order of fields", () => {
   const one = read(form({ a: { type: "string", title: "A" } }));
   const other = read(form({ a: { title: "A", type: "string" } }));
   expect(digestOf(one)).toBe(digestOf(other));

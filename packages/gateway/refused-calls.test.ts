@@ -113,7 +113,7 @@ describe("a call that fails with a JSON-RPC error", () => {
     ["2026-07-28", 200, stateless],
     ["2026-07-28", 400, stateless],
     ["2026-07-28", 503, stateless],
-  ])("ends with that error, whatever its HTTP status: %s, HTTP %i", async (_revision, status, serve) => {
+  ])("ends with that error, with any HTTP status: %s, HTTP %i", async (_revision, status, serve) => {
     expect(await (await calling(failing(status, { serve }))).call()).toEqual({ type: "error", error: ERROR });
   });
 

@@ -59,7 +59,7 @@ describe("an answer", () => {
     await lost.close();
   });
 
-  test("given to a call that was lost answers one question of the next one, whichever run leads that: each reads the answers anew", async () => {
+  test("given to a call that was lost answers one question of the next one, in any run that leads it: each reads the answers anew", async () => {
     const lost = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("delete a?"))));
     const [question] = await asked(lost);
     const given = [{ question: question!, answer: accepted(true) }];
