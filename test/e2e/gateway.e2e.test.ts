@@ -264,7 +264,7 @@ describe("a question of a classic upstream", () => {
 
   test("is refused if MCP does not allow it or no one should be asked it, and the upstream receives the reason", async () => {
     for (const [tool, why] of [
-      ["classic_nested", "nvalid"],
+      ["classic_nested", "/requestedSchema/properties/a must be a string"],
       ["classic_secret", "seems to ask for a secret"],
       ["classic_ask-large", "the limit is 65536"],
     ] as const) {
