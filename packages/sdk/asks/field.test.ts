@@ -121,6 +121,19 @@ describe("a number", () => {
     ]);
   });
 
+  test("is checked for its steps however large it is", () => {
+    const twos = "must be in steps of 2";
+    expect(verdicts(numberField("q", { message, step: 2 }), [1_000_000_001, 1_000_000_002, 2 ** 45 + 1, -1_000_000_001])).toStrictEqual([
+      twos,
+      undefined,
+      twos,
+      twos,
+    ]);
+    const cents = "must be in steps of 0.01 from 0.01";
+    const cent = numberField("q", { message, step: 0.01, min: 0.01 });
+    expect(verdicts(cent, [50_000_000.005, 50_000_000.01, 9_999_999_999.99, 0.07])).toStrictEqual([cents, undefined, undefined, undefined]);
+  });
+
   test("without steps, and values that are not numbers, are left to the form", () => {
     expect(verdicts(numberField("q", { message }), [0.1234])).toStrictEqual([undefined]);
     expect(verdicts(numberField("q", { message, step: 2 }), ["1"])).toStrictEqual([undefined]);
@@ -190,5 +203,16 @@ describe("a date", () => {
       undefined,
     ]);
     expect(verdicts(dateField("q", { message }), ["2026-12-25"])).toStrictEqual([undefined]);
+  });
+
+  test("with a time is within its last day until midnight", () => {
+    const range = "must be from 2026-12-01 to 2026-12-24";
+    const field = dateField("q", { message, includeTime: true, min: least, max: most });
+    expect(verdicts(field, ["2026-12-01T00:00:00+01:00", "2026-12-24T19:30:00Z", "2026-12-24T23:59:59-08:00"])).toStrictEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(verdicts(field, ["2026-11-30T23:59:59Z", "2026-12-25T00:00:00Z", "no moment"])).toStrictEqual([range, range, range]);
   });
 });

@@ -67,8 +67,10 @@ export function numberField(name: string, options: NumberOptions): Field {
     judge(value) {
       if (step === undefined || typeof value !== "number") return undefined;
       const steps = (value - (min ?? 0)) / step;
-      // Decimal steps are not exact in binary: 0.3 is three steps of 0.1.
-      const isStep = Math.abs(steps - Math.round(steps)) <= 1e-9 * Math.max(1, Math.abs(steps));
+      // Decimal steps are not exact in binary: 0.3 is three steps of 0.1. Large numbers may be off by as much as they are rounded, and no
+      // more: 1e-9 of a billion steps would be a whole step.
+      const rounding = (4 * Number.EPSILON * (Math.abs(value) + Math.abs(min ?? 0))) / step;
+      const isStep = Math.abs(steps - Math.round(steps)) <= Math.max(1e-9, rounding);
       return isStep ? undefined : `must be in steps of ${step}${min === undefined ? "" : ` from ${min}`}`;
     },
   };
@@ -92,11 +94,18 @@ export function dateField(name: string, options: DateOptions): Field {
       ...descriptionOf(options, range === undefined ? [] : [`${range.charAt(0).toUpperCase()}${range.slice(1)}`]),
     },
     judge(value) {
-      const at = Date.parse(String(value));
-      const isIn = (least === undefined || at >= least) && (most === undefined || at <= most);
+      const text = String(value);
+      const isIn = (min === undefined || compare(text, min) >= 0) && (max === undefined || compare(text, max) <= 0);
       return isIn ? undefined : `must be ${range}`;
     },
   };
+}
+
+/** More than 0 if `text` is later than `bound`. A day as the bound includes all its moments, wherever they are: the last day ends at its midnight. */
+function compare(text: string, bound: string): number {
+  const at = Date.parse(text);
+  if (bound.length > DAY_CHARS || Number.isNaN(at)) return at - Date.parse(bound);
+  return Date.parse(text.slice(0, DAY_CHARS)) - Date.parse(bound);
 }
 
 function rangeOf(min: string | undefined, max: string | undefined): string | undefined {
@@ -105,13 +114,14 @@ function rangeOf(min: string | undefined, max: string | undefined): string | und
   return max === undefined ? undefined : `${max} or earlier`;
 }
 
+const DAY_CHARS = "2026-12-24".length;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
 function moment(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = typeof text === "string" && ISO.test(text) ? Date.parse(text) : Number.NaN;
   // Date.parse accepts the 31st of every month.
-  if (Number.isNaN(at) || (text.length === 10 && new Date(at).toISOString().slice(0, 10) !== text))
+  if (Number.isNaN(at) || (text.length === DAY_CHARS && new Date(at).toISOString().slice(0, DAY_CHARS) !== text))
     throw new WrongOption(option, `must be a day such as "2026-12-24", or a moment such as "2026-12-24T19:30:00Z"`);
   return at;
 }

@@ -85,7 +85,7 @@ export interface ConfirmOptions extends CommonOptions {
 export interface DateOptions extends CommonOptions {
   /** Asks for a date with a time, `2026-12-24T19:30:00Z`, instead of a date. */
   readonly includeTime?: boolean;
-  /** The earliest and latest valid answer: dates such as `2026-12-24`, or times with `includeTime`. */
+  /** The earliest and latest valid answer: days such as `2026-12-24`, which are included as a whole, or with `includeTime` also times. */
   readonly min?: string;
   readonly max?: string;
   readonly default?: string;
