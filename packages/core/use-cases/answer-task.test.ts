@@ -102,11 +102,14 @@ describe("a request with answers", () => {
 });
 
 describe("permission to answer", () => {
-  test("is refused to the owner for an ask with another audience, and the owner learns so", async () => {
-    const { services, put, requestsOf } = inMemory();
+  test("is refused to the owner for an ask with another audience; the owner learns so, and the audit and the log name the attempt", async () => {
+    const { services, put, requestsOf, facts, logged } = inMemory();
     const taskId = await put([forBob("bobs")]);
-    expect(await receiptsOf(services, { taskId, caller: alice, replies: { bobs: yes } })).toStrictEqual({ bobs: { type: "forbidden" } });
+    const receipts = await receiptsOf(services, { taskId, caller: alice, door: "a door", replies: { bobs: yes } });
+    expect(receipts).toStrictEqual({ bobs: { type: "forbidden" } });
     expect(requestsOf("answer")).toStrictEqual([]);
+    expect(facts).toStrictEqual([{ principal: "alice", door: "a door", action: "answer", ...asked("bobs"), verdict: "forbidden" }]);
+    expect(logged).toStrictEqual([["info", "answer received", { taskId, key: "bobs", receipt: "forbidden" }]]);
   });
 
   test("covers one ask only, and the answer names its sender", async () => {

@@ -14,6 +14,7 @@ import {
   compareAnswer,
   type Comparing,
   factOf,
+  forbid,
   KEY_CHARS,
   recordAnswer,
   tooLarge,
@@ -159,7 +160,7 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   if (!ask || (!isOwner && !may(caller, "answer", task, ask))) {
     return await compareReply(services, { actor, taskId: task.id, key, reply, by });
   }
-  if (!may(caller, "answer", task, ask)) return { type: "forbidden" };
+  if (!may(caller, "answer", task, ask)) return forbid(services, { actor, task }, ask);
   const { settings, validate } = services;
   // A reply that is too large is not validated any further.
   const withinSize: ValidateSchema = (schema, value) => {

@@ -41,8 +41,8 @@ describe("a cancellation", () => {
     expect(logged).toStrictEqual([["info", "cancellation received", { taskId, became: "unknown" }]]);
   });
 
-  test("belongs to the owner, and does not read content", async () => {
-    const { services, put, requestsOf, real } = inMemory();
+  test("belongs to the owner, does not read content, and is recorded if the policy forbids it", async () => {
+    const { services, put, requestsOf, real, facts } = inMemory();
     const taskId = await put([anAsk("size", { audience: { to: { people: ["bob"] } } })]);
     await expect(cancelTask(services, { taskId, caller: bob })).rejects.toMatchObject({
       code: "NOT_PERMITTED",
@@ -50,6 +50,7 @@ describe("a cancellation", () => {
     });
     await expect(cancelTask(services, { taskId, caller: mallory })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     expect(requestsOf("cancel")).toStrictEqual([]);
+    expect(facts).toStrictEqual([{ principal: "bob", action: "cancel", taskId, tool: "tool subject", verdict: "forbidden" }]);
     const load = async (id: string) => {
       const task = await real.load(id);
       return task && { ...task, unreadable: "key_missing" as const };

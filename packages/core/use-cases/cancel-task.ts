@@ -1,4 +1,4 @@
-import { toolOf, withAudit } from "../audit.ts";
+import { noteAudit, toolOf, withAudit } from "../audit.ts";
 import { ParleyError } from "../errors.ts";
 import { may } from "../policy.ts";
 import { wakeParent } from "./start-child.ts";
@@ -12,8 +12,11 @@ import type { Services } from "./services.ts";
 export async function cancelTask(services: Services, ref: TaskRef & { readonly reason?: string }): Promise<"cancelled" | "finished"> {
   // Cancelling needs no content, so it must not fail for lack of a key.
   const task = await knownTask(services, ref);
-  if (!may(ref.caller, "cancel", task)) throw new ParleyError("NOT_PERMITTED", "only the owner of a task cancels it");
   const { call } = task;
+  if (!may(ref.caller, "cancel", task)) {
+    noteAudit(services, ref, () => ({ action: "cancel", taskId: ref.taskId, ...toolOf(call), verdict: "forbidden" }));
+    throw new ParleyError("NOT_PERMITTED", "only the owner of a task cancels it");
+  }
   const message = ref.reason ?? "Cancelled by the client.";
   const audit = withAudit(services, ref, () => ({ action: "cancel", taskId: ref.taskId, ...toolOf(call) }));
   const became = await services.store.cancel({

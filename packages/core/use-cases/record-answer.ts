@@ -44,6 +44,14 @@ export function factOf(services: Services, action: AuditFact["action"], task: Ta
   return { action, taskId: task.id, ...toolOf(task.call), ...boundTo(services, task.id, task.call, ask) };
 }
 
+/** Refuses an answer to an ask of other people. An auditor sees who tried: it may be the caller who approves their own call. */
+export function forbid(services: Services, { actor, task }: Answering, ask: Open): Receipt {
+  const type = "forbidden";
+  noteAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), verdict: type }));
+  services.log.info({ taskId: task.id, key: ask.key, receipt: type }, "answer received");
+  return { type };
+}
+
 /** Records the answer that settles an open ask, and adds the next run. */
 export async function recordAnswer(services: Services, recording: Recording): Promise<Receipt> {
   const quorum = acceptancesSoFar(recording.ask);

@@ -141,8 +141,9 @@ describe("leaving a page", () => {
   });
 
   test("is for the ask's audience: the answer names the person", async () => {
-    const { leave, requestsOf } = await opened([onPage("key", forBob)]);
+    const { leave, requestsOf, facts } = await opened([onPage("key", forBob)]);
     expect(await leave()).toStrictEqual({ type: "forbidden" });
+    expect(facts).toMatchObject([{ action: "answer", principal: "alice", ask: "key", verdict: "forbidden" }]);
     expect(requestsOf("answer")).toStrictEqual([]);
     await leave({ caller: bob });
     expect(requestsOf("answer")).toMatchObject([{ by: "bob", audit: { principal: "bob" } }]);

@@ -10,7 +10,7 @@
  */
 import { may } from "../policy.ts";
 import type { Answer, Ask, JsonObject, Page, Receipt, Task } from "../task.ts";
-import { comparedWith, recordAnswer } from "./record-answer.ts";
+import { comparedWith, forbid, recordAnswer } from "./record-answer.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
@@ -72,7 +72,7 @@ export async function leavePage(services: Services, { digest, answer, ...ref }: 
   const ask = task?.asks.find((open) => open.key === key);
   if (!task || !ask || !openPage(ask, readable(task)) || !may(caller, "answer", task, ask)) {
     const visit = await visitPage(services, ref);
-    return { type: visit.type === "of-others" ? "forbidden" : "late" };
+    return task && ask && visit.type === "of-others" ? forbid(services, { actor: ref, task }, ask) : { type: "late" };
   }
   if (ask.digest !== digest) return { type: "late" };
   const by = may(caller, "follow", task) ? undefined : caller.principal;
