@@ -160,7 +160,7 @@ test("a caller's open calls on a front end are limited, in both families; one th
   await expect.poll(created).toBe(2);
   const beyond = {
     message: "2 calls of this caller that wait for their task (PARLEY_QUOTA_WAITS) are open",
-    data: { code: "QUOTA_EXCEEDED" },
+    data: { code: "QUOTA_EXCEEDED", retryAfterMs: 10_000 },
   };
   expect((await rpc(here, "tools/call", hold, { ...as, tasks: false })).error).toMatchObject(beyond);
   const another = await openSession(here, as);
@@ -191,9 +191,16 @@ test("the streams of a caller on a front end are limited, at the limit and one b
   const streams = [await listen("ann"), await client.listen(here)];
   await streams[0]!.next();
   const third = await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, as);
-  expect(third.error).toMatchObject({ message: "2 streams of this caller (PARLEY_QUOTA_STREAMS) are open" });
+  const beyond = {
+    message: "2 streams of this caller (PARLEY_QUOTA_STREAMS) are open",
+    data: { code: "QUOTA_EXCEEDED", retryAfterMs: 10_000 },
+  };
+  expect(third.error).toMatchObject(beyond);
   const another = await openSession(here, as);
-  expect((await another.listen(here)).status).toBe(429);
+  const fourth = await another.listen(here);
+  expect(fourth.status).toBe(429);
+  await fourth.ended();
+  expect(JSON.parse(fourth.text)).toMatchObject({ error: beyond });
   const bobs = await listen("bob");
   expect((await bobs.next()).method).toBe("notifications/subscriptions/acknowledged");
   streams[0]!.close();

@@ -56,5 +56,5 @@ export function quotaExceeded({ over, of }: Over, quotas: TaskQuotas): ParleyErr
   });
 }
 
-/** Quotas free up when tasks end, which cannot be predicted; retrying more often is not useful. */
-const RETRY_AFTER_MS = 10_000;
+/** Places free up when tasks, calls or streams end, which cannot be predicted; retrying more often is not useful. */
+export const RETRY_AFTER_MS = 10_000;

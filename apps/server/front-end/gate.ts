@@ -1,4 +1,4 @@
-import { type Caller, type ErrorCode, isCounted, ParleyError } from "@parley/core";
+import { type Caller, type ErrorCode, isCounted, ParleyError, RETRY_AFTER_MS } from "@parley/core";
 
 /** Limits how many things of one kind are open at once in this process. */
 export interface Gate {
@@ -15,7 +15,10 @@ export function gate(what: string, most: number, code: ErrorCode = "OVERLOADED")
       return open;
     },
     enter() {
-      if (open >= most) throw new ParleyError(code, `${most} ${what} are open`);
+      if (open >= most) {
+        const data = code === "QUOTA_EXCEEDED" ? { data: { retryAfterMs: RETRY_AFTER_MS } } : {};
+        throw new ParleyError(code, `${most} ${what} are open`, data);
+      }
       open += 1;
       let inside = true;
       return () => {

@@ -30,7 +30,10 @@ const CODES: { readonly [code in ErrorCode]?: { readonly code: number; readonly 
 /**
  * The reply if there is no request id to answer: to an HTTP request that is refused before it is read, or to a response or notification.
  */
-export function refusalReply({ code: name, message, hint, violations }: ParleyError): Reply {
+export function refusalReply({ code: name, message, hint, violations, data }: ParleyError): Reply {
   const { code, httpStatus } = CODES[name] ?? { code: INVALID_REQUEST, httpStatus: 400 };
-  return { httpStatus, message: errorMessage(undefined, { code, message, data: { code: name, hint, ...(violations && { violations }) } }) };
+  return {
+    httpStatus,
+    message: errorMessage(undefined, { code, message, data: { ...data, code: name, hint, ...(violations && { violations }) } }),
+  };
 }
