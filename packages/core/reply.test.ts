@@ -75,6 +75,28 @@ describe("a client's reply", () => {
     expect(readReply(url, { action: "accept", content: { n: 1 } }, validate)).toStrictEqual(accepted());
   });
 
+  test("to a form may have empty texts for fields that were left empty, and is recognised again with them", () => {
+    const request: AskRequest = {
+      type: "form",
+      message: "?",
+      schema: {
+        type: "object",
+        properties: { name: { type: "string" }, mail: { type: "string", format: "email" }, age: { type: "integer" } },
+        required: ["name"],
+      },
+    };
+    const kept = (content: JsonObject) => ({ ok: true, answer: { action: "accept", content } });
+    const read = (content: JsonObject) => readReply(request, { action: "accept", content }, validate);
+    expect(read({ name: "Ada", mail: "", age: "" })).toStrictEqual(kept({ name: "Ada" }));
+    expect(readReplyByShape({ action: "accept", content: { name: "Ada", mail: "", age: "" } })).toContainEqual(
+      kept({ name: "Ada" }).answer,
+    );
+    // A text may be empty if the form says nothing else.
+    expect(read({ name: "" })).toStrictEqual(kept({ name: "" }));
+    expect(read({ name: "", mail: "" })).toMatchObject({ ok: false, violations: [{ path: "/content/mail" }] });
+    expect(read({ name: "Ada", mail: "", age: "old" })).toMatchObject({ ok: false });
+  });
+
   test("to sampling and roots is taken as it is, without the message's metadata", () => {
     expect(readReply(sampling, { ...completion, _meta: { x: 1 } }, validate)).toEqual({
       ok: true,

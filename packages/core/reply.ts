@@ -35,7 +35,7 @@ export function readReply(request: AskRequest, reply: unknown, validate: Validat
 /**
  * The answers that `readReply` could have made of a reply to an ask that is no longer open: enough to recognise a
  * repeated answer. There are several if the result depends on the kind of ask: an accepted form without content is
- * filled in as empty, and a URL takes no content. Empty if no ask could have such a reply.
+ * filled in as empty, one with empty texts may be read without them, and a URL takes no content. Empty if no ask could have such a reply.
  */
 export function readReplyByShape(reply: unknown): readonly Answer[] {
   if (!isObject(reply)) return [];
@@ -45,7 +45,8 @@ export function readReplyByShape(reply: unknown): readonly Answer[] {
       return [{ action: reply["action"] }];
     case "accept": {
       const { content = {} } = reply;
-      return [...(isObject(content) ? [{ action: "accept" as const, content }] : []), { action: "accept" }];
+      const contents = isObject(content) ? new Set([content, withoutEmptyTexts(content)]) : [];
+      return [...[...contents].map((each) => ({ action: "accept" as const, content: each })), { action: "accept" }];
     }
     default:
       return "action" in reply ? [] : [{ action: "reply", result: withoutMeta(reply) }];
@@ -76,9 +77,17 @@ function readContent(schema: JsonObject, content: unknown, validate: ValidateSch
   if (!isObject(given)) return refused("/content", "must be an object with the form's fields");
   const overlong = tooLong(schema, given);
   const violations = overlong.length > 0 ? overlong : validate(schema, given);
-  if (violations.length > 0)
-    return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
-  return { ok: true, answer: { action: "accept", content: given } };
+  if (violations.length === 0) return { ok: true, answer: { action: "accept", content: given } };
+  // Some clients send an empty text for each field that was left empty, also if an e-mail address or a number belongs there.
+  const filledIn = overlong.length > 0 ? given : withoutEmptyTexts(given);
+  if (filledIn !== given && validate(schema, filledIn).length === 0) return { ok: true, answer: { action: "accept", content: filledIn } };
+  return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
+}
+
+/** `content` itself if it has none. */
+function withoutEmptyTexts(content: JsonObject): JsonObject {
+  const filledIn = Object.entries(content).filter(([, value]) => value !== "");
+  return filledIn.length === Object.keys(content).length ? content : Object.fromEntries(filledIn);
 }
 
 /**

@@ -86,6 +86,18 @@ describe("a text", () => {
     expect(await got((ctx) => ctx.text("q", { message: "?" }), { value: "" })).toBe("");
   });
 
+  test.each([
+    [{ format: "email" }, "a@b.example"],
+    [{ minLength: 2 }, "Guest"],
+    [{ pattern: "^[A-Z]+$" }, "GUEST"],
+  ] as const)("that is left empty with %j may be sent as an empty text", async (options, preset) => {
+    const text = (more: object) => (ctx: Context) => ctx.text("q", { message: "?", ...options, ...more });
+    expect(await got(text({ required: false }), { value: "" })).toBeUndefined();
+    expect(await got(text({ default: preset }), { value: "" })).toBe(preset);
+    const running = await startTool(asking(text({})));
+    await expect(running.answer({ q: "" })).rejects.toThrow("value");
+  });
+
   test("that exceeds its limits is refused, and stays open", async () => {
     const running = await startTool(asking((ctx) => ctx.text("q", { message: "?", minLength: 2, pattern: "^[A-Z]+$" })));
     await expect(running.answer({ q: "a" })).rejects.toThrow(/value must NOT have fewer than 2 characters/);
