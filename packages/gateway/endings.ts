@@ -2,7 +2,7 @@
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import type { Json, JsonObject } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
-import { type QuestionMethod, REFUSED } from "./question.ts";
+import { INVALID_PARAMS, type QuestionMethod, REFUSED } from "./question.ts";
 import type { Questions } from "./questions.ts";
 import { isSessionTask } from "./session-tasks.ts";
 import type { UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
@@ -71,8 +71,14 @@ export function required({ inputRequests = {}, requestState }: Required, { admit
     );
     return { type: "required", questions, ...(typeof requestState === "string" && { state: requestState }) };
   } catch (error) {
-    return { type: "invalid", message: error instanceof ProtocolError ? error.message : "asked questions that cannot be read" };
+    return notAsked(error);
   }
+}
+
+/** What ends a call whose question is not asked: a refusal of the gateway's own as a waiting upstream would get it, or what is wrong with the question. */
+function notAsked(error: unknown): UpstreamEvent {
+  if (!(error instanceof ProtocolError)) return { type: "invalid", message: "asked questions that cannot be read" };
+  return error.code === INVALID_PARAMS ? { type: "invalid", message: error.message } : { type: "error", error: failureOf(error) };
 }
 
 /** The upstream requires a visit to a page first, and has done nothing yet. */
@@ -83,8 +89,8 @@ function urlsRequired(error: ProtocolError, { request, admit }: Judging): Upstre
   try {
     const questions = elicitations.map((params: object) => admit("elicitation/create", { ...params, mode: "url" }));
     return { type: "required", questions, refused: failureOf(error) };
-  } catch {
-    return undefined;
+  } catch (thrown) {
+    return notAsked(thrown);
   }
 }
 

@@ -8,7 +8,7 @@ import type { CountedQuestion } from "./questions.ts";
 import { startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector } from "./upstream-session.ts";
-import { aRequest, type Asking, connectorTo, ELICITATION, leading, someDeps } from "./upstream.fixture.ts";
+import { aRequest, type Asking, connectorTo, ELICITATION, FORM, leading, someDeps } from "./upstream.fixture.ts";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -178,6 +178,57 @@ describe("a question", () => {
     const call = startCall("1", aRequest(), someDeps(connector, { rate }));
     expect(await call.next([], leading())).toMatchObject(event);
     expect(seen).toEqual([["ann", 2]]);
+  });
+
+  describe.each([
+    [
+      "is switched off",
+      { isEnabled: false },
+      { code: -32601, data: { reason: "disabled", hint: expect.stringContaining("PARLEY_ELICITATION") } },
+    ],
+    ["is one too many", { callMax: 0 }, { code: -32000, data: { reason: "limit", hint: expect.stringContaining("in one form") } }],
+  ])("that %s and that its upstream does not wait for", (_why, limits, error) => {
+    const elicitation = { ...ELICITATION, ...limits };
+    const visit = (url: string) =>
+      connectorTo(async () => {
+        throw new UrlElicitationRequiredError([{ mode: "url", message: "Log in", url, elicitationId: "1" }]);
+      });
+
+    test("ends the call as it is refused otherwise, with what to do: a page to visit first", async () => {
+      const call = startCall("1", aRequest(), someDeps(visit("https://up.example.com/login"), { elicitation }));
+      expect(await call.next([], leading())).toMatchObject({ type: "error", error });
+    });
+
+    test("ends the call as it is refused otherwise, with what to do: a question of its task", async () => {
+      const inputRequests = { q: { method: "elicitation/create", params: { message: "?", requestedSchema: FORM } } };
+      const cancelled: string[] = [];
+      const tasks = {
+        get: async (taskId: string) => ({ taskId, status: "input_required" as const, inputRequests }),
+        cancel: async (taskId: string) => void cancelled.push(taskId),
+        call: () => Promise.reject(new Error("the call was made before")),
+        update: async () => undefined,
+      };
+      const connector: UpstreamConnector = {
+        ...visit(""),
+        async open() {
+          const client = new Client({ name: "gateway", version: "1" });
+          return { client, isStateless: true, tasks, begin: () => undefined, close: async () => undefined };
+        },
+      };
+      const request = aRequest({ round: { responses: {}, task: { id: "t", asked: [] } } });
+      const call = startCall("1", request, someDeps(connector, { elicitation }));
+      expect(await call.next([], leading())).toMatchObject({ type: "error", error });
+      await call.close();
+      expect(cancelled).toEqual(["t"]);
+    });
+  });
+
+  test("about a page that nobody may be sent to ends the call as invalid, also if its upstream requires the visit first", async () => {
+    const connector = connectorTo(async () => {
+      throw new UrlElicitationRequiredError([{ mode: "url", message: "Log in", url: "http://up.example.com/", elicitationId: "1" }]);
+    });
+    const call = startCall("1", aRequest(), someDeps(connector));
+    expect(await call.next([], leading())).toEqual({ type: "invalid", message: expect.stringContaining("/url") });
   });
 
   test("whose answer is recorded already is not counted again", async () => {
