@@ -1007,6 +1007,21 @@ describe("tasks of 2025-11-25", () => {
     });
   });
 
+  test("proposal #1869: of several answers to one question in one request, none counts, and the sender is told", async () => {
+    const { a, services } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const answer = (name: string) => ({ elicitationId: `${taskId}:name`, action: "accept", content: { name } });
+    const several = { "io.modelcontextprotocol/elicitation-response": [answer("Ann"), answer("Bob")] };
+    expect((await client.request(a, "tasks/get", { taskId, _meta: several })).messages[0]?.error).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("several answers to one question"),
+      data: { code: "INVALID_ANSWER" },
+    });
+    expect((await services.store.load(taskId))?.status).toBe("input_required");
+  });
+
   test("FastMCP's tasks/sendInput needs no id while the task has asked only one question, and a repeat is acknowledged", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);

@@ -25,8 +25,8 @@ import { progressOf, type SessionRoute, type TaskExchange } from "./session-rout
 import { waitsOf } from "./session-waits.ts";
 
 /**
- * tasks/get, with or without answers in its `_meta`. Throws TASK_NOT_FOUND. With answers, throws INVALID_ANSWER for those that do not fit
- * and NOT_OPEN for those that come too late or answer nothing that was asked, after the others were accepted.
+ * tasks/get, with or without answers in its `_meta`. Throws TASK_NOT_FOUND. With answers, throws INVALID_ANSWER for several to one question,
+ * and then none counts, and for those that do not fit, and NOT_OPEN for those that come too late or answer nothing that was asked, after the others were accepted.
  */
 export async function getTask(route: SessionRoute, intent: GetTask, exchange: TaskExchange): Promise<object> {
   const { services, sessions, limits } = route;
@@ -101,7 +101,10 @@ interface Delivered {
 
 async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly GivenAnswer[], onLate?: "report late"): Promise<Delivered> {
   const { services, times } = route;
-  const replies = Object.fromEntries(answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply]));
+  const given = answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply] as const);
+  const replies = Object.fromEntries(given);
+  // The sender of two would not learn which of them counted.
+  if (Object.keys(replies).length < given.length) throw new ParleyError("INVALID_ANSWER", "refused: several answers to one question");
   const { task: before, receipts } = await answerTask(services, { ...ref, replies });
   throwIfRefused(receipts);
   const types = new Set([...receipts.values()].map(({ type }) => type));
