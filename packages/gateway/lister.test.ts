@@ -24,7 +24,8 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-function connectorTo(offered: () => Offered): UpstreamConnector {
+/** `promptsError`: the code of the error that the server answers prompts/list with. */
+function connectorTo(offered: () => Offered, promptsError?: number): UpstreamConnector {
   return {
     forget: () => undefined,
     sessionTasks() {
@@ -35,7 +36,10 @@ function connectorTo(offered: () => Offered): UpstreamConnector {
       const server = new Server({ name: "up", version: "1" }, { capabilities: { tools: {}, prompts: {}, resources: {} } });
       const inputSchema = { type: "object" } as const;
       server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offered().tools.map((name) => ({ name, inputSchema })) }));
-      server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: offered().prompts.map((name) => ({ name })) }));
+      server.setRequestHandler(ListPromptsRequestSchema, () => {
+        if (promptsError !== undefined) throw Object.assign(new Error("no prompts now"), { code: promptsError });
+        return { prompts: offered().prompts.map((name) => ({ name })) };
+      });
       server.setRequestHandler(ListResourcesRequestSchema, () => ({
         resources: offered().resources.map((name) => ({ name, uri: `x:${name}` })),
       }));
@@ -58,14 +62,17 @@ function deployment() {
   return {
     listings,
     /** Starts a worker that lists the upstream once, a while later, stops it, and returns the types that it announced. */
-    async listedBy(offered: Offered, { afterMs = 60_000, diesFirst = false } = {}): Promise<readonly string[]> {
+    async listedBy(
+      offered: Offered,
+      { afterMs = 60_000, diesFirst = false, promptsError }: { afterMs?: number; diesFirst?: boolean; promptsError?: number } = {},
+    ): Promise<readonly string[]> {
       vi.setSystemTime(Date.now() + afterMs);
       const announced: string[] = [];
       const stops = new AbortController();
       const before = revision;
       const done = keepListed({
         upstream: upstream!,
-        connector: connectorTo(() => offered),
+        connector: connectorTo(() => offered, promptsError),
         deployment: "d",
         listings,
         lease: async () => true,
@@ -134,6 +141,16 @@ test("what has vanished, changed or stayed while no worker listed it is announce
   expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools", "resources"]);
   expect(await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: ["r", "s"] })).toEqual(["tools", "prompts", "resources"]);
   expect(await workers.listedBy({ tools: [], prompts: ["p"], resources: ["r", "s"] })).toEqual(["tools"]);
+});
+
+test("a list that the upstream answers with an error stays as it was; without the method, it is empty", async () => {
+  const workers = deployment();
+  await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: ["r"] });
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] }, { promptsError: -32603 })).toEqual(["tools", "resources"]);
+  const stored = async () => JSON.parse((await workers.listings.read(new Map())).get("up")?.text ?? "") as object;
+  expect(await stored()).toMatchObject({ prompts: [{ name: "p" }], leftOut: ["prompts are declared, but listing them fails with -32603"] });
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] }, { promptsError: -32601 })).toEqual(["tools", "prompts"]);
+  expect(await stored()).toMatchObject({ prompts: [], leftOut: ["prompts are declared, but listing them fails with -32601"] });
 });
 
 test("a list stored by a worker of an earlier version, which has tools only, counts as one without prompts and resources", async () => {

@@ -51,7 +51,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     let problem: string | undefined;
     try {
       session ??= await open();
-      listing = await readListing(session, upstream, deps.deployment);
+      listing = await readListing(session, upstream, { deployment: deps.deployment, before: stored });
     } catch (error) {
       if (signal.aborted) return;
       problem = wordFor(error);

@@ -97,8 +97,22 @@ const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]+$/u;
 /** Of the session in which lists are read: some servers list a tool only to clients that declare the capabilities it needs. */
 export const LISTING_CAPABILITIES: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
-/** Throws what the client throws if tools cannot be listed. Other lists that cannot be read are empty and reported as problems. */
-export async function readListing({ client, isStateless }: UpstreamSession, upstream: Upstream, deployment?: string): Promise<Listing> {
+export interface ReadListing {
+  /** Items that have passed through it are left out. */
+  readonly deployment?: string;
+  /** What was listed before. */
+  readonly before?: () => Promise<Partial<Lists>>;
+}
+
+/**
+ * Throws what the client throws if tools cannot be listed. Another list that the upstream answers with an error stays as it was before, and is reported
+ * as a problem; it is empty if the upstream does not know the method.
+ */
+export async function readListing(
+  { client, isStateless }: UpstreamSession,
+  upstream: Upstream,
+  { deployment, before }: ReadListing = {},
+): Promise<Listing> {
   const { tools: hasTools, prompts: hasPrompts, resources: hasResources, completions } = client.getServerCapabilities() ?? {};
   const problems: string[] = [];
   const hasHeaders = isStateless && upstream.reached.by === "url";
@@ -113,7 +127,8 @@ export async function readListing({ client, isStateless }: UpstreamSession, upst
       // Servers that have no templates need not know the method.
       if (kind !== "templates" || error.code !== NOT_SUPPORTED)
         problems.push(`${kind} are declared, but listing them fails with ${error.code}`);
-      return [];
+      const kept = error.code === NOT_SUPPORTED ? undefined : await before?.();
+      return kept?.[kind] ?? [];
     }
   }
   const tools = hasTools ? await read("tools") : [];
