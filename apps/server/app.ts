@@ -13,7 +13,7 @@
  * A front end holds open connections and no other state: nothing that another front end could need (I8).
  */
 import Fastify, { type FastifyInstance } from "fastify";
-import type { Catalogues, Rates, Services, SessionStore } from "@parley/core";
+import { type Catalogues, noteQuota, type Rates, type Services, type SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
 import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
@@ -123,7 +123,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     ownWaits: gates("calls of this caller that wait for their task (PARLEY_QUOTA_WAITS)", limits.ownWaitsMax, "QUOTA_EXCEEDED"),
     listens: gate("listen streams (PARLEY_LISTENS_MAX)", limits.listensMax),
     streams: gates("streams of this caller (PARLEY_QUOTA_STREAMS)", limits.streamsMax, "QUOTA_EXCEEDED"),
-    rates,
+    rates: auditedRates(rates, services),
     limits,
     times,
     pageSize: facts.pageSize,
@@ -247,3 +247,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
 }
 
 const HAND_OVER_MS = 1_000;
+
+function auditedRates(rates: Rates, services: Services): Rates {
+  return {
+    async take(caller, counts) {
+      try {
+        await rates.take(caller, counts);
+      } catch (error) {
+        noteQuota(services, { caller }, error);
+        throw error;
+      }
+    },
+  };
+}

@@ -1,5 +1,5 @@
 /** Quotas of identified callers, through every door of both families. packages/redis and test/contract test how they are counted. */
-import { type Caller, ParleyError, type Rated, type RatedCounts, type Rates } from "@parley/core";
+import { type AuditFact, type Caller, ParleyError, type Rated, type RatedCounts, type Rates } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { post, rpc, stream } from "./client.fixture.ts";
 import { callerNamed, deploy, type Deploy } from "./deployment.fixture.ts";
@@ -89,6 +89,27 @@ describe("a caller that has used up its rate", () => {
     expect(taken.at(-1)).toEqual(["ann", { calls: 1, answers: 1 }]);
     expect((await client.post(here, [call])).status).toBe(200);
   });
+});
+
+test("each quota that a caller reaches is audited once, however often it tries again", async () => {
+  const facts: AuditFact[] = [];
+  const { rates } = counting({ reads: 2 });
+  const audit = { note: async (fact: AuditFact) => void facts.push(fact) };
+  const { here } = await front({ rates, audit, limits: { streamsMax: 0, ownWaitsMax: 0 } });
+  const client = await openSession(here, as);
+  for (const _ of [1, 2]) {
+    await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, as);
+    await rpc(here, "tools/call", { name: "hold", arguments: {} }, { ...as, tasks: false });
+    await client.request(here, "tools/call", { name: "hold", arguments: {} });
+  }
+  for (const _ of [1, 2]) expect((await rpc(here, "tasks/get", { taskId: TASK }, as)).status).toBe(429);
+  expect(facts).toStrictEqual(
+    [
+      "0 streams of this caller (PARLEY_QUOTA_STREAMS) are open",
+      "0 calls of this caller that wait for their task (PARLEY_QUOTA_WAITS) are open",
+      "the caller may have few reads",
+    ].map((verdict) => ({ principal: "ann", action: "quota", verdict })),
+  );
 });
 
 test("a task that is read with an answer counts as an answer", async () => {

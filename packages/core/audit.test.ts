@@ -6,12 +6,16 @@ import {
   bindingOfCall,
   boundTo,
   noteAudit,
+  noteQuota,
   noteShown,
+  QUOTA_NOTED_EVERY_MS,
+  QUOTAS_NOTED_MAX,
   SHOWN_MAX,
   toolOf,
   withAudit,
 } from "./audit.ts";
 import { callerNamed } from "./caller.fixture.ts";
+import { ParleyError } from "./errors.ts";
 import type { Ask, AskRequest, CallFacts, EventRequest, Open, Task } from "./task.ts";
 
 const task = { id: "0-1", call: { kind: "tool", name: "subject" } } as Task;
@@ -64,6 +68,51 @@ describe("shown questions are noted", () => {
     show(SHOWN_MAX, SHOWN_MAX + 1);
     show(0, 1);
     expect(noted).toHaveLength(SHOWN_MAX + 2);
+  });
+});
+
+describe("a quota that a caller reached is noted", () => {
+  const caller = callerNamed("alice", { tenant: "acme" });
+  const over = (message: string) => new ParleyError("QUOTA_EXCEEDED", message);
+  function timed() {
+    const { noted, services } = audited();
+    let nowMs = 5;
+    return { noted, services: { ...services, clock: { now: () => nowMs } }, pass: (ms: number) => void (nowMs += ms) };
+  }
+
+  test("once a minute for each caller and quota", () => {
+    const { noted, services, pass } = timed();
+    const reach = () => {
+      for (const quota of ["few calls", "few calls", "few reads"]) noteQuota(services, { caller, door: "a door" }, over(quota));
+    };
+    reach();
+    noteQuota(services, { caller: callerNamed("bob", { tenant: "acme" }) }, over("few calls"));
+    pass(QUOTA_NOTED_EVERY_MS - 1);
+    reach();
+    expect(noted).toStrictEqual([
+      { principal: "alice", tenant: "acme", door: "a door", action: "quota", verdict: "few calls" },
+      { principal: "alice", tenant: "acme", door: "a door", action: "quota", verdict: "few reads" },
+      { principal: "bob", tenant: "acme", action: "quota", verdict: "few calls" },
+    ]);
+    pass(1);
+    reach();
+    expect(noted).toHaveLength(5);
+  });
+
+  test("as many as are remembered, at the limit and one beyond", () => {
+    const { noted, services } = timed();
+    for (let i = 0; i < QUOTAS_NOTED_MAX; i += 1) noteQuota(services, { caller }, over(`quota ${i}`));
+    noteQuota(services, { caller }, over("quota 0"));
+    expect(noted).toHaveLength(QUOTAS_NOTED_MAX);
+    noteQuota(services, { caller }, over("one more"));
+    noteQuota(services, { caller }, over("quota 0"));
+    expect(noted).toHaveLength(QUOTAS_NOTED_MAX + 2);
+  });
+
+  test("and no other error is", () => {
+    const { noted, services } = timed();
+    for (const error of [new ParleyError("OVERLOADED", "full"), new Error("QUOTA_EXCEEDED")]) noteQuota(services, { caller }, error);
+    expect(noted).toStrictEqual([]);
   });
 });
 

@@ -7,16 +7,17 @@
  */
 import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import type { Digest } from "./ports.ts";
+import { codeOf, type ParleyError } from "./errors.ts";
+import type { Clock, Digest } from "./ports.ts";
 import type { Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 
 export interface AuditFact {
   /**
    * `refuse`: an invalid reply. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
-   * task, or removed.
+   * task, or removed. `quota`: a caller reached a quota.
    */
-  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export" | "grant";
+  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export" | "grant" | "quota";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;
@@ -125,4 +126,28 @@ export function noteShown(services: Audited, actor: Actor, { id, call }: Pick<Ta
     const bound = boundTo(services, id, call, ask);
     noteAudit(services, actor, () => ({ action: "shown", taskId: id, ...toolOf(call), ...bound }));
   }
+}
+
+/** A caller that keeps trying has one record of a quota in this time. Otherwise it would push other records out. */
+export const QUOTA_NOTED_EVERY_MS = 60_000;
+/** Maximum number of noted quotas to remember. */
+export const QUOTAS_NOTED_MAX = 10_000;
+
+const quotasNotedBy = new WeakMap<Audit, Map<string, number>>();
+
+/** Notes that the caller reached a quota, if that is the error. The record names the quota by its message. */
+export function noteQuota(services: Audited & { readonly clock: Pick<Clock, "now"> }, actor: Actor, error: unknown): void {
+  const { audit, clock } = services;
+  if (!audit || codeOf(error) !== "QUOTA_EXCEEDED") return;
+  const { message: verdict } = error as ParleyError;
+  const noted = quotasNotedBy.get(audit) ?? new Map<string, number>();
+  quotasNotedBy.set(audit, noted);
+  const name = `${actor.caller.tenant} ${actor.caller.principal} ${verdict}`;
+  const nowMs = clock.now();
+  if (nowMs - (noted.get(name) ?? -Infinity) < QUOTA_NOTED_EVERY_MS) return;
+  noted.delete(name);
+  noted.set(name, nowMs);
+  const [oldest] = noted.size > QUOTAS_NOTED_MAX ? noted.keys() : [];
+  if (oldest !== undefined) noted.delete(oldest);
+  noteAudit(services, actor, () => ({ action: "quota", verdict }));
 }

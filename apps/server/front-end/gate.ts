@@ -1,4 +1,4 @@
-import { type Caller, type ErrorCode, isCounted, ParleyError, RETRY_AFTER_MS } from "@parley/core";
+import { type Caller, type ErrorCode, isCounted, noteQuota, ParleyError, RETRY_AFTER_MS, type Services } from "@parley/core";
 
 /** Limits how many things of one kind are open at once in this process. */
 export interface Gate {
@@ -50,17 +50,41 @@ export function gates(what: string, most: number, code: ErrorCode): Gates {
   };
 }
 
+interface Places {
+  /** A caller that has reached its quota is noted in the audit. */
+  readonly services: Pick<Services, "audit" | "digest" | "clock">;
+}
+
 /** Takes the places of a stream that reports changes: one of this front end and one of the caller. Throws OVERLOADED, QUOTA_EXCEEDED. */
-export function enterStream({ listens, streams }: { readonly listens: Gate; readonly streams: Gates }, caller: Caller): () => void {
-  return gateFor(caller, listens, streams).enter();
+export function enterStream(
+  { listens, streams, services }: Places & { readonly listens: Gate; readonly streams: Gates },
+  caller: Caller,
+): () => void {
+  return audited(services, caller, gateFor(caller, listens, streams)).enter();
 }
 
 /**
  * The gate for a call that waits for its task. Without a limit per caller, one caller with thousands of unfinished tasks would take every
  * place of the front end.
  */
-export function waitGateFor({ waits, ownWaits }: { readonly waits: Gate; readonly ownWaits: Gates }, caller: Caller): Pick<Gate, "enter"> {
-  return gateFor(caller, waits, ownWaits);
+export function waitGateFor(
+  { waits, ownWaits, services }: Places & { readonly waits: Gate; readonly ownWaits: Gates },
+  caller: Caller,
+): Pick<Gate, "enter"> {
+  return audited(services, caller, gateFor(caller, waits, ownWaits));
+}
+
+function audited(services: Places["services"], caller: Caller, entered: Pick<Gate, "enter">): Pick<Gate, "enter"> {
+  return {
+    enter() {
+      try {
+        return entered.enter();
+      } catch (error) {
+        noteQuota(services, { caller }, error);
+        throw error;
+      }
+    },
+  };
 }
 
 /** Limits all callers together and each caller alone. If callers cannot be told apart, only the common limit applies. */

@@ -137,11 +137,11 @@ describe("a call", () => {
     });
   });
 
-  test("beyond a quota is refused with the quota, and neither logged nor observed", async () => {
+  test("beyond a quota is refused with the quota, which is audited, and neither logged nor observed", async () => {
     const told: unknown[] = [];
     const observer = { traceparent: () => undefined, created: () => void told.push(1) } as unknown as Observer;
     const settings = { ...DEFAULT_SETTINGS, taskQuotas: { ...taskQuotas, principal: { tasks: 1, bytes: 1_000 } } };
-    const { services, logged } = inMemory({ settings, observer });
+    const { services, logged, facts } = inMemory({ settings, observer });
     await createTask(services, plain, request);
     for (const list of [told, logged]) list.length = 0;
     await expect(createTask(services, plain, request)).rejects.toMatchObject({
@@ -149,6 +149,8 @@ describe("a call", () => {
       message: "the caller has reached the maximum of 1 unfinished tasks (PARLEY_QUOTA_TASKS)",
     });
     expect([told, logged]).toStrictEqual([[], []]);
+    const verdict = "the caller has reached the maximum of 1 unfinished tasks (PARLEY_QUOTA_TASKS)";
+    expect(facts).toStrictEqual([{ principal: "alice", action: "quota", verdict }]);
   });
 });
 

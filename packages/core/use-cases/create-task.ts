@@ -1,5 +1,5 @@
 /** A caller calls a tool or a prompt: checks arguments and quotas, writes the task and adds its first run. */
-import { type Actor, bindingOfCall, noteAudit, toolOf, withAudit } from "../audit.ts";
+import { type Actor, bindingOfCall, noteAudit, noteQuota, toolOf, withAudit } from "../audit.ts";
 import { DEFAULT_TENANT } from "../caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
@@ -64,7 +64,11 @@ export async function createTask(services: Services, runnable: Runnable, request
       `the idempotency key belongs to a call other than ${call.kind} ${call.name} with these arguments`,
     );
   }
-  if (typeof created === "object") throw quotaExceeded(created, settings.taskQuotas);
+  if (typeof created === "object") {
+    const error = quotaExceeded(created, settings.taskQuotas);
+    noteQuota(services, request, error);
+    throw error;
+  }
   observer?.created(call);
   services.log.info({ taskId, [runnable.kind]: runnable.name }, "task created");
   return {

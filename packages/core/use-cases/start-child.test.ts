@@ -1,6 +1,7 @@
 /** Tools that call tools: what a child is created from, what prevents it, and which run its end wakes. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import type { AuditFact } from "../audit.ts";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { ChildEnd, Effects } from "../effects.ts";
@@ -241,13 +242,18 @@ describe("a call that creates no child", () => {
       { over: "tasks", of: "principal" },
       { code: "QUOTA_EXCEEDED", message: "the caller has reached the maximum of 10 unfinished tasks (PARLEY_QUOTA_TASKS)" },
     ],
-  ])("says that the store refused it: %j", async (answer, told) => {
+  ])("says that the store refused it, and the audit says so if it was a quota: %j", async (answer, told) => {
+    const facts: AuditFact[] = [];
     const subject = deployment([caller("parent", "child"), toolNamed("child", async () => ({}))], {
       store: (memory) => ({ create: async (request) => (request.parent ? answer : await memory.create(request)) }),
       settings: { taskQuotas },
+      services: { audit: { note: async (fact) => void facts.push(fact) } },
     });
     const { task } = await subject.call();
     expect(resultOf(task)).toStrictEqual(told);
+    const { code, message: verdict } = told;
+    const quota = { principal: "alice", tenant: "acme", door: "tool parent", action: "quota", verdict };
+    expect(facts).toStrictEqual(code === "QUOTA_EXCEEDED" ? [quota] : []);
     expect(subject.logged.filter(({ message }) => message === "child task created")).toStrictEqual([]);
   });
 });

@@ -7,7 +7,7 @@
  *
  * At no moment does one of them exist without what it has to know about the other.
  */
-import { type Actor, toolOf, withAudit } from "../audit.ts";
+import { type Actor, noteQuota, toolOf, withAudit } from "../audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../caller.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { ToolCall } from "../effects.ts";
@@ -56,7 +56,11 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
     });
     return typeof created === "string" ? created : "over";
   });
-  if (typeof created === "object" && "over" in created) throw quotaExceeded(created, settings.taskQuotas);
+  if (typeof created === "object" && "over" in created) {
+    const error = quotaExceeded(created, settings.taskQuotas);
+    noteQuota(services, byTool(task), error);
+    throw error;
+  }
   if (created === "crowded") {
     throw new ParleyError("CHILD_REFUSED", `one call may have at most ${CHILDREN_MAX} unfinished tasks below it`);
   }
