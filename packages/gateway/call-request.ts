@@ -27,6 +27,8 @@ export interface CallRequest {
   readonly askedBefore: number;
   /** Answers to a call that was lost; they answer the same questions of this call. */
   readonly given: readonly Given[];
+  /** Pages that people may still be visiting: if the upstream requires these again, nobody is asked. */
+  readonly awaited?: readonly string[];
   /** Answers to the input that the previous call required. */
   readonly round?: Round;
 }

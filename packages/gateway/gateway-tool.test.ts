@@ -17,10 +17,15 @@ interface RunOptions {
   readonly upstream?: object;
   /** People's answers, in turn; after the last, they accept. */
   readonly answers?: readonly Answer[];
+  /** Whether the task began under this version of the gateway. */
+  readonly isNew?: boolean;
 }
 
 /** Runs the tool once, straight through: each ask is accepted. */
-async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, request, upstream = {}, answers = [] }: RunOptions = {}) {
+async function run(
+  events: (lead: Lead) => UpstreamEvent,
+  { hidden = false, request, upstream = {}, answers = [], isNew = true }: RunOptions = {},
+) {
   const leads: Lead[] = [];
   const asked: string[] = [];
   const letGo: string[] = [];
@@ -45,6 +50,7 @@ async function run(events: (lead: Lead) => UpstreamEvent, { hidden = false, requ
     },
     sleep: async (_name: string, ms: number) => void slept.push(ms),
     deposit: async (key: string) => `secret of ${key}`,
+    patched: () => isNew,
   } as unknown as Effects;
   const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
   const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
@@ -140,6 +146,38 @@ describe("an upstream", () => {
     const { result, leads } = await run(() => ({ type: "required", state: "s", questions: [question("question-1")] }));
     expect(result).toMatchObject({ code: "UPSTREAM_INVALID" });
     expect(leads).toHaveLength(50);
+  });
+
+  describe("that requires a visit first", () => {
+    const refused = { code: -32042, message: "visit first" };
+    const visit = (key: string, url: string): UpstreamEvent => ({
+      type: "required",
+      refused,
+      questions: [{ ...question(key), request: { type: "url", message: "Log in", url } }],
+    });
+    const result: UpstreamEvent = { type: "result", result: {} };
+
+    test("is called again after growing pauses while the person may still be on the page, and then they are asked again", async () => {
+      let calls = 0;
+      const again = () => (++calls === 9 ? result : visit(`question-${calls}`, `https://up.example.com/login?elicitation=${calls}`));
+      const { asked, slept, leads } = await run(again);
+      expect(asked).toEqual(["question-1", "question-8"]);
+      expect(slept).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
+      expect(leads.map(({ request }) => request.awaited?.length ?? 0)).toEqual([0, 1, 1, 1, 1, 1, 1, 0, 1]);
+    });
+
+    test("and then one to another page is called after each at once", async () => {
+      const events = [visit("question-1", "https://up.example.com/login"), visit("question-2", "https://up.example.com/pay"), result];
+      const { asked, slept } = await run(() => events.shift()!);
+      expect([asked, slept]).toEqual([["question-1", "question-2"], []]);
+    });
+
+    test("has its questions asked as before by a task that an earlier version began", async () => {
+      const url = "https://up.example.com/login";
+      const events = [visit("question-1", url), visit("question-2", url), visit("question-3", url), result];
+      const { asked, slept } = await run(() => events.shift()!, { isNew: false });
+      expect([asked, slept]).toEqual([["question-1", "question-2", "question-3"], []]);
+    });
   });
 
   test("that asks nothing yet is called again with its state after a pause, until its time is over", async () => {

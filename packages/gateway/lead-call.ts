@@ -27,7 +27,15 @@ import type { ListedTool } from "./listing.ts";
 import type { ParamHeaders } from "./param-headers.ts";
 import { revealed } from "./secrets.ts";
 import type { ElicitationSettings } from "./settings.ts";
-import type { FollowedTask, Given, Question, UpstreamEvent, UpstreamFailure } from "./upstream-event.ts";
+import {
+  type FollowedTask,
+  type Given,
+  pageOf,
+  type Question,
+  requiresOnly,
+  type UpstreamEvent,
+  type UpstreamFailure,
+} from "./upstream-event.ts";
 import type { Upstream } from "./upstreams.ts";
 
 export interface LeadCall {
@@ -49,6 +57,7 @@ interface Leading extends LeadCall {
   readonly answers: Answers;
   /** If the upstream requires the caller's own. */
   readonly access: Access | undefined;
+  readonly visits: Visits;
 }
 
 interface Permit {
@@ -67,6 +76,10 @@ const RETRY_MS = 1_000;
 const UNHEARD_MAX = 3;
 /** How often one call may require input first (input_required, −32042). */
 const ROUNDS_MAX = 50;
+
+/** Pauses before calls that require a visit to which the person has agreed already (−32042): they may still be on that page. After the last, they are asked again. */
+const VISIT_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000] as const;
+const VISITS_PATCH = "visits";
 
 const LOST_QUESTION = "its task waits for an answer to a question that a worker read before it died, and that the upstream does not repeat";
 
@@ -94,7 +107,8 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
   const questionTimeoutMs = questionTimeout(effects.call, led);
   const answers = createAnswers(effects);
   const access = oauth && createAccess(effects, { upstream, oauth, what: about(led), timeoutMs: questionTimeoutMs });
-  const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access };
+  const visits = createVisits(effects);
+  const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits };
   const polls = createPolls(effects, led);
   let round: Round | undefined;
   let rounds = 0;
@@ -132,10 +146,14 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
     } else if (questions.length === 0) {
       await polls.wait(task?.pollMs ?? RETRY_MS);
       round = { responses: {}, ...(state !== undefined && { state }), ...(task && { task: followed(task, round) }) };
+    } else if (await visits.areUnderway(event)) {
+      // The call did not begin: it is made again as it was.
+      continue;
     } else {
       rounds += 1;
       polls.restart();
       round = await answerRequired(event, { round, answers });
+      visits.agreed(event);
     }
   }
   throw new ParleyError(
@@ -203,10 +221,11 @@ async function nextEvent(
 }
 
 function requestOf(
-  { effects: { call }, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers }: Leading,
+  { effects: { call }, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers, visits }: Leading,
   round: Round | undefined,
 ): CallRequest {
   const given = answers.given();
+  const awaited = visits.awaited();
   return {
     upstream,
     kind,
@@ -220,6 +239,7 @@ function requestOf(
     questionTimeoutMs,
     askedBefore: given.length,
     given,
+    ...(awaited.length > 0 && { awaited }),
     ...(round && { round }),
   };
 }
@@ -299,6 +319,40 @@ function createAnswers(effects: Effects): Answers {
     },
     repeat() {
       recorded = asked.filter(({ answer }) => answer.action !== "withdrawn");
+    },
+  };
+}
+
+/**
+ * Pages that a person has agreed to visit before the call can be made. Agreeing is not being done, and the gateway learns that they are done by making
+ * the call again: the upstream's notification would need a session, and is optional.
+ */
+interface Visits {
+  /** The person has agreed to the visits that the upstream requires, if it requires any. */
+  agreed(required: Required): void;
+  /** Pages that they may still be on, as `pageOf` names them: they are not asked about these yet. */
+  awaited(): readonly string[];
+  /** Pauses, and resolves to true, if the upstream requires nothing but these. */
+  areUnderway(required: Required): Promise<boolean>;
+}
+
+function createVisits(effects: Effects): Visits {
+  let pages: readonly string[] = [];
+  let pauses = 0;
+  const awaited = () => (pauses < VISIT_PAUSES_MS.length ? pages : []);
+  return {
+    agreed({ refused, questions }) {
+      pages = refused ? questions.map(pageOf) : [];
+      pauses = 0;
+    },
+    awaited,
+    async areUnderway(required) {
+      const pauseMs = VISIT_PAUSES_MS[pauses];
+      // A task that was asked again by an earlier version keeps its question.
+      if (pauseMs === undefined || !requiresOnly(required, awaited()) || !effects.patched(VISITS_PATCH)) return false;
+      pauses += 1;
+      await effects.sleep("visit", pauseMs);
+      return true;
     },
   };
 }

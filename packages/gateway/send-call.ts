@@ -14,7 +14,7 @@ import type { QuestionDeps, Questions } from "./questions.ts";
 import { receive, reportNotification, reportProgress } from "./receive.ts";
 import { isSessionTask } from "./session-tasks.ts";
 import type { ElicitationSettings } from "./settings.ts";
-import type { UpstreamEvent } from "./upstream-event.ts";
+import { requiresOnly, type UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import { ALL_LOGS, MESSAGES_MAX, readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
 import { wordFor } from "./word-for.ts";
@@ -153,7 +153,7 @@ function judging({ request, questions: { admit } }: SendCall): Judging {
 /** For questions that the upstream does not wait for. If there are too many, the call fails with the error that a waiting upstream would get. */
 async function withinRate(event: UpstreamEvent, sending: SendCall): Promise<UpstreamEvent> {
   const { request, questions, count } = sending;
-  if (event.type !== "required" || event.questions.length === 0) return event;
+  if (event.type !== "required" || event.questions.length === 0 || requiresOnly(event, request.awaited ?? [])) return event;
   try {
     await questions.take(event.questions.length);
     return event;

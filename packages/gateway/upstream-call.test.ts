@@ -231,6 +231,17 @@ describe("a question", () => {
     expect(await call.next([], leading())).toEqual({ type: "invalid", message: expect.stringContaining("/url") });
   });
 
+  test("about a page that people may still be on is not counted: nobody is asked", async () => {
+    const { rate, seen } = rateOf(0);
+    const connector = connectorTo(async () => {
+      throw new UrlElicitationRequiredError([{ mode: "url", message: "Log in", url: "https://up.example.com/1?x=2", elicitationId: "2" }]);
+    });
+    const awaited = [JSON.stringify(["Log in", "https://up.example.com", "/1"])];
+    const call = startCall("1", aRequest({ awaited }), someDeps(connector, { rate }));
+    expect(await call.next([], leading())).toMatchObject({ type: "required" });
+    expect(seen).toEqual([]);
+  });
+
   test("whose answer is recorded already is not counted again", async () => {
     const lost = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("delete a?"))));
     const [question] = await asked(lost);

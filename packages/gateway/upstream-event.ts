@@ -38,6 +38,18 @@ export type UpstreamEvent =
   | { readonly type: "expired" }
   | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "large" | "busy"; readonly message: string };
 
+/** Names the page of a question. An upstream that requires a visit again may give its url another query, such as a new elicitation id. */
+export function pageOf({ digest, request }: Question): string {
+  if (request.type !== "url") return digest;
+  const { origin, pathname } = URL.parse(request.url) ?? {};
+  return JSON.stringify([request.message, origin, pathname]);
+}
+
+/** Whether the upstream refused the call until these pages have been visited, and nothing else (−32042). */
+export function requiresOnly(event: UpstreamEvent, pages: readonly string[]): boolean {
+  return event.type === "required" && event.refused !== undefined && event.questions.every((question) => pages.includes(pageOf(question)));
+}
+
 /** A task of the upstream: polled again with the answers, or after `pollMs`. */
 export interface FollowedTask {
   readonly id: string;

@@ -492,10 +492,15 @@ describe("an upstream that holds nothing", () => {
   test("that requires a page visit is called again once the person agreed", async () => {
     const { taskId } = await client.call("classic_url-first", { text: "account" });
     expect(await settled(taskId)).toMatchObject({
-      inputRequests: { "question-1": { params: { mode: "url", url: "https://example.com/account" } } },
+      inputRequests: { "question-1": { params: { mode: "url", url: "https://example.com/account?visit=1" } } },
     });
     await client.answer(taskId, { "question-1": { action: "accept" } });
     expect((await ended(taskId)).result?.content?.[0]?.text).toBe("visited");
+
+    const slow = await client.call("classic_url-first", { text: "slow-account" });
+    await settled(slow.taskId);
+    await client.answer(slow.taskId, { "question-1": { action: "accept" } });
+    expect((await ended(slow.taskId)).result?.content?.[0]?.text).toBe("visited");
 
     const refused = await client.call("classic_url-first", { text: "no-account" });
     await settled(refused.taskId);

@@ -75,7 +75,8 @@ const TOPIC = { name: "topic", title: "Topic", description: "About what.", requi
 const PROMPTS = ["about", "asking"].map((name) => ({ name, title: "About", description: `Says ${name}.`, arguments: [TOPIC] }));
 
 const text = (said: unknown) => ({ content: [{ type: "text" as const, text: typeof said === "string" ? said : JSON.stringify(said) }] });
-const visited = new Set<string>();
+/** How often each visit was required. */
+const visits = new Map<string, number>();
 const hung = new Set<string>();
 let late = 0;
 
@@ -182,10 +183,16 @@ function build(): McpServer {
       case "fails":
         return { ...text("it did not work"), isError: true };
       case "url-first":
-        if (visited.has(said)) return text("visited");
-        visited.add(said);
+        visits.set(said, (visits.get(said) ?? 0) + 1);
+        // A person who is slow has not finished when the call is made for the second time.
+        if ((visits.get(said) ?? 0) > (said.startsWith("slow") ? 2 : 1)) return text("visited");
         throw new UrlElicitationRequiredError([
-          { mode: "url", message: "Visit first", url: `https://example.com/${said}`, elicitationId: randomUUID() },
+          {
+            mode: "url",
+            message: "Visit first",
+            url: `https://example.com/${said}?visit=${visits.get(said)}`,
+            elicitationId: randomUUID(),
+          },
         ]);
       case "capabilities":
         if (_meta?.progressToken !== undefined) {
