@@ -59,7 +59,8 @@ export function checkOnTimeout(key: string, { onTimeout }: AskOptions, { type }:
   // Of a page there is nothing to fill in: its default would say that the person was there.
   const takesDefault = type === "form" || type === "event";
   if (takesDefault && onTimeout instanceof Object && "default" in onTimeout) return;
-  const message = takesDefault ? 'must be "cancel", "decline", "fail" or { default: { … } }' : 'must be "cancel", "decline" or "fail"';
+  const words = type === "event" ? '"throw"' : '"cancel", "decline"';
+  const message = takesDefault ? `must be ${words}, "fail" or { default: { … } }` : 'must be "cancel", "decline" or "fail"';
   throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /onTimeout ${message}`, {
     violations: [{ path: "/onTimeout", message }],
   });

@@ -103,6 +103,12 @@ describe("an event", () => {
     expect((await runTool(failing, {}, { events: { paid: timeout } })).error).toMatchObject({ data: { code: "ASK_TIMEOUT" } });
   });
 
+  test.each(["default", null, {}, 5])("whose onTimeout is %j is refused, because nothing would come of it", async (onTimeout) => {
+    const odd = tool(async (ctx) => JSON.stringify(await ctx.event("paid", { onTimeout: onTimeout as never }).received()));
+    const message = 'must be "throw", "fail" or { default: { … } }';
+    expect((await runTool(odd)).error?.data).toMatchObject({ code: "INVALID_ASK", violations: [{ path: "/onTimeout", message }] });
+  });
+
   test("that is withdrawn is late", async () => {
     const run = await startTool(
       tool(async (ctx) => {

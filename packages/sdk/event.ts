@@ -104,8 +104,9 @@ export async function receivedUnless<T>(event: TaskEvent<T>, signal: AbortSignal
 }
 
 function coreOptions({ timeout, onTimeout }: EventOptions<Schema | JsonObject>, signal: AbortSignal): CoreOptions {
-  const policy =
-    typeof onTimeout === "object" ? { default: { body: onTimeout.default as Json } } : onTimeout === "fail" ? onTimeout : undefined;
+  const isDefault = onTimeout instanceof Object && "default" in onTimeout;
+  // Anything else is for the engine to refuse: tools may be written without types.
+  const policy = isDefault ? { default: { body: onTimeout.default as Json } } : onTimeout === "throw" ? undefined : onTimeout;
   return present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), onTimeout: policy, signal });
 }
 
