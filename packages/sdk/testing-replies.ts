@@ -4,6 +4,7 @@ import {
   type Ask,
   type AskRequest,
   type FileRef,
+  type FilesWanted,
   type Json,
   type JsonObject,
   type LeavePage,
@@ -119,6 +120,7 @@ async function pageAnswer(services: Services, taskId: string, { key, request }: 
   }
   const files = (given["files"] ?? (given["file"] === undefined ? undefined : [given["file"]])) as readonly TestFile[] | undefined;
   if (!files || files.length === 0) throw new Error(`"${key}" asks for files: answer { file: { name, text } } or { files: […] }`);
+  if (page?.kind === "files") checkFiles(key, files, page);
   const kept = await Promise.all(files.map(async (file) => await keepFile(services, taskId, file)));
   return { action: "accept", content: { files: kept.map((file) => ({ ...file })) } };
 }
@@ -131,7 +133,25 @@ export interface TestFile {
   readonly type?: string;
 }
 
-async function keepFile({ files, ids }: Services, taskId: string, { name, text, type = "text/plain" }: TestFile): Promise<FileRef> {
+/** As the page would, except that the bytes of a test's file do not have to be of the type that it declares. */
+function checkFiles(key: string, files: readonly TestFile[], { accept, bytesMax, countMax }: FilesWanted): void {
+  if (files.length > countMax) throw new Error(`"${key}" takes at most ${countMax} ${countMax === 1 ? "file" : "files"}`);
+  for (const { name, text, type = TEXT_TYPE } of files) {
+    if (new TextEncoder().encode(text).length > bytesMax) throw new Error(`"${key}": ${name} is larger than ${bytesMax} bytes`);
+    const isAccepted = (wanted: string) =>
+      wanted.startsWith(".")
+        ? name.toLowerCase().endsWith(wanted)
+        : wanted.endsWith("/*")
+          ? type.startsWith(wanted.slice(0, -1))
+          : type === wanted;
+    if (accept.length > 0 && !accept.some((wanted) => isAccepted(wanted.toLowerCase())))
+      throw new Error(`"${key}" takes ${accept.join(", ")}, and ${name} is ${type}`);
+  }
+}
+
+const TEXT_TYPE = "text/plain";
+
+async function keepFile({ files, ids }: Services, taskId: string, { name, text, type = TEXT_TYPE }: TestFile): Promise<FileRef> {
   const id = ids.uuid();
   const bytes = new TextEncoder().encode(text);
   await files?.put(taskId, id, new Blob([bytes]).stream() as unknown as AsyncIterable<Uint8Array>);

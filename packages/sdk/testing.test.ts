@@ -17,6 +17,9 @@ function asking(message: string) {
   });
 }
 
+/** Three bytes. */
+const TEXT_FILE = { name: "a.txt", text: "aä" };
+
 describe("runTool", () => {
   test("names the question that the script does not answer", async () => {
     await expect(runTool(asking("How many?"))).rejects.toThrow(new Error('the tool asks "count" and the script has no answer: How many?'));
@@ -211,6 +214,25 @@ describe("startTool", () => {
       { files: [] },
       '"q" asks for files: answer { file: { name, text } } or { files: […] }',
     ],
+    ["one file too many", (ctx) => ctx.file("q", { message: "?" }), { files: [TEXT_FILE, TEXT_FILE] } as never, '"q" takes at most 1 file'],
+    [
+      "more files than the tool takes",
+      (ctx) => ctx.file("q", { message: "?", count: 2 }),
+      { files: [TEXT_FILE, TEXT_FILE, TEXT_FILE] } as never,
+      '"q" takes at most 2 files',
+    ],
+    [
+      "a file that is too large",
+      (ctx) => ctx.file("q", { message: "?", maxBytes: 2 }),
+      { file: TEXT_FILE } as never,
+      '"q": a.txt is larger than 2 bytes',
+    ],
+    [
+      "a file of another type",
+      (ctx) => ctx.file("q", { message: "?", accept: ["image/*", "application/pdf", ".csv"] }),
+      { file: TEXT_FILE } as never,
+      '"q" takes image/*, application/pdf, .csv, and a.txt is text/plain',
+    ],
     ...[undefined, null, ["a"], "a"].map((returned): [string, (ctx: Context) => Promise<unknown>, Reply, string] => [
       `nothing from a visit but ${JSON.stringify(returned)}`,
       (ctx) => ctx.url("q", { message: "?", url: "https://pay.example", returnTo: "back" }),
@@ -221,6 +243,14 @@ describe("startTool", () => {
     const running = await page(ask);
     await expect(running.answer({ q: reply })).rejects.toThrow(new Error(message));
     expect(running.task.status).toBe("input_required");
+  });
+
+  test("takes a file of an accepted type, ending or size", async () => {
+    for (const options of [{ accept: ["TEXT/*"] }, { accept: ["text/plain"] }, { accept: [".TXT"] }, { maxBytes: 3 }]) {
+      const running = await page((ctx) => ctx.file("q", { message: "?", ...options }));
+      await running.answer({ q: { file: TEXT_FILE } as never });
+      expect(running.task.asks).toEqual([]);
+    }
   });
 
   test("lists what is open, or says that nothing is", async () => {
