@@ -175,6 +175,7 @@ describe("a date", () => {
     [{ min: "soon" }, "min", none],
     [{ max: "2026-02-31" }, "max", none],
     [{ max: "2026-12-32" }, "max", none],
+    [{ max: "2026-02-31T19:30:00Z" }, "max", none],
     [{ min: "12/24/2026" }, "min", none],
     [{ min: "on 2026-12-24" }, "min", none],
     [{ min: "2026-12-24 at noon" }, "min", none],
@@ -191,9 +192,12 @@ describe("a date", () => {
 
   test("is checked for its bounds, which are inclusive", () => {
     const range = "must be from 2026-12-01 to 2026-12-24";
-    expect(verdicts(dateField("q", { message, min: least, max: most }), ["2026-11-30", least, most, "2026-12-25", "no day"])).toStrictEqual(
-      [range, undefined, undefined, range, range],
-    );
+    expect(verdicts(dateField("q", { message, min: least, max: most }), ["2026-11-30", least, most, "2026-12-25"])).toStrictEqual([
+      range,
+      undefined,
+      undefined,
+      range,
+    ]);
     expect(verdicts(dateField("q", { message, min: least }), ["2026-11-30", "2027-01-01"])).toStrictEqual([
       "must be 2026-12-01 or later",
       undefined,
@@ -213,6 +217,16 @@ describe("a date", () => {
       undefined,
       undefined,
     ]);
-    expect(verdicts(field, ["2026-11-30T23:59:59Z", "2026-12-25T00:00:00Z", "no moment"])).toStrictEqual([range, range, range]);
+    expect(verdicts(field, ["2026-11-30T23:59:59Z", "2026-12-25T00:00:00Z"])).toStrictEqual([range, range]);
+  });
+
+  test("that JavaScript cannot read is refused, whatever its bounds", () => {
+    for (const bounds of [{}, { min: least }, { max: most }]) {
+      expect(verdicts(dateField("q", { message, ...bounds }), ["no day"])).toStrictEqual(['must be a day such as "2026-12-24"']);
+      const wrong = 'must be a moment such as "2026-12-24T19:30:00Z"';
+      expect(
+        verdicts(dateField("q", { message, includeTime: true, ...bounds }), ["2026-12-24T19:30:00+01", "2026-12-20T23:59:60Z"]),
+      ).toStrictEqual([wrong, wrong]);
+    }
   });
 });

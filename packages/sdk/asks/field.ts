@@ -95,6 +95,8 @@ export function dateField(name: string, options: DateOptions): Field {
     },
     judge(value) {
       const text = String(value);
+      // Validators know times that JavaScript does not, such as 23:59:60Z and +01 without minutes: the tool could not compute with them.
+      if (Number.isNaN(Date.parse(text))) return `must be ${includeTime ? MOMENT : DAY}`;
       const isIn = (min === undefined || compare(text, min) >= 0) && (max === undefined || compare(text, max) <= 0);
       return isIn ? undefined : `must be ${range}`;
     },
@@ -103,9 +105,7 @@ export function dateField(name: string, options: DateOptions): Field {
 
 /** More than 0 if `text` is later than `bound`. A day as the bound includes all its moments, wherever they are: the last day ends at its midnight. */
 function compare(text: string, bound: string): number {
-  const at = Date.parse(text);
-  if (bound.length > DAY_CHARS || Number.isNaN(at)) return at - Date.parse(bound);
-  return Date.parse(text.slice(0, DAY_CHARS)) - Date.parse(bound);
+  return Date.parse(bound.length > DAY_CHARS ? text : text.slice(0, DAY_CHARS)) - Date.parse(bound);
 }
 
 function rangeOf(min: string | undefined, max: string | undefined): string | undefined {
@@ -114,6 +114,8 @@ function rangeOf(min: string | undefined, max: string | undefined): string | und
   return max === undefined ? undefined : `${max} or earlier`;
 }
 
+const DAY = 'a day such as "2026-12-24"';
+const MOMENT = 'a moment such as "2026-12-24T19:30:00Z"';
 const DAY_CHARS = "2026-12-24".length;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
@@ -121,8 +123,9 @@ function moment(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const at = typeof text === "string" && ISO.test(text) ? Date.parse(text) : Number.NaN;
   // Date.parse accepts the 31st of every month.
-  if (Number.isNaN(at) || (text.length === DAY_CHARS && new Date(at).toISOString().slice(0, DAY_CHARS) !== text))
-    throw new WrongOption(option, `must be a day such as "2026-12-24", or a moment such as "2026-12-24T19:30:00Z"`);
+  const day = typeof text === "string" ? text.slice(0, DAY_CHARS) : "";
+  if (Number.isNaN(at) || new Date(`${day}T00:00:00Z`).toISOString().slice(0, DAY_CHARS) !== day)
+    throw new WrongOption(option, `must be ${DAY}, or ${MOMENT}`);
   return at;
 }
 
