@@ -1,6 +1,6 @@
 /** The open asks of a task that a stream still has to send. */
-import type { Ask, AskMoment, PutAsk, Task } from "@parley/core";
-import type { SessionRoute } from "./session-route.ts";
+import { type Ask, type AskMoment, noteShown, type PutAsk, type Task } from "@parley/core";
+import type { SessionContext, SessionRoute } from "./session-route.ts";
 
 export interface AskToSend {
   readonly ask: Ask;
@@ -62,4 +62,14 @@ function isLater(one: AskMoment, other: AskMoment): boolean {
 
 export function markOf({ key, refusals }: Omit<PutAsk, "taskId">): string {
   return `${refusals} ${key}`;
+}
+
+/** A task in an answer has its questions to people (proposal #1869), and a notification about it has the first one (FastMCP's dialect). */
+export function noteSent(
+  { services }: SessionRoute,
+  exchange: Pick<SessionContext, "caller" | "door">,
+  { task, most }: { readonly task: Task; readonly most?: number },
+): void {
+  const toPeople = task.asks.filter(({ request: { type } }) => type === "form" || type === "url");
+  noteShown(services, exchange, task, toPeople.slice(0, most));
 }

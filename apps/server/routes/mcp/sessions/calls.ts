@@ -10,6 +10,7 @@ import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { promptOf, toolOf } from "../shared/served.ts";
+import { noteSent } from "./asks.ts";
 import { followCall } from "./follow-call.ts";
 import { checkStillWanted, forgetCall, noteCall } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
@@ -33,11 +34,14 @@ export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange
 }
 
 async function handOut(
-  { services, sessions, times, limits, log }: SessionRoute,
+  route: SessionRoute,
   { task: wish, arguments: args, idempotencyKey }: CallTool,
-  { session, caller, door, id: requestId, wants: { progressToken }, encode, channel }: TaskExchange,
+  exchange: TaskExchange,
   tool: Tool,
 ): Promise<Handled> {
+  const { services, sessions, times, limits, log } = route;
+  const { session, caller, door, id: requestId, wants, encode, channel } = exchange;
+  const { progressToken } = wants;
   if (tool.task === "never") throw new ParleyError("TASK_UNSUPPORTED", `tool ${tool.name} does not run as a task: leave params.task out`);
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
   const taskId = await newTaskId(services, { caller, ...key });
@@ -68,6 +72,7 @@ async function handOut(
     timeoutMs: times.taskGraceMs,
     signal: channel.closed,
   });
+  noteSent(route, exchange, { task });
   return encode.tasks.createTaskResult(task);
 }
 

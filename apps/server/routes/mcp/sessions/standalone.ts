@@ -14,7 +14,7 @@ import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts
 import { enterStream } from "../../../front-end/gate.ts";
 import { type ChangeReporter, Changes } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
-import { type AskKeys, asksToSend, type LastRead, reopenedAsks } from "./asks.ts";
+import { type AskKeys, asksToSend, type LastRead, noteSent, reopenedAsks } from "./asks.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, STANDALONE, type StreamHold } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
@@ -206,7 +206,10 @@ class StandaloneStream implements ChangeReporter<Change> {
       const state = JSON.stringify([task.status, task.message, task.asks.map(({ key }) => key)]);
       // A task that is working when it is first read is in the state that the client received with the task.
       const differs = followed.reported === undefined ? task.status !== "working" : followed.reported !== state;
-      if (differs && encode.tasks) this.#outlet.send(encode.tasks.taskStatus(task), this.#eventId());
+      if (differs && encode.tasks) {
+        this.#outlet.send(encode.tasks.taskStatus(task), this.#eventId());
+        noteSent(this.#route, this.#context, { task, most: 1 });
+      }
       followed.reported = state;
       const reopened = reopenedAsks(followed.lastRead, task);
       followed.lastRead = { revision: task.revision, asks: task.asks.map(({ key }) => ({ key })) };

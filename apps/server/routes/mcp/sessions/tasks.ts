@@ -20,6 +20,7 @@ import { elicitationId, parseElicitationId, taskFinished } from "@parley/protoco
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { holdOpen } from "../shared/hold-open.ts";
 import { throwIfRefused } from "../shared/refusals.ts";
+import { noteSent } from "./asks.ts";
 import { followCall } from "./follow-call.ts";
 import { progressOf, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
@@ -37,9 +38,11 @@ export async function getTask(route: SessionRoute, intent: GetTask, exchange: Ta
     const task = await getSettledTask(services, ref);
     // A client that comes back in a new session and only polls can be asked on that session's stream alone.
     if (task.status === "input_required" && may(caller, "follow", task)) await sessions.follow(session.id, taskId, limits.sessionTasksMax);
+    noteSent(route, exchange, { task });
     return encode.tasks.task(task);
   }
   const { task } = await deliver(route, ref, answers);
+  noteSent(route, exchange, { task });
   return encode.tasks.task(task);
 }
 
@@ -47,11 +50,13 @@ export async function getTask(route: SessionRoute, intent: GetTask, exchange: Ta
 export async function sendInput(
   route: SessionRoute,
   { taskId, elicitationId: given, reply }: SendInput,
-  { caller, door, encode }: TaskExchange,
+  exchange: TaskExchange,
 ): Promise<object> {
+  const { caller, door, encode } = exchange;
   const ref = { taskId, caller, door };
   const id = given ?? (await onlyAsk(route, ref));
   const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "report late");
+  noteSent(route, exchange, { task });
   return encode.tasks.inputSent(!late, task);
 }
 

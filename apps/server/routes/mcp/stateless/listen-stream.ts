@@ -8,6 +8,7 @@ import type { Filter } from "@parley/protocol/stateless";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { answerFailure } from "../shared/answer.ts";
 import { type ChangeReporter, Changes } from "../shared/changes.ts";
+import { noteSent } from "./tasks.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 type Followed = FollowedTask | Announcement;
@@ -108,6 +109,7 @@ class ListenStream implements ChangeReporter<Followed> {
       followed.revision = task.revision;
       const { id, client, encode, channel } = this.#exchange;
       channel.send(encode.taskNotification(task, { subscriptionId: id, capabilities: client.capabilities }));
+      noteSent(this.#route.services, this.#exchange, task);
     }
     // A finished task never changes again (I1), and a deleted task never comes back.
     if (!task || isFinished(task.status)) this.#leave(followed);

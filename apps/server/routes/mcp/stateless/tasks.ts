@@ -1,5 +1,5 @@
-import { answerTask, cancelTask as cancel, getSettledTask, noteShown } from "@parley/core";
-import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
+import { answerTask, cancelTask as cancel, getSettledTask, noteShown, type Task } from "@parley/core";
+import { canBeAsked, type CancelTask, type GetTask, type UpdateTask } from "@parley/protocol";
 import { throwIfRefused } from "../shared/refusals.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -7,8 +7,14 @@ import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 export async function getTask({ services }: StatelessRoute, { taskId }: GetTask, exchange: StatelessExchange): Promise<object> {
   const { caller, client, encode } = exchange;
   const task = await getSettledTask(services, { taskId, caller });
-  noteShown(services, exchange, task, task.asks);
+  noteSent(services, exchange, task);
   return encode.detailedTask(task, client);
+}
+
+/** A state of the task has the questions that this client declared it can be asked. The others are not shown to it. */
+export function noteSent(services: StatelessRoute["services"], exchange: StatelessExchange, task: Task): void {
+  const sent = task.asks.filter(({ request }) => canBeAsked(request, exchange.client.capabilities));
+  noteShown(services, exchange, task, sent);
 }
 
 /**
