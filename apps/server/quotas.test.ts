@@ -48,7 +48,7 @@ describe("a caller that has used up its rate", () => {
     const client = await openSession(here, as);
     const refused = await client.request(here, "tools/call", { name: "echo", arguments: { text: "hi" } });
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "2"]);
-    expect(refused.messages.at(-1)?.error).toMatchObject({ data: { code: "QUOTA_EXCEEDED" } });
+    expect(refused.messages.at(-1)).toMatchObject({ id: expect.any(Number), error: { code: -32600, data: { code: "QUOTA_EXCEEDED" } } });
     expect((await client.reply(here, "x", { action: "decline" })).status).toBe(429);
     expect((await client.listen(here)).status).toBe(429);
     expect(logged.filter(({ message }) => message === "task created")).toEqual([]);
@@ -57,7 +57,8 @@ describe("a caller that has used up its rate", () => {
 
   test("cannot be counted while Redis is unavailable, and is refused like every request then", async () => {
     const { here } = await front({ rates: { take: () => Promise.reject(new ParleyError("UNAVAILABLE", "Redis cannot be reached")) } });
-    expect((await post(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, as)).status).toBe(503);
+    const response = await post(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, as);
+    expect([response.status, await response.json()]).toMatchObject([503, { error: { code: -32600, data: { code: "UNAVAILABLE" } } }]);
     expect((await post(here, "tasks/get", { taskId: TASK }, as)).status).toBe(503);
     expect((await openSession(here, as)).initialized).toMatchObject({ error: { data: { code: "UNAVAILABLE" } } });
   });
