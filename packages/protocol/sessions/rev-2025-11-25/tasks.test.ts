@@ -111,6 +111,12 @@ test("a tool that says no without a text has failed with the last message of its
   }
 });
 
+test("a status message has at most 1,000 characters", () => {
+  const saying = (message: string) => say.task({ ...taskOf("working"), message });
+  expect(saying("m".repeat(1_000))).toMatchObject({ statusMessage: "m".repeat(1_000) });
+  expect(saying("m".repeat(1_001))).toMatchObject({ statusMessage: "m".repeat(1_000) });
+});
+
 test("a task ends once, and a second attempt to end it learns how it ended", () => {
   expect(taskFinished(taskOf("completed"))).toMatchObject({
     code: "TASK_FINISHED",

@@ -366,6 +366,20 @@ describe("a blocking call", () => {
     expect((await services.store.load(taskId))?.status).toBe("cancelled");
   });
 
+  test("keeps 200 characters of the client's reason for its cancellation", async () => {
+    const { a, services } = await twoFronts({ times: { resumableAfterMs: 0 } });
+    const client = await openSession(a);
+    const cancelledFor = async (reason: string) => {
+      const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, reason);
+      const ask = await call.next();
+      await client.post(a, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: reason, reason } });
+      await call.ended();
+      return (await services.store.load(String(ask.id).split(":")[0] ?? ""))?.message;
+    };
+    expect(await cancelledFor("r".repeat(200))).toBe(`The client cancelled the call: ${"r".repeat(200)}`);
+    expect(await cancelledFor("r".repeat(201))).toBe(`The client cancelled the call: ${"r".repeat(200)}`);
+  });
+
   test.each(VERSIONS)("of %s that ended with an error is not resumed, since nothing follows the error", async (version) => {
     const { a, b } = await twoFronts();
     const client = await openSession(a, { version });
@@ -1005,6 +1019,18 @@ describe("tasks of 2025-11-25", () => {
     expect((await client.request(a, "tasks/result", { taskId })).messages.at(-1)?.result).toMatchObject({
       content: content("Hello, Ann!"),
     });
+  });
+
+  test("proposal #1869: an answer to a question of no task is refused, in a reply that does not grow with the id", async () => {
+    const { a } = await twoFronts();
+    const client = await openSession(a);
+    const created = await client.request(a, "tools/call", { name: "greet", arguments: {}, task: {} });
+    const taskId = String(created.messages[0]?.result?.["taskId"]);
+    const answer = { elicitationId: "x".repeat(500_000), action: "decline" };
+    const params = { taskId, _meta: { "io.modelcontextprotocol/elicitation-response": answer } };
+    const { error } = (await client.request(a, "tasks/get", params)).messages[0] ?? {};
+    expect(error).toMatchObject({ code: -32602, data: { code: "NOT_OPEN" } });
+    expect(JSON.stringify(error).length).toBeLessThan(1_000);
   });
 
   test("proposal #1869: of several answers to one question in one request, none counts, and the sender is told", async () => {
