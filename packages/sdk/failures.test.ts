@@ -78,6 +78,7 @@ describe("a client that cannot be asked", () => {
     ["url", {}, "sends the user to a page", "elicitation.url", { elicitation: { url: {} } }],
     ["sampling", { params: {} }, "asks the client's model", "sampling", { sampling: {} }],
     ["sampling", { params: { tools: [] } }, "asks the client's model, with tools", "sampling.tools", { sampling: { tools: {} } }],
+    ["sampling", { params: { toolChoice: {} } }, "asks the client's model, with tools", "sampling.tools", { sampling: { tools: {} } }],
     ["roots", {}, "asks for the client's folders", "roots", { roots: {} }],
   ])("is described by the missing capability: %s %j", (type, request, does, capability, requiredCapabilities) => {
     const error = cannotAsk("q", { type, ...request } as AskRequest);

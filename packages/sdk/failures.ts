@@ -95,7 +95,8 @@ export function cannotAsk(ask: string, request: AskRequest): ParleyError {
 type Need = AskRequest["type"] | "samplingWithTools";
 
 function needOf(request: AskRequest): Need {
-  return request.type === "sampling" && request.params["tools"] !== undefined ? "samplingWithTools" : request.type;
+  const usesTools = request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
+  return usesTools ? "samplingWithTools" : request.type;
 }
 
 const NEEDS: Readonly<Record<Need, { readonly does: string; readonly capability: string; readonly required: Json }>> = {
