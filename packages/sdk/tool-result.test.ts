@@ -52,6 +52,18 @@ describe("a return value becomes a result", () => {
     ["a text without text", { type: "text" }, "/content/1/text must be a string, and is undefined"],
     ["a number as text", { type: "text", text: 4 }, "/content/1/text must be a string, and is a number"],
     ["an image without its type", { type: "image", data: "" }, "/content/1/mimeType must be a string, and is undefined"],
+    ["a resource without its content", { type: "resource" }, "/content/1/resource must be an object, and is undefined"],
+    ["a list as a resource", { type: "resource", resource: [] }, "/content/1/resource must be an object, and is a list"],
+    [
+      "a resource without a uri",
+      { type: "resource", resource: { text: "" } },
+      "/content/1/resource/uri must be a string, and is undefined",
+    ],
+    [
+      "a resource whose text is a number",
+      { type: "resource", resource: { uri: "a:b", text: 4 } },
+      "/content/1/resource must have a text or a blob, each a string",
+    ],
     ["a link without a name", { type: "resource_link", uri: "a:b" }, "/content/1/name must be a string, and is undefined"],
   ])("but not content that no client can read: %s", (_what, broken, wrong) => {
     const refused = new ParleyError("INVALID_OUTPUT", `tool draw returned content that no client can read: ${wrong}`);

@@ -65,12 +65,23 @@ function plain(tool: string, result: CallToolResult | { readonly structuredConte
   const json = plainJson(`the return value of tool ${tool}`, result) as JsonObject;
   const { content = [] } = json as { readonly content?: readonly JsonObject[] };
   for (const [index, block] of content.entries()) {
-    const missing = TEXTS[block["type"] as ContentBlock["type"]].find((field) => typeof block[field] !== "string");
-    if (missing === undefined) continue;
-    const wrong = `/content/${index}/${missing} must be a string, and is ${nounFor(block[missing])}`;
-    throw new ParleyError("INVALID_OUTPUT", `tool ${tool} returned content that no client can read: ${wrong}`);
+    const problem = problemOf(block);
+    if (problem !== undefined)
+      throw new ParleyError("INVALID_OUTPUT", `tool ${tool} returned content that no client can read: /content/${index}${problem}`);
   }
   return json;
+}
+
+function problemOf({ type, ...block }: JsonObject): string | undefined {
+  const missing = TEXTS[type as ContentBlock["type"]].find((field) => typeof block[field] !== "string");
+  if (missing !== undefined) return `/${missing} must be a string, and is ${nounFor(block[missing])}`;
+  if (type !== "resource") return undefined;
+  const { resource } = block;
+  if (typeof resource !== "object" || resource === null || Array.isArray(resource))
+    return `/resource must be an object, and is ${nounFor(resource)}`;
+  const { uri, text, blob } = resource;
+  if (typeof uri !== "string") return `/resource/uri must be a string, and is ${nounFor(uri)}`;
+  return typeof text === "string" || typeof blob === "string" ? undefined : "/resource must have a text or a blob, each a string";
 }
 
 /** What each block needs to have as a string. */
