@@ -183,6 +183,20 @@ describe("an invalid answer", () => {
     expect(looked).toStrictEqual([content(11), content(10)]);
   });
 
+  test("that is too large only beside what others have said is refused like any other: noted, or asked again", async () => {
+    const storedValueMax = 250;
+    const { services, put, requestsOf, facts } = inMemory({ settings: { ...DEFAULT_SETTINGS, storedValueMax } });
+    const taskId = await put([anAsk("size", { audience: { to: "tenant", quorum: 2 } })]);
+    const replies = { size: { action: "accept", content: { n: 4, text: "x".repeat(100) } } };
+    expect(await receiptsOf(services, { taskId, caller: alice, replies })).toStrictEqual({ size: { type: "accepted", missing: 1 } });
+    const message = `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)`;
+    const refused = { size: { type: "invalid", violations: [{ path: "", message }] } };
+    expect(await receiptsOf(services, { taskId, caller: bob, replies })).toStrictEqual(refused);
+    expect(facts).toMatchObject([{ principal: "bob", action: "refuse", ask: "size", verdict: "invalid" }]);
+    expect(await receiptsOf(services, { taskId, caller: bob, replies, countRefusals: true })).toStrictEqual(refused);
+    expect(requestsOf("refuse")).toMatchObject([{ key: "size", audit: { principal: "bob", action: "refuse" } }]);
+  });
+
   test("is counted with its fact if its sender can only be asked again, and the last allowed one cancels the question", async () => {
     const { services, put, task, requestsOf, logged, facts } = inMemory({ settings: { ...DEFAULT_SETTINGS, refusalsMax: 2 } });
     const taskId = await put([forBoth("size")]);

@@ -169,15 +169,19 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   };
   const read = readReply(ask.request, reply, withinSize);
   const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
-  if (!read.ok || violations.length > 0) {
-    if (countRefusals) return await refuse(services, { actor, task, ask, by, violations });
+  const invalid = async (why: readonly Violation[]): Promise<Receipt> => {
+    if (countRefusals) return await refuse(services, { actor, task, ask, by, violations: why });
     noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
-    return { type: "invalid", violations };
-  }
+    return { type: "invalid", violations: why };
+  };
+  if (!read.ok || violations.length > 0) return await invalid(violations);
   const { answer } = read;
   if (answer.action === "accept" && isOnPage(ask)) return await agree(services, { actor, task, ask, by });
-  if (answer.action === "accept" && ask.audience?.quorum !== undefined)
-    return await acceptWithOthers(services, { actor, task, ask, by, content: answer.content ?? {} });
+  if (answer.action === "accept" && ask.audience?.quorum !== undefined) {
+    const receipt = await acceptWithOthers(services, { actor, task, ask, by, content: answer.content ?? {} });
+    // It is too large beside what others have said.
+    return receipt.type === "invalid" ? await invalid(receipt.violations) : receipt;
+  }
   return await recordAnswer(services, { actor, task, ask, answer, by });
 }
 
