@@ -4,6 +4,7 @@ import { newApiKey } from "@parley/identity";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { NewKey } from "./commands/keys.ts";
+import { isAudited } from "./is-audited.ts";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
 
@@ -22,12 +23,12 @@ export async function createKey(name: string, { scopes: list, tenant, expires, j
   }
   const lifeMs = expires === undefined ? undefined : parseDuration(expires);
   if (lifeMs === 0) throw new Error("--expires must be longer than 0");
-  await withRedis(async ({ apiKeys, audit, now }, isAudited) => {
+  await withRedis(async ({ apiKeys, audit, now }, isRecorded) => {
     const { id, key, digest } = newApiKey();
     const createdAtMs = now();
     const expiry = lifeMs === undefined ? {} : { expiresAtMs: createdAtMs + lifeMs };
     await apiKeys.add({ id, digest, name, tenant, scopes, createdAtMs, ...expiry });
-    if (isAudited) await audit.note({ action: "keys", tenant, verdict: `API key ${id} made for ${name}` });
+    if (isRecorded) await audit.note({ action: "keys", tenant, verdict: `API key ${id} made for ${name}` });
     if (json) return printJson({ id, key, name, tenant, scopes, createdAtMs, ...expiry });
     process.stderr.write(`${id} for ${name}, tenant ${tenant}, ${scopes.join(" ")}, ${until(expiry)}; shown only now:\n`);
     process.stdout.write(`${key}\n`);
@@ -47,10 +48,10 @@ export async function listKeys({ json }: { readonly json?: true }): Promise<void
 }
 
 export async function revokeKey(id: string, { json }: { readonly json?: true }): Promise<void> {
-  await withRedis(async ({ apiKeys, audit }, isAudited) => {
+  await withRedis(async ({ apiKeys, audit }, isRecorded) => {
     const revoked = await apiKeys.revoke(id);
     if (!revoked) throw new Error(`there is no API key ${JSON.stringify(id)}: \`parley keys list\` shows their ids`);
-    if (isAudited) await audit.note({ action: "keys", tenant: revoked.tenant, verdict: `API key ${id} of ${revoked.name} revoked` });
+    if (isRecorded) await audit.note({ action: "keys", tenant: revoked.tenant, verdict: `API key ${id} of ${revoked.name} revoked` });
     if (json) return printJson({ id, name: revoked.name, tenant: revoked.tenant, revoked: true });
     process.stdout.write(`${id} of ${revoked.name} is revoked; front ends that used it recently accept it for up to 5 more seconds\n`);
   });
@@ -64,11 +65,11 @@ function date(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-async function withRedis(work: (redis: RedisBackend, isAudited: boolean) => Promise<void>): Promise<void> {
+async function withRedis(work: (redis: RedisBackend, isRecorded: boolean) => Promise<void>): Promise<void> {
   const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
   const redis = await connectRedis(settings, { log: onStderr });
   try {
-    await work(redis, settings.audit);
+    await work(redis, await isAudited(redis, settings.audit));
   } finally {
     await redis.close();
   }

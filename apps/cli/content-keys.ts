@@ -4,6 +4,7 @@ import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type ContentKeys, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import { endAllOf, noticeSettings, outcomeOf } from "./grants.ts";
+import { isAudited } from "./is-audited.ts";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
 import { counted } from "./counted.ts";
@@ -65,7 +66,7 @@ async function withKeys(noted: AuditFact, work: (keys: ContentKeys, redis: Redis
   try {
     if (!redis.content.keys) throw new Error("no content keys: set PARLEY_CONTENT_KEYS or PARLEY_CONTENT_RING as for the front ends");
     await work(redis.content.keys, redis);
-    if (settings.audit) await redis.audit.note(noted);
+    if (await isAudited(redis, settings.audit)) await redis.audit.note(noted);
   } finally {
     await redis.close();
   }

@@ -8,6 +8,7 @@ import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, sealWordOf, toRedisSettings } from "@parley/redis";
 import { EXPORT_FORMAT, type RecordedTask, type Redaction, toRecordedTask, type UnreadableTask } from "@parley/sdk/replay";
 import type { ExportTasks } from "../commands/changes.ts";
+import { isAudited } from "../is-audited.ts";
 import { onStderr } from "../on-stderr.ts";
 import { jsonText, printJson, printToStderr } from "../terminal.ts";
 import { counted } from "../counted.ts";
@@ -39,7 +40,7 @@ export async function exportTasks(
       if ("unreadable" in recorded) counts.unreadable += 1;
     }
     await file?.sync();
-    if (settings.audit) {
+    if (await isAudited(redis, settings.audit)) {
       const what = withContent ? `exported with content${redact.length > 0 ? `, but ${redact.join(", ")}` : ""}` : "exported, redacted";
       await redis.audit.note({
         action: "export",
