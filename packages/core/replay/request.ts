@@ -3,7 +3,7 @@ import type { Effects, ToolCall } from "../effects.ts";
 import type { Journal, KeyedEntry } from "../journal.ts";
 import type { Clock, Digest, Scope, ValidateSchema } from "../ports.ts";
 import type { Settings } from "../settings.ts";
-import type { AskRequest, AwaitedCall, EventRequest, JsonObject, Open, TaskAtWork } from "../task.ts";
+import type { Answer, AskRequest, AwaitedCall, EventRequest, JsonObject, Open, TaskAtWork } from "../task.ts";
 import type { ReportPorts } from "./reports.ts";
 import type { FailedStep } from "./steps.ts";
 
@@ -50,4 +50,6 @@ export interface ReplayPorts extends ReportPorts {
   startChild(open: AwaitedCall, request: ToolCall): Promise<void>;
   /** Observes every call of the handler, by the key of its entry. */
   called?(id: string): void;
+  /** Observes each ask that an answer which came with the call settles, instead of being asked. */
+  answeredEarly?(ask: Open, answer: Answer): void;
 }

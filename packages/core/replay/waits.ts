@@ -174,6 +174,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
           id: call.id,
           entry: { digest: digestAsked, calledAt: call.calledAt, outcome: { type: "answer", answer: reply.answer } },
         });
+        ports.answeredEarly?.(newAsk(call, digestAsked, { request, options }), reply.answer);
         return;
       }
     }

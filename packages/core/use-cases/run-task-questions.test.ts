@@ -1,9 +1,11 @@
 /** Questions of a task between its runs: how long they wait, what their deadline does, which answers they take. */
 import { describe, expect, test } from "vitest";
+import type { AuditFact } from "../audit.ts";
 import { callerNamed } from "../caller.fixture.ts";
 import type { Effects } from "../effects.ts";
 import type { JsonObject } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
+import { createTask } from "./create-task.ts";
 import { deployment, type Given, size, text } from "./run-task.fixture.ts";
 
 const MINUTE = 60_000;
@@ -254,4 +256,52 @@ test("an answer that is larger than a stored value is not examined any further",
     type: "invalid",
     violations: [{ path: "/content", message: expect.stringContaining("200 characters") }],
   });
+});
+
+test("an answer that came with the call is audited when the tool asks for it, once, however often the task runs", async () => {
+  const facts: AuditFact[] = [];
+  const audit = { note: async (fact: AuditFact) => void facts.push(fact) };
+  const subject = deployment(
+    async ({ ask }) => {
+      await ask("early", size);
+      return text((await ask("late", size)).action);
+    },
+    { services: { audit } },
+  );
+  const { id } = await createTask(
+    subject.services,
+    { ...subject.tool, earlyReplies: true },
+    {
+      caller: callerNamed("alice", { tenant: "acme" }),
+      arguments: {},
+      capabilities: {},
+      hidden: false,
+      replies: { early: { action: "accept", content: { n: 1 } }, other: { action: "accept", content: { n: 1 } } },
+    },
+  );
+  await subject.work();
+  await answerTask(subject.services, {
+    taskId: id,
+    caller: callerNamed("alice", { tenant: "acme" }),
+    replies: { late: { action: "decline" } },
+  });
+  await subject.work();
+  const { call } = (await subject.services.store.load(id)) ?? {};
+  expect(facts).toStrictEqual([
+    {
+      principal: "alice",
+      tenant: "acme",
+      door: "with the call",
+      action: "answer",
+      taskId: id,
+      tool: "tool subject",
+      ask: "early",
+      question: expect.any(String),
+      schema: expect.any(String),
+      asked: expect.any(Number),
+      call: call?.binding,
+      did: "accept",
+      verdict: "accepted",
+    },
+  ]);
 });

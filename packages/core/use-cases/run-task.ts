@@ -8,13 +8,15 @@
  *   overdue-asks.ts   asks whose deadline has passed       write-end.ts     how the run ended
  *   put-back.ts       what this worker cannot run          finish-task.ts   ends with an error
  */
+import { boundTo, toolOf } from "../audit.ts";
+import { DEFAULT_TENANT } from "../caller.ts";
 import { type Catalogue, runnableOf } from "../catalogue.ts";
 import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
 import { OVER } from "../over.ts";
 import type { Awaiting, Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
-import type { LogLevel, Task } from "../task.ts";
+import type { Answer, LogLevel, Open, Task, TaskAtWork } from "../task.ts";
 import { versionFor } from "../versions.ts";
 import { compensateTask, type Work } from "./compensate-task.ts";
 import { about, described, finish } from "./finish-task.ts";
@@ -229,6 +231,7 @@ async function replayHandler(
           if (settings.logTools) logItems(services, task, report.items);
           await lease.report(report);
         },
+        answeredEarly: (ask, answer) => noteEarly(services, task, { ask, answer }),
         announce: (announcement) => wakeUps.announce(announcement),
       },
     });
@@ -245,6 +248,25 @@ function tokenOf({ eventTokens }: Services, { id }: Task, key: string): { readon
 async function openDeposit({ deposits }: Services, { id }: Task, key: string): Promise<string> {
   if (!deposits) throw new ParleyError("DEPOSIT_UNREADABLE", "this worker cannot read the deposits of pages");
   return await deposits.open(id, key);
+}
+
+/**
+ * Audits an answer that came with the call, when the tool asks for it. A worker that dies before it has recorded the
+ * answer leaves a record nevertheless, and the next run another one.
+ */
+function noteEarly(services: Services, { id, call }: TaskAtWork, { ask, answer }: { readonly ask: Open; readonly answer: Answer }): void {
+  const { principal, tenant = DEFAULT_TENANT } = call;
+  void services.audit?.note({
+    principal,
+    ...(tenant !== DEFAULT_TENANT && { tenant }),
+    door: "with the call",
+    action: "answer",
+    taskId: id,
+    ...toolOf(call),
+    ...boundTo(services, id, call, ask),
+    did: answer.action,
+    verdict: "accepted",
+  });
 }
 
 /** A ToolError is the tool's answer; anything else may be something to fix. */
