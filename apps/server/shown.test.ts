@@ -1,5 +1,5 @@
 /** Which questions the audit records as shown: those that were sent to a client, at every door that sends them, and no others. */
-import type { AuditFact } from "@parley/core";
+import type { AnswerRequest, AuditFact } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test } from "vitest";
 import { rpc, stream } from "./client.fixture.ts";
@@ -20,9 +20,9 @@ const call = { name: "sure", arguments: {} };
 async function audited() {
   const facts: AuditFact[] = [];
   const audit = { note: async (fact: AuditFact) => void facts.push(fact) };
-  const { fronts } = await deploy({ catalogue: catalogue([sure]), fronts: 1, audit });
+  const { fronts, services } = await deploy({ catalogue: catalogue([sure]), fronts: 1, audit });
   const shown = () => facts.filter(({ action }) => action === "shown").map(({ door, ask }) => `${door}: ${ask}`);
-  return { here: fronts[0]!, shown };
+  return { here: fronts[0]!, shown, services };
 }
 
 const created = async (here: Parameters<typeof rpc>[0]) => String((await rpc(here, "tools/call", call, as)).result!["taskId"]);
@@ -68,4 +68,16 @@ test("a notification about a task has its first question, which is recorded as s
   expect((await listening.next()).method).toBe("notifications/tasks/status");
   expect(shown().slice(2)).toStrictEqual(["2025-11-25 GET: first"]);
   listening.close();
+});
+
+test("that a client cannot be asked is recorded with the door by which it called", async () => {
+  const { here, shown, services } = await audited();
+  const { answer } = services.store;
+  const answers: (AuditFact | undefined)[] = [];
+  Object.assign(services.store, { answer: (request: AnswerRequest) => (answers.push(request.audit), answer(request)) });
+  const client = await openSession(here, { ...as, capabilities: {} });
+  await client.request(here, "tools/call", call);
+  expect(shown()).toStrictEqual([]);
+  const door = "2025-11-25 tools/call";
+  expect(answers).toMatchObject(["first", "second"].map((ask) => ({ principal: "ann", door, ask, did: "unavailable" })));
 });

@@ -377,7 +377,7 @@ class CallStream {
   /** Sends the asks of a hidden task, which can ask on this stream only. */
   async #ask(): Promise<void> {
     const { services } = this.#route;
-    const { session, caller, encode, channel } = this.#exchange;
+    const { session, caller, door, encode, channel } = this.#exchange;
     const { id: taskId } = this.#task;
     const seen = this.#cursor.stream === "call" ? this.#cursor.seen : undefined;
     for (const { ask, requestId, moment } of asksToSend(this.#route, session.id, this.#task, { seen, reopened: this.#reopened })) {
@@ -386,7 +386,7 @@ class CallStream {
         noteShown(services, this.#exchange, this.#task, [ask]);
         await channel.drained();
         // If no other person is asked either, the tool learns that the ask is unavailable.
-      } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, key: ask.key });
+      } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, door, key: ask.key });
     }
   }
 
