@@ -123,6 +123,21 @@ describe("definePrompt", () => {
     expect({ result, error }).toMatchObject(end);
   });
 
+  test.each<[unknown, string]>([
+    ["x", " must be an object, and is a string"],
+    [{ role: "system", content: { type: "text", text: "x" } }, '/role must be "user" or "assistant"'],
+    [{ role: "user", content: "x" }, "/content must be an object, and is a string"],
+    [{ role: "user", content: { type: "movie" } }, "/content/type must be one of text, image, audio, resource, resource_link"],
+    [{ role: "user", content: { type: "text" } }, "/content/text must be a string, and is undefined"],
+  ])("returns no message that a client could not read: %j", async (broken, problem) => {
+    const tell = definePrompt({ name: "tell", run: () => [message, broken] as never });
+    const run = await runTool(tell);
+    expect(run.error).toMatchObject({
+      message: `prompt tell returned a message that no client can read: /messages/1${problem}`,
+      data: { code: "INVALID_OUTPUT" },
+    });
+  });
+
   test("passes on errors that are not for the model", async () => {
     const broken = definePrompt({
       name: "broken",

@@ -1,5 +1,5 @@
 /** `definePrompt`: a prompt runs as a task, like a tool, and may ask questions. */
-import type { Effects, JsonObject, Prompt, PromptArgument, Violation } from "@parley/core";
+import type { Effects, Json, JsonObject, Prompt, PromptArgument, Violation } from "@parley/core";
 import { ParleyError, RpcFailure, VIOLATIONS_WANTED } from "@parley/core";
 import type { GetPromptResult, PromptMessage } from "./content.ts";
 import type { Context } from "./context.ts";
@@ -9,6 +9,7 @@ import { DefinitionError, isForModel } from "./failures.ts";
 import { nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type RunOptions, runSettings } from "./tool.ts";
+import { blockProblem } from "./tool-result.ts";
 
 /** One argument of a prompt. */
 export interface PromptArgumentDefinition {
@@ -101,7 +102,29 @@ function violations(args: readonly PromptArgument[], values: JsonObject): readon
 }
 
 function promptResult(name: string, description: string | undefined, returned: PromptReturn): JsonObject {
-  return plainJson(`the return value of prompt ${name}`, { ...present({ description }), ...resultOf(name, returned) }) as JsonObject;
+  const result = plainJson(`the return value of prompt ${name}`, {
+    ...present({ description }),
+    ...resultOf(name, returned),
+  }) as JsonObject;
+  for (const [index, message] of (result["messages"] as readonly Json[]).entries()) {
+    const problem = messageProblem(message);
+    if (problem !== undefined)
+      throw new ParleyError("INVALID_OUTPUT", `prompt ${name} returned a message that no client can read: /messages/${index}${problem}`);
+  }
+  return result;
+}
+
+function messageProblem(message: Json): string | undefined {
+  if (!isObject(message)) return ` must be an object, and is ${nounFor(message)}`;
+  const { role, content } = message;
+  if (role !== "user" && role !== "assistant") return '/role must be "user" or "assistant"';
+  if (!isObject(content)) return `/content must be an object, and is ${nounFor(content)}`;
+  const problem = blockProblem(content);
+  return problem === undefined ? undefined : `/content${problem}`;
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function resultOf(name: string, returned: unknown): object {

@@ -1,4 +1,5 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { ParleyError } from "@parley/core";
 import { DefinitionError } from "./failures.ts";
 import { defineResource, defineResourceTemplate } from "./resource.ts";
 
@@ -15,6 +16,20 @@ describe("defineResource", () => {
     expect(await defineResource({ uri: "test://page", name: "page", read: () => parts }).read()).toBe(parts);
     const plain = defineResource({ uri: "test://page", name: "page", read: async () => "hello" });
     expect(await plain.read()).toStrictEqual([{ uri: "test://page", text: "hello" }]);
+  });
+
+  test.each<[unknown, string]>([
+    [undefined, "undefined that is neither text, bytes nor a list of contents"],
+    [{ rows: 2 }, "an object that is neither text, bytes nor a list of contents"],
+    [["row"], "contents that no client can read: /0 must be an object, and is a string"],
+    [[{ uri: "a:b", text: "" }, { text: "" }], "contents that no client can read: /1/uri must be a string, and is undefined"],
+    [[{ uri: "a:b", text: 5 }], "contents that no client can read: /0 must have a text or a blob, each a string"],
+  ])("serves nothing that a client could not read: %j", async (returned, problem) => {
+    const read = () => returned as never;
+    const error = new ParleyError("INVALID_OUTPUT", `resource page returned ${problem}`);
+    await expect(defineResource({ uri: "test://page", name: "page", read }).read()).rejects.toStrictEqual(error);
+    const template = defineResourceTemplate({ uriTemplate: "test://{id}", name: "page", read });
+    await expect(template.read("test://1", { id: "1" })).rejects.toStrictEqual(error);
   });
 
   test("is listed as it was defined", () => {

@@ -1,8 +1,10 @@
 /** `defineResource` and `defineResourceTemplate`: what clients can read. */
-import type { JsonObject, Resource, ResourceContents, ResourceTemplate } from "@parley/core";
+import { type JsonObject, ParleyError, type Resource, type ResourceContents, type ResourceTemplate } from "@parley/core";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
+import { nounFor } from "./plain-data.ts";
 import { present } from "./present.ts";
+import { contentsProblem } from "./tool-result.ts";
 import { type Variables, uriMatcher } from "./uri-template.ts";
 
 interface ResourceFacts {
@@ -40,25 +42,25 @@ export interface ResourceTemplateDefinition<Template extends string> extends Res
 
 /** Defines a resource. Throws DefinitionError if the URI is not absolute. */
 export function defineResource(definition: ResourceDefinition): Resource {
-  const { uri, size, mimeType } = definition;
+  const { uri, size } = definition;
   if (!URL.canParse(uri)) throw new DefinitionError(`resource uri ${JSON.stringify(uri)} is not an absolute uri`);
   return markDefinition({
     ...facts(definition),
     uri,
     ...present({ size }),
-    read: async () => contents(uri, mimeType, await definition.read()),
+    read: async () => contents(definition, uri, await definition.read()),
   } satisfies Resource);
 }
 
 /** Defines a family of resources. Throws DefinitionError if the template uses more than simple expansion. */
 export function defineResourceTemplate<const Template extends string>(definition: ResourceTemplateDefinition<Template>): ResourceTemplate {
-  const { uriTemplate, mimeType } = definition;
+  const { uriTemplate } = definition;
   const suggestions = new Map(Object.entries<Suggest | undefined>(definition.complete ?? {}));
   return markDefinition({
     ...facts(definition),
     uriTemplate,
     match: uriMatcher(uriTemplate),
-    read: async (uri, variables) => contents(uri, mimeType, await definition.read(variables as Variables<Template>, uri)),
+    read: async (uri, variables) => contents(definition, uri, await definition.read(variables as Variables<Template>, uri)),
     ...(suggestions.size === 0 ? {} : { complete: (variable, value, others) => suggestions.get(variable)?.(value, others) ?? [] }),
   } satisfies ResourceTemplate);
 }
@@ -69,9 +71,16 @@ function facts({ name, title, description, mimeType, annotations }: ResourceFact
   return { name, ...present({ title, description, mimeType, annotations }) };
 }
 
-function contents(uri: string, mimeType: string | undefined, returned: ResourceReturn): readonly ResourceContents[] {
+function contents({ name, mimeType }: ResourceFacts, uri: string, returned: ResourceReturn): readonly ResourceContents[] {
   const type = present({ mimeType });
   if (typeof returned === "string") return [{ uri, ...type, text: returned }];
   if (returned instanceof Uint8Array) return [{ uri, ...type, blob: Buffer.from(returned).toString("base64") }];
+  const refused = (problem: string) => new ParleyError("INVALID_OUTPUT", `resource ${name} returned ${problem}`);
+  // Not every author has types.
+  if (!Array.isArray(returned)) throw refused(`${nounFor(returned)} that is neither text, bytes nor a list of contents`);
+  for (const [index, each] of (returned as readonly unknown[]).entries()) {
+    const problem = contentsProblem(each);
+    if (problem !== undefined) throw refused(`contents that no client can read: /${index}${problem}`);
+  }
   return returned;
 }

@@ -65,23 +65,30 @@ function plain(tool: string, result: CallToolResult | { readonly structuredConte
   const json = plainJson(`the return value of tool ${tool}`, result) as JsonObject;
   const { content = [] } = json as { readonly content?: readonly JsonObject[] };
   for (const [index, block] of content.entries()) {
-    const problem = problemOf(block);
+    const problem = blockProblem(block);
     if (problem !== undefined)
       throw new ParleyError("INVALID_OUTPUT", `tool ${tool} returned content that no client can read: /content/${index}${problem}`);
   }
   return json;
 }
 
-function problemOf({ type, ...block }: JsonObject): string | undefined {
+/** Why no client could read the block: a path and a sentence about it. */
+export function blockProblem({ type, ...block }: JsonObject): string | undefined {
+  if (typeof type !== "string" || !Object.hasOwn(TEXTS, type)) return `/type must be one of ${Object.keys(TEXTS).join(", ")}`;
   const missing = TEXTS[type as ContentBlock["type"]].find((field) => typeof block[field] !== "string");
   if (missing !== undefined) return `/${missing} must be a string, and is ${nounFor(block[missing])}`;
   if (type !== "resource") return undefined;
-  const { resource } = block;
-  if (typeof resource !== "object" || resource === null || Array.isArray(resource))
-    return `/resource must be an object, and is ${nounFor(resource)}`;
-  const { uri, text, blob } = resource;
-  if (typeof uri !== "string") return `/resource/uri must be a string, and is ${nounFor(uri)}`;
-  return typeof text === "string" || typeof blob === "string" ? undefined : "/resource must have a text or a blob, each a string";
+  const problem = contentsProblem(block["resource"]);
+  return problem === undefined ? undefined : `/resource${problem}`;
+}
+
+/** The same for the contents of a resource. */
+export function contentsProblem(contents: unknown): string | undefined {
+  if (typeof contents !== "object" || contents === null || Array.isArray(contents))
+    return ` must be an object, and is ${nounFor(contents)}`;
+  const { uri, text, blob } = contents as { readonly uri?: unknown; readonly text?: unknown; readonly blob?: unknown };
+  if (typeof uri !== "string") return `/uri must be a string, and is ${nounFor(uri)}`;
+  return typeof text === "string" || typeof blob === "string" ? undefined : " must have a text or a blob, each a string";
 }
 
 /** What each block needs to have as a string. */
