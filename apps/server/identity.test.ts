@@ -365,6 +365,28 @@ describe("scopes", () => {
     leave.abort();
   });
 
+  test("of a task's timeline are tasks:read, and without it nothing is looked at, and the refusal names it", async () => {
+    const { here, services, logged } = await guarded();
+    const used: string[] = [];
+    Object.assign(services.store, { load: async (taskId: string) => void used.push(taskId) });
+    const get = async (scope: string) =>
+      await fetch(new URL("/play/api/tasks/0-x/timeline", here.url), {
+        headers: { authorization: `Bearer ${await issuer.token({ scope })}` },
+      });
+    const refused = await get("tools:call");
+    expect(refused.status).toBe(403);
+    expect(challengeOf(refused)).toMatchObject({
+      resource_metadata: METADATA,
+      error: "insufficient_scope",
+      scope: "tools:call tasks:read",
+    });
+    expect(await refused.json()).toMatchObject({ error: { code: "SCOPE_INSUFFICIENT" } });
+    expect(logged.find(({ message }) => message === "request refused")?.fields).toMatchObject({ code: "SCOPE_INSUFFICIENT" });
+    expect(used).toEqual([]);
+    expect((await get("tasks:read")).status).toBe(404);
+    expect(used).toEqual(["0-x"]);
+  });
+
   test("apply to the messages of a session too: requests, answers, cancellations, streams, batches", async () => {
     const { here, logged } = await guarded();
     const session = await sessionOf(here, await issuer.token({ scope: "" }));

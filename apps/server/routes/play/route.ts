@@ -55,7 +55,12 @@ export function playApi(scope: FastifyInstance, frontEnd: FrontEnd): void {
     return reply;
   });
 
-  scope.setErrorHandler((error, _request, reply) => {
+  scope.setErrorHandler((error, request, reply) => {
+    const { resource, log } = frontEnd;
+    if (resource && error instanceof ParleyError && error.code === "SCOPE_INSUFFICIENT") {
+      log.info({ requestId: request.id, code: error.code, problem: error.message }, "request refused");
+      void reply.header("www-authenticate", resource.challenge(request, error));
+    }
     const { httpStatus, body, retryAfterSeconds } = refusalOf(frontEnd, error);
     if (retryAfterSeconds !== undefined) void reply.header("retry-after", retryAfterSeconds);
     sendJson(reply, httpStatus, body);
