@@ -31,7 +31,7 @@ export interface AuditFact {
   readonly parent?: string;
   /** The key of the ask. */
   readonly ask?: string;
-  /** The action: `accept`, `decline`, `cancel`, `reply`, or `timeout` if nobody answered in time; never the content. */
+  /** The action: `accept`, `decline`, `cancel`, `reply`, `timeout` if nobody answered in time, or `withdrawn` if an upstream gave the question up; never the content. */
   readonly did?: string;
   /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;
@@ -75,6 +75,21 @@ export function withAudit({ audit }: Audited, actor: Actor, fact: () => AuditFac
 
 function actorOf({ caller: { principal, tenant }, door }: Actor): Pick<AuditFact, "principal" | "tenant" | "door"> {
   return { principal, ...(tenant !== DEFAULT_TENANT && { tenant }), ...(door !== undefined && { door }) };
+}
+
+/**
+ * The `audit` part of a request that closes an ask without an answer. Nobody acts, so no principal is named. Empty for a child, whose own audit tells
+ * what became of it.
+ */
+export function withNobody(
+  services: Audited,
+  { id: taskId, call }: Pick<Task, "id" | "call">,
+  { ask, ...closed }: { readonly ask: Open; readonly door: string; readonly did: "timeout" | "withdrawn" },
+): { readonly audit?: AuditFact } {
+  if (!services.audit || ask.request.type === "call") return {};
+  const { tenant = DEFAULT_TENANT } = call;
+  const of = { ...(tenant !== DEFAULT_TENANT && { tenant }), taskId, ...toolOf(call), ...boundTo(services, taskId, call, ask) };
+  return { audit: { action: "answer", ...closed, ...of } };
 }
 
 /** Notes an event that changes no task, after its reply has been sent. */

@@ -11,11 +11,11 @@
  * When an upstream stops waiting for a question, the question is closed as withdrawn: by its holder, or by any worker once the holder is dead and
  * the call cannot be repeated. A withdrawal is an answer like any other (I2), and the run that it causes reports what became of the call.
  */
-import { type Call, type Catalogue, describeError, ParleyError, type RunReport, type Services } from "@parley/core";
+import { type Call, type Catalogue, describeError, ParleyError, type RunReport } from "@parley/core";
 import { createBackground } from "./background.ts";
 import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
-import { createHeldTasks } from "./held-tasks.ts";
+import { createHeldTasks, type HeldTasksDeps } from "./held-tasks.ts";
 import { createListers } from "./listers.ts";
 import { becomeMember, type Members } from "./membership.ts";
 import { createOffer, type Listings, type Offer } from "./offer.ts";
@@ -44,7 +44,7 @@ export interface GatewayDeps {
   readonly upstreams: readonly Upstream[];
   /** The deployment's own tools, prompts and resources. */
   readonly own: Catalogue;
-  readonly services: Pick<Services, "store" | "queue" | "wakeUps" | "clock" | "log" | "settings">;
+  readonly services: HeldTasksDeps["services"];
   readonly share: Share;
   readonly settings: GatewaySettings;
   readonly version: string;

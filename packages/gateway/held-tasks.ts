@@ -4,7 +4,7 @@
  *   run parked ─▶ watched ─▶ cancelled, or ended elsewhere ─▶ dropped
  *                   └▶ the upstream stops waiting for a question ─▶ withdrawn
  */
-import { isFinished, type RunReport, type Services } from "@parley/core";
+import { isFinished, type RunReport, type Services, withNobody } from "@parley/core";
 import type { Calls, DropReason } from "./calls.ts";
 
 export interface HeldTasks {
@@ -21,7 +21,7 @@ export interface HeldTasks {
 
 export interface HeldTasksDeps {
   readonly calls: Calls;
-  readonly services: Pick<Services, "store" | "queue" | "wakeUps" | "clock" | "log" | "settings">;
+  readonly services: Pick<Services, "store" | "queue" | "wakeUps" | "clock" | "log" | "settings" | "audit" | "digest">;
   /** Whether a run of the task is in progress here. */
   readonly isAtWork: (taskId: string) => boolean;
   readonly whenQuiet: (work: () => void) => void;
@@ -77,10 +77,13 @@ export function createHeldTasks({ calls, services, isAtWork, whenQuiet, inBackgr
 
   async function withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void> {
     const task = await store.load(taskId);
-    for (const { key, digest } of task?.asks ?? []) {
+    if (!task) return;
+    for (const ask of task.asks) {
+      const { key, digest } = ask;
       if (!isGone(key)) continue;
       const answer = { action: "withdrawn" } as const;
-      const { nextRun } = await store.answer({ taskId, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs });
+      const audit = withNobody(services, task, { ask, door: "gateway", did: "withdrawn" });
+      const { nextRun } = await store.answer({ taskId, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs, ...audit });
       log.info({ taskId, key }, "question of an upstream withdrawn");
       if (nextRun !== undefined) await queue.add({ taskId, run: nextRun, cause: "answered" });
     }

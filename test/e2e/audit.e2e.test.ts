@@ -22,7 +22,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-audit-"));
   const tools = ["greet", "passes"].map((name) => join(import.meta.dirname, `tools/${name}.ts`));
   upstream = await startUpstream("classic.ts", ["http"], { MARKS: join(folder, "marks") });
-  const file = await writeUpstreams(folder, [{ name: "brief", url: upstream.url, questionTimeout: "1s" }]);
+  const file = await writeUpstreams(folder, [
+    { name: "brief", url: upstream.url, questionTimeout: "1s" },
+    { name: "long", url: upstream.url },
+  ]);
   deployment = await startDeployment({ workers: 1, tools, env: { PARLEY_AUDIT: "true", PARLEY_UPSTREAMS: file } });
 });
 afterAll(async () => {
@@ -54,8 +57,9 @@ test("calls, questions and answers of two front ends are exported once, verified
   const { taskId: passing } = await client.call("passes", {});
   await until(async () => (await client.get(passing)).status === "completed");
   const { taskId: unanswered } = await until(() => client.call("brief_form", { text: "MARKER" }), { everyMs: 100 });
-  await until(async () => (await client.get(unanswered)).status === "input_required");
-  await until(async () => (await client.get(unanswered)).status === "completed");
+  const { taskId: givenUp } = await until(() => client.call("long_impatient", { text: "2000" }), { everyMs: 100 });
+  for (const asked of [unanswered, givenUp]) await until(async () => (await client.get(asked)).status === "input_required");
+  for (const asked of [unanswered, givenUp]) await until(async () => (await client.get(asked)).status === "completed");
   client.close();
   const blocking = new Client({ name: "audit", version: "1" }, { capabilities: { elicitation: { form: {} } } });
   blocking.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept" as const, content: { name: "MARKER" } }));
@@ -103,6 +107,12 @@ test("calls, questions and answers of two front ends are exported once, verified
   for (const name of ["tool", "ask", "asked", "question", "schema", "call"]) expect(timedOut).toHaveProperty(name, shown?.[name]);
   expect(timedOut).toMatchObject({ tool: "tool brief_form", ask: "question-1" });
   expect(Number(timedOut?.["at"]) - Number(timedOut?.["asked"])).toBeGreaterThanOrEqual(1_000);
+
+  // Of one that its upstream gave up.
+  const withdrawn = records.filter(({ taskId: id }) => id === givenUp).at(-1);
+  expect(withdrawn).toMatchObject({ action: "answer", door: "gateway", did: "withdrawn", verdict: "accepted", ask: "question-1" });
+  for (const name of ["asked", "question", "schema", "call"]) expect(withdrawn).toHaveProperty(name);
+  expect(withdrawn).not.toHaveProperty("principal");
 
   // Through a session: on the call's own stream, and back by a message of its own.
   const ofSession = records.filter(({ door }) => String(door).startsWith("2025-11-25 ")).map(({ action, door }) => [action, door]);

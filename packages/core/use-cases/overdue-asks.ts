@@ -2,12 +2,11 @@
  * Answers asks whose deadline passed before the run began with `timeout`. Such an answer races with late answers of
  * people like any other (I2).
  */
-import { boundTo, toolOf } from "../audit.ts";
-import { DEFAULT_TENANT } from "../caller.ts";
+import { withNobody } from "../audit.ts";
 import { answerOutcome, entryKey, type Journal } from "../journal.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
 import { acceptancesSoFar } from "../quorum.ts";
-import { type Open, openOf, type Task } from "../task.ts";
+import { type Open, openOf } from "../task.ts";
 import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
 
@@ -26,7 +25,7 @@ export async function closeOverdueAsks(
   for (const [index, ask] of overdue.entries()) {
     const { key, digest, calledAt, deadlineMs } = ask;
     const answer = { action: "timeout" } as const;
-    const audit = auditOf(services, task, ask);
+    const audit = withNobody(services, task, { ask, door: "deadline", did: "timeout" });
     const timedOut = { taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: lease.token, ...audit };
     const { receipt, quorum } = await closeOverdue(services, timedOut, ask);
     // Otherwise a person answered at the last moment. That answer is in the store, and the next run, which is due at
@@ -37,15 +36,6 @@ export async function closeOverdueAsks(
     }
   }
   return { journal, asks };
-}
-
-/** Nobody acts, so no principal is named. A child's own audit tells what became of it. */
-function auditOf(services: Services, { id: taskId, call }: Task, ask: Open): Pick<AnswerRequest, "audit"> {
-  if (!services.audit || ask.request.type === "call") return {};
-  const { tenant = DEFAULT_TENANT } = call;
-  const bound = boundTo(services, taskId, call, ask);
-  const of = { ...(tenant !== DEFAULT_TENANT && { tenant }), taskId, ...toolOf(call), ...bound };
-  return { audit: { action: "answer", door: "deadline", did: "timeout", ...of } };
 }
 
 /**

@@ -147,7 +147,7 @@ function build(): McpServer {
       }
       case "impatient":
         try {
-          return text(await elicit(`Quick, ${said}?`, CONFIRM, { timeout: 5_000 }));
+          return text(await elicit(`Quick, ${said}?`, CONFIRM, { timeout: Number(said) || 5_000 }));
         } catch (error) {
           return text({ gaveUp: (error as Error).message });
         }
