@@ -1,13 +1,14 @@
 /** Pages on which people answer: who may open them, what settles a question, and what they show after a change. */
-import { type Audit, type AuditFact, type ErrorCode, ParleyError, sweep } from "@parley/core";
+import { type AuditFact, type ErrorCode, ParleyError, type RatedCounts, sweep } from "@parley/core";
 import { CREDENTIAL_ERRORS } from "@parley/protocol";
 import { catalogue, defineTool, Secret } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
-import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
 import { anonymous } from "./front-end/caller.ts";
+import { protectedResource } from "./front-end/protected-resource.ts";
 import type { Visitors } from "./front-end/visitors.ts";
 import { SECRET_CHARS_MAX } from "./routes/asks/views.ts";
 import { openSession } from "./session-client.fixture.ts";
@@ -32,7 +33,7 @@ const named: Visitors = {
   ticket: undefined,
 };
 
-async function asked(args: object = {}, deployed: { visitors?: Visitors; audit?: Audit } = {}) {
+async function asked(args: object = {}, deployed: Partial<Deploy> = {}) {
   const deployment = await deploy({ catalogue: asking, fronts: 2, ...(!deployed.visitors && LOCAL), ...deployed });
   const [here, there] = deployment.fronts as [Front, Front];
   const options = { principal: "ann" };
@@ -290,6 +291,35 @@ describe("where people log in", () => {
     expect(sent.status).toBe(404);
     expect((await get())["status"]).toBe("input_required");
   });
+});
+
+test("a page, its form and the addresses to return to need the scope that answers need, and count towards the caller's quotas", async () => {
+  const taken: RatedCounts[] = [];
+  const { here, at, get } = await asked(
+    {},
+    {
+      resource: protectedResource({ url: "https://parley.example/mcp", authorizationServers: [], scopePrefix: "" }),
+      authenticate: () => callerNamed("ann", { scopes: ["tools", "tasks", "asks"] }),
+      visitors: { ...named, authenticate: ({ headers }) => callerNamed("ann", { scopes: [String(headers["x-scope"])] }) },
+      rates: { take: async (_caller, counts) => void taken.push(counts) },
+    },
+  );
+  const may = { "x-scope": "asks:answer" };
+  const mayNot = { "x-scope": "tasks:read" };
+  const returns = `${new URL(here.url).origin}/returns/state`;
+  const callback = `${new URL(here.url).origin}/oauth/callback/crm`;
+  taken.length = 0;
+  const { status, fields } = await open(at(here), may);
+  expect(status).toBe(200);
+  const form = { ...fields, action: "accept", secret: "hunter2" };
+  for (const url of [at(here), returns, callback]) expect((await open(url, mayNot)).status).toBe(403);
+  expect((await send(at(here), form, mayNot)).status).toBe(403);
+  expect(taken).toEqual([{ reads: 1 }]);
+  expect((await get())["status"]).toBe("input_required");
+  taken.length = 0;
+  for (const url of [returns, callback]) expect((await open(url, may)).status).not.toBe(403);
+  expect((await send(at(here), form, may)).status).toBe(200);
+  expect(taken).toEqual([{ answers: 1 }, { answers: 1 }, { answers: 1 }]);
 });
 
 describe("credentials that are refused", () => {
