@@ -36,8 +36,8 @@ export interface CallRequest {
 export interface Round {
   readonly state?: string;
   readonly responses: Readonly<Record<string, Answer>>;
-  /** The upstream's task to poll; the ids are those of its questions that were asked already. */
-  readonly task?: { readonly id: string; readonly asked: readonly string[] };
+  /** The upstream's task to poll; the ids are those of its questions that were asked already. `message`: its last status message. */
+  readonly task?: { readonly id: string; readonly asked: readonly string[]; readonly message?: string };
 }
 
 /**

@@ -25,6 +25,19 @@ describe("a task that waits for input", () => {
   });
 });
 
+test.each([
+  [undefined, undefined, undefined],
+  ["a", undefined, "a"],
+  ["a", "a", undefined],
+  ["b", "a", "b"],
+  ["x".repeat(1_001), undefined, `${"x".repeat(1_000)}…`],
+  ["x".repeat(1_001), `${"x".repeat(1_000)}…`, undefined],
+])("the status message of a task is passed on, cut, if it has changed: case %#", (statusMessage, message, expected) => {
+  const round = { responses: {}, task: { id: "t", asked: [], ...(message !== undefined && { message }) } };
+  const event = looked({ taskId: "t", status: "working", statusMessage }, { ...judging, request: aRequest({ round }) });
+  expect(event.type === "required" && event.task?.message).toBe(expected);
+});
+
 test("a result of an unknown kind is invalid, whether the client or the gateway notices it", () => {
   const invalid = { type: "invalid", message: "answered with a result that MCP does not allow" };
   expect(completed({ resultType: "future", content: [] })).toEqual(invalid);

@@ -1,6 +1,6 @@
 /** Reads the outcome of a call at an upstream: its result, its error, the input that it requires first, or a task of the upstream's own. */
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
-import type { Json, JsonObject } from "@parley/core";
+import { cut, type Json, type JsonObject } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
 import { INVALID_PARAMS, type QuestionMethod, REFUSED } from "./question.ts";
 import type { Questions } from "./questions.ts";
@@ -13,6 +13,8 @@ const URL_REQUIRED = -32042;
 /** When a task of an upstream is polled again: as the upstream says, else the default; never sooner than the minimum. */
 const POLL_MS = 1_000;
 const POLL_MIN_MS = 100;
+/** Maximum characters of a task's status message. It is recorded each time that it changes. */
+const STATUS_CHARS_MAX = 1_000;
 const NO_REASON: UpstreamFailure = { code: -32603, message: "the task of the upstream failed" };
 
 export interface Judging {
@@ -26,7 +28,7 @@ interface Required {
 }
 
 export function looked(
-  { taskId, status, pollIntervalMs = POLL_MS, inputRequests, result, error }: UpstreamTask,
+  { taskId, status, pollIntervalMs = POLL_MS, statusMessage, inputRequests, result, error }: UpstreamTask,
   call: Judging,
 ): UpstreamEvent {
   switch (status) {
@@ -43,7 +45,10 @@ export function looked(
       if (event.type !== "required") return event;
       // Other upstreams report all of their open questions at each poll.
       const isUnheard = status === "input_required" && isSessionTask(taskId) && Object.keys(inputRequests ?? {}).length === 0;
-      return { ...event, task: { id: taskId, pollMs: Math.max(pollIntervalMs, POLL_MIN_MS), ...(isUnheard && { isUnheard }) } };
+      const message = statusMessage === undefined ? undefined : cut(statusMessage, STATUS_CHARS_MAX);
+      const isNews = message !== undefined && message !== call.request.round?.task?.message;
+      const pollMs = Math.max(pollIntervalMs, POLL_MIN_MS);
+      return { ...event, task: { id: taskId, pollMs, ...(isNews && { message }), ...(isUnheard && { isUnheard }) } };
     }
   }
 }

@@ -30,6 +30,7 @@ async function run(
   const asked: string[] = [];
   const letGo: string[] = [];
   const slept: number[] = [];
+  const statuses: string[] = [];
   const calls = {
     permit: () => "call",
     give: () => undefined,
@@ -51,11 +52,12 @@ async function run(
     sleep: async (_name: string, ms: number) => void slept.push(ms),
     deposit: async (key: string) => `secret of ${key}`,
     patched: () => isNew,
+    status: (message: string) => void statuses.push(message),
   } as unknown as Effects;
   const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
   const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
   const result = await tool.run({}, effects).catch((error: unknown) => error as JsonObject);
-  return { result, leads, asked, letGo, slept };
+  return { result, leads, asked, letGo, slept, statuses };
 }
 
 const question = (key: string): Question => ({
@@ -178,6 +180,19 @@ describe("an upstream", () => {
       const { asked, slept } = await run(() => events.shift()!, { isNew: false });
       expect([asked, slept]).toEqual([["question-1", "question-2", "question-3"], []]);
     });
+  });
+
+  test("whose task says how it is doing has that shown as the status, and again only once it changes", async () => {
+    const task = { id: "t", pollMs: 1 };
+    const events: UpstreamEvent[] = [
+      { type: "required", questions: [], task: { ...task, message: "half" } },
+      { type: "required", questions: [], task },
+      { type: "required", questions: [question("question-1")], task: { ...task, message: "asks" } },
+      { type: "result", result: {} },
+    ];
+    const { statuses, leads } = await run(() => events.shift()!);
+    expect(statuses).toEqual(["half", "asks"]);
+    expect(leads.map(({ request }) => request.round?.task?.message)).toEqual([undefined, "half", "half", "asks"]);
   });
 
   test("that asks nothing yet is called again with its state after a pause, until its time is over", async () => {

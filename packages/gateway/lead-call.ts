@@ -134,6 +134,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       continue;
     }
     const { task, questions, state } = event;
+    if (task?.message !== undefined) effects.status(task.message);
     unheard = task?.isUnheard === true ? unheard + 1 : 0;
     if (unheard === UNHEARD_MAX) {
       if (!mayRepeat) throw failureOf({ type: "lost", message: LOST_QUESTION }, led);
@@ -289,8 +290,17 @@ async function answerRequired(
   };
 }
 
-function followed({ id }: FollowedTask, round: Round | undefined, asked: readonly Question[] = []): NonNullable<Round["task"]> {
-  return { id, asked: [...(round?.task?.asked ?? []), ...asked.map((question) => question.id)] };
+function followed(
+  { id, message: news }: FollowedTask,
+  round: Round | undefined,
+  asked: readonly Question[] = [],
+): NonNullable<Round["task"]> {
+  const message = news ?? round?.task?.message;
+  return {
+    id,
+    asked: [...(round?.task?.asked ?? []), ...asked.map((question) => question.id)],
+    ...(message !== undefined && { message }),
+  };
 }
 
 interface Answers {

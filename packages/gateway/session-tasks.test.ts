@@ -53,7 +53,7 @@ function build(): Server {
     const work = async () => {
       const answers: unknown[] = [];
       for (let number = 1; number <= Number(params.arguments?.["questions"]); number += 1) {
-        await tasks.updateTaskStatus(taskId, "input_required");
+        await tasks.updateTaskStatus(taskId, "input_required", `asks ${number}`);
         const asked = { mode: "form", message: `question ${number}`, requestedSchema: FORM } as const;
         const options = { relatedTask: { taskId }, timeout: 60_000 };
         answers.push(await sendRequest({ method: "elicitation/create", params: asked }, ElicitResultSchema, options));
@@ -146,6 +146,7 @@ test("its questions are asked, each once, and its result is received, with nothi
     if (event.type !== "required") throw new Error(`${event.type} came in place of a question: ${JSON.stringify(event)}`);
     expect(event.questions).toMatchObject([{ request: { type: "form", message } }]);
     expect(event.task?.id).toContain([...sessions.keys()][0]);
+    expect(event.task?.message).toBe(message.replace("question", "asks"));
     given.push({ question: event.questions[0]!, answer: ACCEPTED });
     event = await untilSettled({ args, given: [...given], before: event });
   }

@@ -15,7 +15,7 @@ import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } f
 import type { JsonObject } from "@parley/core";
 import { z } from "zod";
 import { REFUSED } from "./question.ts";
-import { messagesOf, type RpcMessage, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
+import { messagesOf, type RpcMessage, statusMessage, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 const REVISION = "2025-11-25";
@@ -30,6 +30,7 @@ const task = z.looseObject({
   taskId: z.string().min(1).max(512),
   status: z.enum(["working", "input_required", "completed", "failed", "cancelled"]),
   pollInterval: z.number().int().min(0).optional(),
+  statusMessage,
 });
 const created = z.looseObject({ task });
 const names = z.tuple([z.string().max(512), z.string().max(512)]);
@@ -129,13 +130,14 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
       const { data } = created.safeParse(result);
       // A server may answer with the result instead of a task.
       if (!data) return result;
-      const { pollInterval, taskId, status } = data.task;
+      const { pollInterval, taskId, status, statusMessage: message } = data.task;
       const named = JSON.stringify([sessionId, taskId]);
       return {
         resultType: "task",
         taskId: named,
         status: status === "input_required" ? "working" : status,
         ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }),
+        ...(message !== undefined && { statusMessage: message }),
       };
     },
     async get(named, signal) {
@@ -145,8 +147,8 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
       });
       const { data } = task.safeParse(found);
       if (!data) throw new SdkError(SdkErrorCode.InvalidResult, "no task");
-      const { status, pollInterval } = data;
-      const of = { taskId: named, ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }) };
+      const { status, pollInterval, statusMessage: message } = data;
+      const of = { taskId: named, statusMessage: message, ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }) };
       switch (status) {
         case "working":
           return { ...of, status };

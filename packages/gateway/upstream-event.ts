@@ -54,6 +54,8 @@ export function requiresOnly(event: UpstreamEvent, pages: readonly string[]): bo
 export interface FollowedTask {
   readonly id: string;
   readonly pollMs: number;
+  /** Its status message, if that has changed. */
+  readonly message?: string;
   /** It waits for an answer to a question that was not received, for example because the worker that read it died before recording it. */
   readonly isUnheard?: boolean;
 }

@@ -92,6 +92,12 @@ describe("a task of an upstream", () => {
     });
   });
 
+  test("shows its status message as that of the call's task", async () => {
+    const taskId = await call("own_work", "2000000");
+    await until(async () => (await client.get(taskId)).statusMessage === "Working on 2000000");
+    await client.cancel(taskId);
+  });
+
   test("is cancelled with its call", async () => {
     const taskId = await call("own_review", "unwanted");
     await asked(taskId, "question-1");

@@ -60,6 +60,7 @@ function shown(taskId: string, task: Kept): object {
     resultType: "complete",
     taskId,
     status: task.status,
+    ...(tool === "work" && { statusMessage: `Working on ${text}` }),
     createdAt,
     lastUpdatedAt: createdAt,
     ttlMs: 3_600_000,
