@@ -1,5 +1,5 @@
 /** Events, as other systems report them: over HTTP, with nothing but the address that a tool handed out. */
-import { eventKey, sweep } from "@parley/core";
+import { eventKey, ParleyError, sweep } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -67,6 +67,20 @@ describe("an event", () => {
     expect(await send(at(here), "")).toMatchObject({ status: 400 });
     expect(await send(at(here), "{")).toMatchObject({ status: 400, body: { error: { message: "the body is not valid JSON" } } });
     expect(await send(at(here), "amount=3", { "content-type": "application/x-www-form-urlencoded" })).toMatchObject({ status: 415 });
+    expect(await send(at(here), { amount: 3 })).toMatchObject({ status: 200 });
+  });
+
+  test("beyond the rate of its task is refused with the time to wait, and is still waited for", async () => {
+    let isBeyond = true;
+    const take = async (_sender: unknown, counts: object) => {
+      if (!isBeyond || !("answers" in counts)) return;
+      throw new ParleyError("QUOTA_EXCEEDED", "too many", { data: { retryAfterMs: 1_200 } });
+    };
+    const { here, at } = await startWaiting({ rates: { take } });
+    const refused = await send(at(here), { amount: 3 });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "2"]);
+    expect(refused.body).toMatchObject({ error: { code: "QUOTA_EXCEEDED" } });
+    isBeyond = false;
     expect(await send(at(here), { amount: 3 })).toMatchObject({ status: 200 });
   });
 

@@ -535,7 +535,7 @@ describe("a page on another origin", () => {
     for (const { headers } of replies) {
       expect(headers.get("access-control-allow-origin")).toBe(origin);
       expect(headers.get("access-control-expose-headers")?.split(", ")).toEqual(
-        expect.arrayContaining(["Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate"]),
+        expect.arrayContaining(["Mcp-Session-Id", "MCP-Protocol-Version", "WWW-Authenticate", "Retry-After"]),
       );
       expect(headers.get("vary")?.toLowerCase()).toContain("origin");
       expect(headers.get("access-control-allow-credentials")).toBeNull();
