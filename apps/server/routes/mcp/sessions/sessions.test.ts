@@ -1043,7 +1043,7 @@ describe("tasks of 2025-11-25", () => {
     expect((await client.request(a, "tasks/get", { taskId, _meta: several })).messages[0]?.error).toMatchObject({
       code: -32602,
       message: expect.stringContaining("several answers to one question"),
-      data: { code: "INVALID_ANSWER" },
+      data: { code: "INVALID_ANSWER", violations: [{ path: "/name", message: "must have one answer in a request" }] },
     });
     expect((await services.store.load(taskId))?.status).toBe("input_required");
   });

@@ -107,9 +107,13 @@ interface Delivered {
 async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly GivenAnswer[], onLate?: "report late"): Promise<Delivered> {
   const { services, times } = route;
   const given = answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply] as const);
-  const replies = Object.fromEntries(given);
+  const byKey = Map.groupBy(given, ([key]) => key);
   // The sender of two would not learn which of them counted.
-  if (Object.keys(replies).length < given.length) throw new ParleyError("INVALID_ANSWER", "refused: several answers to one question");
+  const violations = [...byKey].flatMap(([key, { length }]) =>
+    length > 1 ? [{ path: `/${key}`, message: "must have one answer in a request" }] : [],
+  );
+  if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", "refused: several answers to one question", { violations });
+  const replies = Object.fromEntries(given);
   const { task: before, receipts } = await answerTask(services, { ...ref, replies });
   throwIfRefused(receipts);
   const types = new Set([...receipts.values()].map(({ type }) => type));
