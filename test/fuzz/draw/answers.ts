@@ -99,6 +99,13 @@ function misshapen(): fc.Arbitrary<Answer>[] {
   ];
 }
 
+/** An empty text in a field that may be left out, of any type, is the same as leaving it out. */
+function leavesEmpty({ properties, required }: JsonObject, content: Drawn): boolean {
+  if (!isObject(properties) || !isObject(content)) return false;
+  const needed = Array.isArray(required) ? required : [];
+  return Object.keys(properties).some((name) => content[name] === "" && !needed.includes(name));
+}
+
 function answersToForm(form: JsonObject): { weight: number; arbitrary: fc.Arbitrary<Answer> }[] {
   const content = fitting(form);
   const broken = breaking(form);
@@ -111,7 +118,11 @@ function answersToForm(form: JsonObject): { weight: number; arbitrary: fc.Arbitr
       ? [
           {
             weight: 9,
-            arbitrary: broken.map(({ name, value }): Answer => ({ name: `content: ${name}`, reply: accept(value), due: "refused" })),
+            arbitrary: broken.map(({ name, value }): Answer => ({
+              name: `content: ${name}`,
+              reply: accept(value),
+              due: leavesEmpty(form, value) ? "any" : "refused",
+            })),
           },
         ]
       : []),
