@@ -12,6 +12,7 @@ let isOver = false;
 /** All that were started, and those that have not ended. */
 const workers: Launched[] = [];
 const living = new Set<Launched>();
+const starting = new Set<Promise<Launched>>();
 
 /** What systemd, Docker or Kubernetes does. */
 function supervise(worker: Launched): void {
@@ -19,7 +20,11 @@ function supervise(worker: Launched): void {
   living.add(worker);
   void worker.ended.then(async () => {
     living.delete(worker);
-    if (!isOver) supervise(await deployment.addWorker());
+    if (isOver) return;
+    const started = deployment.addWorker();
+    starting.add(started);
+    supervise(await started);
+    starting.delete(started);
   });
 }
 
@@ -45,6 +50,8 @@ beforeAll(async () => {
 afterAll(async () => {
   isOver = true;
   client.close();
+  // The deployment closes the workers that it knows.
+  await Promise.allSettled(starting);
   await deployment.close();
 });
 
