@@ -213,7 +213,7 @@ function counting({ messageBytesMax, responseBytesMax, isStream: hasEvents }: Bo
 }
 
 /**
- * Replaces line ends of events, CR and CRLF, by LF. The client's parser holds the last event back if it ends in a CR, until it knows whether an LF
+ * Replaces line ends of events, CR and CRLF, by LF. The parser holds the last event back if it ends in a CR, until it knows whether an LF
  * follows.
  */
 function lineEnds(): (chunk: Uint8Array) => Uint8Array {

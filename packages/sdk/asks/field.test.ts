@@ -220,7 +220,7 @@ describe("a date", () => {
     expect(verdicts(field, ["2026-11-30T23:59:59Z", "2026-12-25T00:00:00Z"])).toStrictEqual([range, range]);
   });
 
-  test("that JavaScript cannot read is refused, whatever its bounds", () => {
+  test("that JavaScript cannot read is refused, with any bounds and without", () => {
     for (const bounds of [{}, { min: least }, { max: most }]) {
       expect(verdicts(dateField("q", { message, ...bounds }), ["no day"])).toStrictEqual(['must be a day such as "2026-12-24"']);
       const wrong = 'must be a moment such as "2026-12-24T19:30:00Z"';
