@@ -216,14 +216,28 @@ describe("the events of a stream, read as the client reads them,", () => {
     expect(retries).toEqual([20, 30]);
   });
 
-  test("are read no further when the client cancels them, and their connection is closed", async () => {
+  test.each([
+    [
+      "the client cancels them",
+      async (response: Response) => {
+        const reader = read(response);
+        await reader.read();
+        await reader.cancel();
+      },
+    ],
+    [
+      "their loop is left",
+      async (response: Response) => {
+        const events = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+        for await (const { data } of events) if (data !== "") break;
+      },
+    ],
+  ])("are read no further when %s, and their connection is closed", async (_how, leave) => {
     const closed = Promise.withResolvers<void>();
     const { post } = await served((_request, response) => {
       events(response, event(ASKED)).on("close", closed.resolve);
     });
-    const reader = read(await post());
-    await reader.read();
-    await reader.cancel();
+    await leave(await post());
     await closed.promise;
   });
 });
