@@ -185,3 +185,19 @@ test("a child is in no list, and ends with its parent", async () => {
 
   expect(await services.store.load(child)).toMatchObject({ status: "cancelled" });
 });
+
+test("each task of a session names it, without telling its id, and so do the tasks of the tools that it calls", async () => {
+  const { fronts, services, logged } = await deploy({ catalogue: tools });
+  const [front] = fronts as [Front];
+  const [one, other] = [await openSession(front), await openSession(front)];
+  await one.request(front, "tools/call", { name: "trip", arguments: {}, task: {} });
+  void one.request(front, "tools/call", { name: "trip", arguments: {} });
+  await other.request(front, "tools/call", { name: "trip", arguments: {}, task: {} });
+  await rpc(front, "tools/call", { name: "trip", arguments: {} });
+  const made = () => logged.filter(({ message }) => message.endsWith("task created")).map(({ fields }) => String(fields["taskId"]));
+  await until(() => made().length === 8);
+  const calls = await Promise.all(made().map(async (taskId) => (await services.store.load(taskId))!.call));
+  const sessions = Object.values(Object.groupBy(calls, ({ session = "none" }) => session)).map((of) => of!.length);
+  expect(sessions.toSorted()).toEqual([2, 2, 4]);
+  expect(JSON.stringify(calls)).not.toContain(one.sessionId);
+});

@@ -104,6 +104,8 @@ export interface Runnable {
 export interface TasklessCall {
   readonly arguments: JsonObject;
   readonly principal: string;
+  /** See CallFacts.session. */
+  readonly session?: string;
   readonly capabilities: ClientCapabilities;
   /** Whether the client would get no handle on a task. */
   readonly hidden: boolean;

@@ -64,6 +64,8 @@ export interface CallFacts {
    * with a handle has it only if its call gave a progress token.
    */
   readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
+  /** Digest of the id of the session that called; absent for a call without a session. */
+  readonly session?: string;
 }
 
 /** What a child knows of its parent. */

@@ -17,6 +17,8 @@ export interface CallRequest {
   /** Whether the tool may run as a task of revision 2025-11-25. */
   readonly asTask?: boolean;
   readonly principal: string;
+  /** See CallFacts.session. */
+  readonly session?: string;
   /** The caller's access token for the upstream, if the file asks for one. */
   readonly accessToken?: string;
   /** What can be asked in this call; the upstream receives it as the client's capabilities. */

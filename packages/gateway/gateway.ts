@@ -11,7 +11,7 @@
  * When an upstream stops waiting for a question, the question is closed as withdrawn: by its holder, or by any worker once the holder is dead and
  * the call cannot be repeated. A withdrawal is an answer like any other (I2), and the run that it causes reports what became of the call.
  */
-import { type Call, type Catalogue, describeError, ParleyError, type RunReport } from "@parley/core";
+import { ANONYMOUS, type Call, type Catalogue, describeError, ParleyError, type RunReport } from "@parley/core";
 import { createBackground } from "./background.ts";
 import { type CallHolders, createCalls } from "./calls.ts";
 import { gate, gates } from "./gate.ts";
@@ -37,7 +37,7 @@ export interface Share extends Members, CallHolders, Asking, Callers {
   writeList: Listings["write"];
   lease(upstream: string, ttlMs: number): Promise<boolean>;
   /** Counts questions to a caller. Resolves to how long to wait if they are too many, in which case none is counted, or to 0. */
-  takeQuestions(principal: string, count: number, perMinute: number): Promise<number>;
+  takeQuestions(who: string, count: number, perMinute: number): Promise<number>;
 }
 
 export interface GatewayDeps {
@@ -99,6 +99,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       settings: services.settings,
       open: gate(elicitation.openMax),
       openOf: gates(elicitation.principalMax),
+      openOfSession: gates(elicitation.sessionMax),
       ...questionRate(deps),
       count: (question) => observer?.question(question),
       whenQuiet: (work) => whenQuiet(() => background.start(work())),
@@ -196,9 +197,11 @@ function questionRate({ settings, share, services: { log } }: GatewayDeps): Pick
   const { perMinute } = settings.elicitation;
   if (perMinute === 0) return {};
   return {
-    async rate(principal, count) {
+    async rate({ principal, session }, count) {
+      // Without identity, everyone is the same principal, and one session must not use up what all others may be asked.
+      const who = principal === ANONYMOUS && session !== undefined ? `session ${session}` : principal;
       try {
-        return await share.takeQuestions(principal, count, perMinute);
+        return await share.takeQuestions(who, count, perMinute);
       } catch (error) {
         if (!(error instanceof ParleyError) || error.code !== "UNAVAILABLE") throw error;
         log.warn(describeError(error), "rate of questions could not be counted");

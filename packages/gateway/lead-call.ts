@@ -235,6 +235,7 @@ function requestOf(
     ...(paramHeaders && { paramHeaders }),
     ...(listed.execution?.taskSupport !== undefined && { asTask: true }),
     principal: call.principal,
+    ...(call.session !== undefined && { session: call.session }),
     capabilities: askable(call),
     ...(call.traceparent !== undefined && { traceparent: call.traceparent }),
     questionTimeoutMs,

@@ -15,11 +15,12 @@ import type { Given, Question } from "./upstream-event.ts";
 export interface QuestionDeps {
   readonly elicitation: ElicitationSettings;
   readonly settings: Pick<Settings, "askUrlSchemes" | "secretNames">;
-  /** Bounds the open questions of this process, and of one caller. */
+  /** Bounds the open questions of this process, of one caller, and of one session of a caller. */
   readonly open: Gate;
   readonly openOf: (principal: string) => Gate;
+  readonly openOfSession: (session: string) => Gate;
   /** Counts questions to a caller. Resolves to how long the caller has to wait if there are too many, or to 0. Absent: no limit. */
-  readonly rate?: (principal: string, count: number) => Promise<number>;
+  readonly rate?: (caller: Pick<CallRequest, "principal" | "session">, count: number) => Promise<number>;
   /** Counts each question by its outcome. */
   readonly count: (question: CountedQuestion) => void;
   /** The upstream stopped waiting for a question that was asked. */
@@ -72,7 +73,7 @@ interface Waiting {
 }
 
 export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOver, onChange, onAmbiguous }: OfCall): Questions {
-  const { upstream, principal, questionTimeoutMs } = request;
+  const { upstream, principal, session, questionTimeoutMs } = request;
   const { elicitation, settings } = deps;
   const incarnation = randomUUID();
   const waiting = new Map<string, Waiting>();
@@ -170,26 +171,34 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
   }
 
   async function take(count: number): Promise<void> {
-    const retryAfterMs = (await deps.rate?.(principal, count)) ?? 0;
+    const retryAfterMs = (await deps.rate?.(request, count)) ?? 0;
     if (retryAfterMs === 0) return;
     const message = `a caller may be asked ${elicitation.perMinute} questions per minute (PARLEY_ELICITATIONS_RATE)`;
     throw refusal("limit", message, { retryAfterMs });
   }
 
   function enter(isFull: () => void): () => void {
-    const leaveOwn = deps.openOf(principal).enter();
-    const leave = leaveOwn && deps.open.enter();
-    if (leave && leaveOwn) {
-      return () => {
-        leave();
-        leaveOwn();
-      };
+    const bounds = [
+      ...(session === undefined
+        ? []
+        : [{ setting: "PARLEY_ELICITATIONS_SESSION_MAX", whose: " in this session", gate: deps.openOfSession(session) }]),
+      { setting: "PARLEY_ELICITATIONS_PRINCIPAL_MAX", whose: " to this caller", gate: deps.openOf(principal) },
+      { setting: "PARLEY_ELICITATIONS_MAX", whose: "", gate: deps.open },
+    ];
+    const entered: (() => void)[] = [];
+    const leaveAll = () => {
+      for (const leave of entered) leave();
+    };
+    for (const { setting, whose, gate } of bounds) {
+      const leave = gate.enter();
+      if (leave) entered.push(leave);
+      else {
+        leaveAll();
+        isFull();
+        throw refusal("limit", `too many questions${whose} are open (${setting})`, { retryAfterMs: 1_000 });
+      }
     }
-    leaveOwn?.();
-    isFull();
-    throw refusal("limit", "too many questions are open (PARLEY_ELICITATIONS_MAX, PARLEY_ELICITATIONS_PRINCIPAL_MAX)", {
-      retryAfterMs: 1_000,
-    });
+    return leaveAll;
   }
 
   /** An answer that an earlier call of the task received to the same question. */

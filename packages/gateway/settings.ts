@@ -30,6 +30,7 @@ export const gatewayEnvironment = {
   PARLEY_ELICITATION_BLOCKING_TIMEOUT: duration("60s").describe("How long such a question waits while the caller holds the call open."),
   PARLEY_ELICITATIONS_MAX: whole(5_000).describe("Maximum number of open questions from servers behind the gateway, in one worker."),
   PARLEY_ELICITATIONS_PRINCIPAL_MAX: whole(1_000).describe("Maximum number of such questions for one caller, in one worker."),
+  PARLEY_ELICITATIONS_SESSION_MAX: whole(100).describe("Maximum number of such questions for one session of a caller, in one worker."),
   PARLEY_ELICITATIONS_CALL_MAX: whole(100).describe(
     "Maximum number of questions that one call to a server behind the gateway may ask in total.",
   ),
@@ -40,7 +41,7 @@ export const gatewayEnvironment = {
     .max(1_000_000)
     .default(0)
     .describe(
-      "Maximum number of questions per minute that servers behind the gateway may ask one caller, in all workers together. 0: no limit.",
+      "Maximum number of questions per minute that servers behind the gateway may ask one caller, in all workers together. Without identity, each session is a caller. 0: no limit.",
     ),
   PARLEY_UPSTREAM_CALLS_MAX: whole(5_000).describe(
     "Maximum number of concurrent calls to servers behind the gateway in one worker, waiting ones included.",
@@ -53,8 +54,9 @@ export interface ElicitationSettings {
   readonly blockingTimeoutMs: number;
   readonly openMax: number;
   readonly principalMax: number;
+  readonly sessionMax: number;
   readonly callMax: number;
-  /** Of one caller, in all workers together. 0: no limit. */
+  /** Of one caller, in all workers together. Without identity, each session is a caller. 0: no limit. */
   readonly perMinute: number;
 }
 
@@ -73,6 +75,7 @@ export function gatewaySettings(environment: z.output<typeof schema>): GatewaySe
       blockingTimeoutMs: environment.PARLEY_ELICITATION_BLOCKING_TIMEOUT,
       openMax: environment.PARLEY_ELICITATIONS_MAX,
       principalMax: environment.PARLEY_ELICITATIONS_PRINCIPAL_MAX,
+      sessionMax: environment.PARLEY_ELICITATIONS_SESSION_MAX,
       callMax: environment.PARLEY_ELICITATIONS_CALL_MAX,
       perMinute: environment.PARLEY_ELICITATIONS_RATE,
     },

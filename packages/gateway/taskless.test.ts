@@ -7,6 +7,7 @@ import { createMemoryShares } from "./memory/share.ts";
 import { AS_TASKS_MAX, createTasklessCalls, serveTaskless, TASKLESS_CHARS_MAX, TASKLESS_LOGS_MAX, TASKLESS_MS } from "./taskless.ts";
 import type { Share } from "./gateway.ts";
 import { type Behaviour, connectorTo, someDeps } from "./upstream.fixture.ts";
+import type { CallDeps } from "./upstream-call.ts";
 import { parseUpstreams, type Upstream } from "./upstreams.ts";
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -27,7 +28,7 @@ function aCall(given: Partial<TasklessCall> = {}): TasklessCall {
 }
 
 /** One front end, and workers that all make calls at servers which do `behave`. */
-async function deployed(behave: Behaviour, { workers = 1, given = {}, callsMax = 10 } = {}) {
+async function deployed(behave: Behaviour, { workers = 1, given = {}, callsMax = 10, deps = {} as Partial<CallDeps> } = {}) {
   let nowMs = 1_000_000;
   const shares = createMemoryShares(() => nowMs);
   const upstream = upstreamWith(given);
@@ -36,7 +37,7 @@ async function deployed(behave: Behaviour, { workers = 1, given = {}, callsMax =
     Array.from({ length: workers }, async () => {
       const share = shares();
       const connector = connectorTo(behave);
-      const { onAbandoned: _, ...call } = someDeps(connector);
+      const { onAbandoned: _, ...call } = someDeps(connector, deps);
       const holders = { claim: async () => undefined, release: async () => undefined };
       const calls = createCalls({ call, holders, callsMax, log, onAbandoned: () => undefined });
       const done: Promise<void>[] = [];
@@ -73,6 +74,13 @@ describe("a call without a task", () => {
     expect(first.connector.calls()).toBe(1);
     expect(first.calls.counts()).toEqual({ waiting: 0, all: 0 });
     await Promise.all(first.done);
+  });
+
+  test("counts what its upstream asks as asked in its session", async () => {
+    const rate = vi.fn<NonNullable<CallDeps["rate"]>>(async () => 0);
+    const { call } = await deployed(async ({ ask }) => await ask("?"), { deps: { rate } });
+    expect(await call({ session: "s", capabilities: { elicitation: { form: true, url: false } } })).toBeUndefined();
+    expect(rate).toHaveBeenCalledWith(expect.objectContaining({ principal: "ann", session: "s" }), 1);
   });
 
   test("that the upstream answers with an error throws that error", async () => {

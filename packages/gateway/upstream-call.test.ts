@@ -121,7 +121,7 @@ describe("a question", () => {
   /** A caller may be asked so many questions more. */
   function rateOf(left: number) {
     const seen: [principal: string, count: number][] = [];
-    const rate = async (principal: string, count: number) => {
+    const rate = async ({ principal }: { readonly principal: string }, count: number) => {
       seen.push([principal, count]);
       return (left -= count) < 0 ? 1_500 : 0;
     };
@@ -283,18 +283,30 @@ describe("a question", () => {
   });
 
   test.each([
-    ["of a worker", { open: gate(1), openOf: gates(9) }],
-    ["of one caller", { open: gate(9), openOf: gates(1) }],
-  ])("is one of as many open ones %s as there may be; one that is answered makes room", async (_of, gates_) => {
+    ["of a worker", { open: gate(1) }, "PARLEY_ELICITATIONS_MAX"],
+    ["of one caller", { openOf: gates(1) }, "PARLEY_ELICITATIONS_PRINCIPAL_MAX"],
+    ["of one session", { openOfSession: gates(1) }, "PARLEY_ELICITATIONS_SESSION_MAX"],
+  ])("is one of as many open ones %s as there may be; one that is answered makes room", async (_of, gates_, setting) => {
+    const request = aRequest({ session: "s" });
     const behave = connectorTo(async ({ ask }) => await ask("?"));
-    const first = startCall("1", aRequest(), someDeps(behave, gates_));
+    const first = startCall("1", request, someDeps(behave, gates_));
     const [question] = await asked(first);
-    const second = startCall("2", aRequest(), someDeps(behave, gates_));
-    expect(answersIn(await second.next([], leading()))).toMatchObject({ code: -32000, reason: "limit", retryAfterMs: 1_000 });
+    const second = startCall("2", request, someDeps(behave, gates_));
+    const told = { code: -32000, refused: expect.stringContaining(setting), reason: "limit", retryAfterMs: 1_000 };
+    expect(answersIn(await second.next([], leading()))).toMatchObject(told);
     await first.next([{ question: question!, answer: accepted(true) }], leading());
-    const third = startCall("3", aRequest(), someDeps(behave, gates_));
+    const third = startCall("3", request, someDeps(behave, gates_));
     expect(await asked(third)).toHaveLength(1);
     await third.close();
+  });
+
+  test("of one session takes no room from another session, nor from a call without one", async () => {
+    const behave = connectorTo(async ({ ask }) => await ask("?"));
+    const openOfSession = gates(1);
+    for (const session of ["one", "other", undefined]) {
+      const call = startCall("1", aRequest(session === undefined ? {} : { session }), someDeps(behave, { openOfSession }));
+      expect(await asked(call)).toHaveLength(1);
+    }
   });
 
   test("keeps its upstream waiting by progress, as long as it is open, if the upstream counts its time from the last progress", async () => {

@@ -117,6 +117,7 @@ export const ELICITATION = {
   blockingTimeoutMs: 1_000,
   openMax: 100,
   principalMax: 100,
+  sessionMax: 100,
   callMax: 100,
   perMinute: 0,
 };
@@ -128,6 +129,7 @@ export function someDeps(connector: UpstreamConnector, given: Partial<CallDeps> 
     settings: DEFAULT_SETTINGS,
     open: gate(100),
     openOf: gates(100),
+    openOfSession: gates(100),
     count: () => undefined,
     onAbandoned: () => undefined,
     ...given,

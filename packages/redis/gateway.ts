@@ -42,7 +42,7 @@ export interface GatewayShare {
   writeList(upstream: string, text: string): Promise<void>;
   lease(upstream: string, ttlMs: number): Promise<boolean>;
   /** Counts questions to a caller, for all processes. Resolves to how long to wait if they are too many, in which case none is counted, or to 0. */
-  takeQuestions(principal: string, count: number, perMinute: number): Promise<number>;
+  takeQuestions(who: string, count: number, perMinute: number): Promise<number>;
   /**
    * Asks all workers for something. One of them claims the request and posts its reply to the process that asked. The
    * request is not stored.
@@ -108,10 +108,10 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
 
   return {
     id,
-    async takeQuestions(principal, count, perMinute) {
+    async takeQuestions(who, count, perMinute) {
       // More at once than a minute has take all of it.
       const wanted = Math.min(count, perMinute);
-      const bucket = keys.rate(`questions:${principal}`);
+      const bucket = keys.rate(`questions:${who}`);
       const reply = await reached(rates.take([1, bucket, Math.floor(now()), "questions", wanted, wanted, perMinute / 60, perMinute]));
       return (reply as [waitMs: number])[0];
     },

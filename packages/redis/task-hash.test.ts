@@ -90,6 +90,12 @@ const CALLS: readonly [what: string, call: Call, facts: string, given: string][]
   ],
   ["an audited one", { ...CALL, binding: "b1" }, '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,"b1"]', '[{"size":4}]'],
   ["one with a version", { ...CALL, version: "2" }, '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,"2"]', '[{"size":4}]'],
+  [
+    "one that a session made",
+    { ...CALL, session: "s1" },
+    '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,null,"s1"]',
+    '[{"size":4}]',
+  ],
   ["a person's", { ...CALL, person: "p1" }, '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,"p1"]', '[{"size":4}]'],
   [
     "one with everything",

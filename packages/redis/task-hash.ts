@@ -56,7 +56,8 @@ type PackedFacts = [
   progressToken?: PackedId | null,
   binding?: string | null,
   version?: string | null,
-  person?: string,
+  person?: string | null,
+  session?: string,
 ];
 /**
  * A client may send a string that scripts cannot read as JSON: half of a surrogate pair. It is then stored as JSON
@@ -96,6 +97,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     binding,
     version,
     person,
+    session,
   } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
@@ -108,7 +110,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     letters,
     content.sealWord("seed", seed),
   ];
-  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person];
+  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person, session];
   // Absent values at the end take no space.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
@@ -374,7 +376,7 @@ const FACTS_END = "\n";
 function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version, person] =
+  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version, person, session] =
     parse<PackedFacts>("call", content.fromStored(facts));
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
   return {
@@ -391,6 +393,7 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     ...(typeof binding === "string" && { binding }),
     ...(typeof version === "string" && { version }),
     ...(typeof person === "string" && { person }),
+    ...(typeof session === "string" && { session }),
     ...(isPresent(id) && { request: { id: unpackId(id), ...(isPresent(progressToken) && { progressToken: unpackId(progressToken) }) } }),
   };
 }

@@ -1,11 +1,14 @@
-/** How often upstreams may ask one caller (PARLEY_ELICITATIONS_RATE): counted across two workers, and reported to the upstream. */
+/** How often upstreams may ask one caller, or one session without identity (PARLEY_ELICITATIONS_RATE): counted across two workers, and reported to the upstream. */
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, message, type TaskState } from "../../bench/client.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
@@ -90,4 +93,22 @@ test("a caller is asked up to the limit; one question more gets an error that sa
   expect(keys).toHaveLength(1);
   expect(await redis.redis.pttl(keys[0]!)).toBeGreaterThan(0);
   client.close();
+});
+
+test("without identity, a session that used up its rate leaves the others theirs", async () => {
+  const open = async () => {
+    const client = new Client({ name: "person", version: "1" }, { capabilities: { elicitation: {} } });
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: "decline" }));
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${front.url}/mcp`)) as never);
+    return client;
+  };
+  const [one, other] = [await open(), await open()];
+  const said = async (client: Client) => {
+    const { content } = (await client.callTool({ name: "crm_ask", arguments: {} })) as { content: { text: string }[] };
+    return content[0]?.text;
+  };
+  for (let asked = 0; asked < RATE; asked += 1) expect(await said(one)).toBe("decline");
+  expect(JSON.parse((await said(one)) ?? "")).toMatchObject({ code: -32000, data: { reason: "limit" } });
+  expect(await said(other)).toBe("decline");
+  await Promise.all([one.close(), other.close()]);
 });

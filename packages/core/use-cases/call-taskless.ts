@@ -3,7 +3,7 @@ import type { Runnable, TasklessCall, TasklessResult } from "../catalogue.ts";
 import { type CreateTask, keptArguments } from "./create-task.ts";
 import type { Services } from "./services.ts";
 
-export interface CallTaskless extends Pick<CreateTask, "caller" | "arguments" | "capabilities" | "hidden"> {
+export interface CallTaskless extends Pick<CreateTask, "caller" | "arguments" | "capabilities" | "hidden" | "session"> {
   readonly signal: AbortSignal;
 }
 
@@ -17,7 +17,7 @@ export interface CallTaskless extends Pick<CreateTask, "caller" | "arguments" | 
 export async function callTaskless(
   { settings, audit, observer }: Pick<Services, "settings" | "audit" | "observer">,
   runnable: Runnable,
-  { caller, arguments: given, capabilities, hidden, signal }: CallTaskless,
+  { caller, arguments: given, capabilities, hidden, session, signal }: CallTaskless,
 ): Promise<TasklessResult | undefined> {
   if (!runnable.callTaskless || audit) return undefined;
   const { args } = await keptArguments(settings, runnable, given);
@@ -29,6 +29,7 @@ export async function callTaskless(
     hidden,
     signal,
     ...(traceparent !== undefined && { traceparent }),
+    ...(session !== undefined && { session }),
   };
   return await runnable.callTaskless(call);
 }

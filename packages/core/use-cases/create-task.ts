@@ -17,6 +17,8 @@ export interface CreateTask extends Actor {
   readonly hidden: boolean;
   /** The session request that a hidden task answers, or whose progress token a task with a handle keeps. */
   readonly request?: NonNullable<Call["request"]>;
+  /** See CallFacts.session. */
+  readonly session?: string;
   /** Early replies by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;
   /**
@@ -121,7 +123,7 @@ async function write(
   return created;
 }
 
-export interface DescribeCall extends Pick<CreateTask, "caller" | "capabilities" | "hidden"> {
+export interface DescribeCall extends Pick<CreateTask, "caller" | "capabilities" | "hidden" | "session"> {
   readonly taskId: string;
   /** In the form to store. */
   readonly args: JsonObject;
@@ -133,7 +135,7 @@ export interface DescribeCall extends Pick<CreateTask, "caller" | "capabilities"
 export function describeCall(
   services: Services,
   runnable: Runnable,
-  { taskId, args, sent, caller, capabilities, hidden }: DescribeCall,
+  { taskId, args, sent, caller, capabilities, hidden, session }: DescribeCall,
 ): Call {
   const traceparent = services.observer?.traceparent();
   return {
@@ -151,6 +153,7 @@ export function describeCall(
     hidden,
     ...(runnable.compensate && { compensates: true as const }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(session !== undefined && { session }),
     ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, sent) }),
   };
 }

@@ -34,10 +34,9 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
   const parent = linkTo(task, open.key);
   const kept = await keptArguments(settings, tool, request.arguments);
   const taskId = open.digest;
-  const call = {
-    ...describeCall(services, tool, { ...kept, taskId, caller: ownerOf(task.call), capabilities: task.call.capabilities, hidden: true }),
-    parent,
-  };
+  const { capabilities, session } = task.call;
+  const inherited = { caller: ownerOf(task.call), capabilities, ...(session !== undefined && { session }) };
+  const call = { ...describeCall(services, tool, { ...kept, ...inherited, taskId, hidden: true }), parent };
   let created: Awaited<ReturnType<typeof store.create>> | undefined;
   await lease.write(async ({ token, nowMs, leaseMs }) => {
     created = await store.create({

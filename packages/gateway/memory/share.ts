@@ -132,14 +132,14 @@ export function createMemoryShares(now: () => number): () => Share {
         leases.set(upstream, { process: id, untilMs: now() + ttlMs });
         return true;
       },
-      async takeQuestions(principal, count, perMinute) {
-        const { tokens, atMs } = buckets.get(principal) ?? { tokens: perMinute, atMs: now() };
+      async takeQuestions(who, count, perMinute) {
+        const { tokens, atMs } = buckets.get(who) ?? { tokens: perMinute, atMs: now() };
         // A clock that is behind adds nothing.
         const filled = Math.min(perMinute, tokens + (Math.max(0, now() - atMs) * perMinute) / MINUTE_MS);
         // More at once than a minute has take all of it.
         const wanted = Math.min(count, perMinute);
         if (filled < wanted) return Math.ceil(((wanted - filled) * MINUTE_MS) / perMinute);
-        buckets.set(principal, { tokens: filled - wanted, atMs: Math.max(now(), atMs) });
+        buckets.set(who, { tokens: filled - wanted, atMs: Math.max(now(), atMs) });
         return 0;
       },
     };

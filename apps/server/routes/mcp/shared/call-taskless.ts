@@ -3,7 +3,7 @@ import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { Gate } from "../../../front-end/gate.ts";
 
-interface Taskless extends Pick<CallTaskless, "arguments" | "capabilities" | "hidden"> {
+interface Taskless extends Pick<CallTaskless, "arguments" | "capabilities" | "hidden" | "session"> {
   readonly runnable: Runnable;
   readonly idempotencyKey: string | undefined;
   readonly waits: Pick<Gate, "enter">;
