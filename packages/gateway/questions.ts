@@ -82,15 +82,28 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
   const taken = new Set<string>();
   const nameOf = ({ question: { from, id } }: Given) => `${from} ${id}`;
   let known: readonly Given[] = request.given;
-  /** Keys of questions about pages, by the upstream's elicitation ids. */
-  const pages = new Map<string, string>();
+  /** Keys of questions about pages, by the upstream's elicitation ids. A task of the upstream reports on pages of which earlier polls asked. */
+  const pages = new Map<string, string>(
+    (request.round?.task ? request.given : []).flatMap(({ question: { elicitationId, key } }) =>
+      elicitationId === undefined ? [] : [[elicitationId, key]],
+    ),
+  );
   const agreed = new Set<string>();
   let asked = 0;
 
-  function newQuestion(judged: Judged): Question {
+  function newQuestion(judged: Judged, elicitationId: unknown): Question {
     asked += 1;
     const key = `question-${request.askedBefore + asked}`;
-    return { key, from: incarnation, id: String(asked), ...judged, timeoutMs: questionTimeoutMs };
+    const isNamedPage = judged.request.type === "url" && typeof elicitationId === "string";
+    if (isNamedPage) pages.set(elicitationId, key);
+    return {
+      key,
+      from: incarnation,
+      id: String(asked),
+      ...judged,
+      timeoutMs: questionTimeoutMs,
+      ...(isNamedPage && { elicitationId }),
+    };
   }
 
   const requestIds = new Set<string>();
@@ -158,12 +171,8 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
       throw refused("limit", `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
     }
     try {
-      const question = newQuestion(readQuestion(method, params, { settings, takesSecretsOnPages: upstream.takesSecretsOnPages }));
-      if (question.request.type === "url") {
-        const { elicitationId } = params as { elicitationId?: unknown };
-        if (typeof elicitationId === "string") pages.set(elicitationId, question.key);
-      }
-      return question;
+      const judged = readQuestion(method, params, { settings, takesSecretsOnPages: upstream.takesSecretsOnPages });
+      return newQuestion(judged, (params as { elicitationId?: unknown } | undefined)?.elicitationId);
     } catch (error) {
       countRefused(method, params);
       throw error;

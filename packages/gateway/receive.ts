@@ -49,17 +49,23 @@ export function receive(client: Client, { questions, report, capabilities }: Rec
       async ({ params }, { mcpReq }) => replied(await questions.ask(mcpReq.id, "roots/list", params, mcpReq.signal)) as never,
     );
   }
-  client.setNotificationHandler("notifications/elicitation/complete", ({ params: { elicitationId } }) => {
-    const key = questions.visited(elicitationId);
-    if (key !== undefined) report({ type: "visited", key });
-  });
+  client.setNotificationHandler("notifications/elicitation/complete", ({ params }) => reportVisit(params, { questions, report }));
   client.setNotificationHandler("notifications/message", ({ params }) => reportLog(params, report));
 }
 
-/** Reports a notification that the client of the session has not read. Ignores those that are neither logs nor progress. */
-export function reportNotification(method: string, params: unknown, report: (item: FeedItem) => void): void {
+type Reporting = Pick<Receiving, "report"> & { readonly questions: Pick<Questions, "visited"> };
+
+/** Reports a notification that the client of the session has not read. Ignores those that are neither logs, nor progress, nor completed pages. */
+export function reportNotification(method: string, params: unknown, { questions, report }: Reporting): void {
   if (method === "notifications/progress") reportProgress(params, report);
   if (method === "notifications/message") reportLog(params, report);
+  if (method === "notifications/elicitation/complete") reportVisit(params, { questions, report });
+}
+
+function reportVisit(params: unknown, { questions, report }: Reporting): void {
+  const { elicitationId } = (params ?? {}) as { elicitationId?: unknown };
+  const key = typeof elicitationId === "string" ? questions.visited(elicitationId) : undefined;
+  if (key !== undefined) report({ type: "visited", key });
 }
 
 function reportLog(params: unknown, report: (item: FeedItem) => void): void {

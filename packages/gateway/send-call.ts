@@ -55,10 +55,10 @@ export async function sendCall(sending: SendCall): Promise<UpstreamEvent> {
 }
 
 async function pollSessionTask(sending: SendCall): Promise<UpstreamEvent> {
-  const { request, connector, accessToken, onSent, report } = sending;
+  const { request, connector, accessToken, onSent } = sending;
   onSent();
   try {
-    const onNotification = (method: string, params: unknown) => reportNotification(method, params, report);
+    const onNotification = (method: string, params: unknown) => reportNotification(method, params, sending);
     return await followTask(connector.sessionTasks(request.upstream, accessToken, onNotification), sending);
   } catch (error) {
     return refusedToken(error, sending) ?? failure(error, judging(sending));
@@ -105,7 +105,7 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
     principal: request.principal,
     accessToken,
     owner: {
-      onNotification: (method, params) => reportNotification(method, params, report),
+      onNotification: (method, params) => reportNotification(method, params, sending),
       onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
       onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
     },

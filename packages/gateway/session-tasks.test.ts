@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSessionServer } from "../../test/support/session-server.ts";
 import { until } from "../../test/support/until.ts";
 import { readListing } from "./listing.ts";
-import { startCall } from "./upstream-call.ts";
+import { type Leading, startCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector } from "./upstream-session.ts";
@@ -59,6 +59,17 @@ function build(): Server {
         answers.push(await sendRequest({ method: "elicitation/create", params: asked }, ElicitResultSchema, options));
         await tasks.updateTaskStatus(taskId, "working");
       }
+      if (params.arguments?.["page"] === true) {
+        const page = { mode: "url", message: "Log in", url: "https://up.example.com/login", elicitationId: "login" } as const;
+        await tasks.updateTaskStatus(taskId, "input_required");
+        const related = { relatedTask: { taskId } };
+        answers.push(
+          await sendRequest({ method: "elicitation/create", params: page }, ElicitResultSchema, { ...related, timeout: 60_000 }),
+        );
+        await tasks.updateTaskStatus(taskId, "working");
+        await server.notification({ method: "notifications/elicitation/complete", params: { elicitationId: "login" } }, related);
+        await server.notification({ method: "notifications/elicitation/complete", params: { elicitationId: "another" } }, related);
+      }
       const isError = params.arguments?.["fails"] === true;
       await tasks.storeTaskResult(taskId, isError ? "failed" : "completed", {
         content: [{ type: "text", text: JSON.stringify(answers) }],
@@ -95,11 +106,12 @@ function worker() {
 }
 
 interface Lead {
-  readonly args?: { readonly questions?: number; readonly fails?: boolean };
+  readonly args?: { readonly questions?: number; readonly fails?: boolean; readonly page?: boolean };
   readonly given?: readonly Given[];
   /** The outcome of the previous call. */
   readonly before?: Required;
   readonly rate?: () => Promise<number>;
+  readonly report?: Leading["report"];
 }
 
 type Required = Extract<UpstreamEvent, { type: "required" }>;
@@ -120,8 +132,12 @@ function lead({ args = {}, given = [], before, rate }: Lead = {}) {
 /** Polls until the upstream's task asks or has ended, from a new worker each time. */
 async function untilSettled(of: Lead): Promise<UpstreamEvent> {
   let { before } = of;
+  const { report = () => undefined } = of;
   for (let isFirst = true; ; isFirst = false) {
-    const event = await lead({ ...of, ...(before && { before }), ...(!isFirst && { given: of.given ?? [] }) }).next([], leading());
+    const event = await lead({ ...of, ...(before && { before }), ...(!isFirst && { given: of.given ?? [] }) }).next([], {
+      ...leading(),
+      report,
+    });
     if (event.type !== "required" || event.questions.length > 0) return event;
     // The first poll sent the answers.
     before = { ...event, questions: [] };
@@ -156,6 +172,22 @@ test("its questions are asked, each once, and its result is received, with nothi
   });
   expect(calls).toBe(1);
   await until(() => sessions.size === 0);
+});
+
+test("it tells when a page was completed, and a worker that did not ask for the visit knows which", async () => {
+  const args = { page: true };
+  const asked = await untilSettled({ args });
+  if (asked.type !== "required") throw new Error("a question was to come");
+  const reported: unknown[] = [];
+  const given = [{ question: structuredClone(asked.questions[0]!), answer: { action: "accept" } as const }];
+  const event = await untilSettled({
+    args,
+    before: { ...asked, questions: [given[0]!.question] },
+    given,
+    report: (item) => void reported.push(item),
+  });
+  expect(event).toMatchObject({ type: "result" });
+  expect(reported).toEqual([{ type: "visited", key: "question-1" }]);
 });
 
 test("one that asks nothing, and one that fails, end with their result and their session", async () => {

@@ -12,6 +12,8 @@ export interface Question {
   readonly request: AskRequest;
   /** Of a page for a secret: the field of the upstream's form that it belongs to. */
   readonly secretField?: string;
+  /** Of a page: the upstream's name for the visit, by which it reports later that the page was completed. */
+  readonly elicitationId?: string;
   readonly timeoutMs: number;
 }
 
