@@ -13,7 +13,7 @@ import type { Ask, CallFacts, JsonObject, Open, Task } from "./task.ts";
 
 export interface AuditFact {
   /**
-   * `refuse`: an invalid reply. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
+   * `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota.
    */
@@ -29,6 +29,8 @@ export interface AuditFact {
   readonly toolVersion?: string;
   /** For a child: the parent's id. */
   readonly parent?: string;
+  /** Whose question was refused. */
+  readonly upstream?: string;
   /** The key of the ask. */
   readonly ask?: string;
   /** The action: `accept`, `decline`, `cancel`, `reply`, `timeout` if nobody answered in time, or `withdrawn` if an upstream gave the question up; never the content. */
@@ -90,6 +92,17 @@ export function withNobody(
   const { tenant = DEFAULT_TENANT } = call;
   const of = { ...(tenant !== DEFAULT_TENANT && { tenant }), taskId, ...toolOf(call), ...boundTo(services, taskId, call, ask) };
   return { audit: { action: "answer", ...closed, ...of } };
+}
+
+/** Notes that the gateway refused a question of an upstream, and why. Nobody acts and nobody is asked, so no principal is named. */
+export function noteRefused(
+  { audit }: Audited,
+  { id: taskId, call }: Pick<Task, "id" | "call">,
+  { upstream, reason }: { readonly upstream: string; readonly reason: string },
+): void {
+  const { tenant, binding } = call;
+  const of = { ...(tenant !== undefined && { tenant }), taskId, ...toolOf(call), ...(binding !== undefined && { call: binding }) };
+  void audit?.note({ action: "refuse", door: "gateway", ...of, upstream, verdict: reason });
 }
 
 /** Notes an event that changes no task, after its reply has been sent. */

@@ -15,6 +15,7 @@ import { randomUUID } from "node:crypto";
 import { describeError, type Log } from "@parley/core";
 import { type Gate, gate } from "./gate.ts";
 import type { CallRequest } from "./call-request.ts";
+import type { RefusedQuestion } from "./questions.ts";
 import { type CallDeps, type Leading, startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 
@@ -71,13 +72,15 @@ export interface Calls {
 }
 
 export interface CallsDeps {
-  readonly call: Omit<CallDeps, "onAbandoned">;
+  readonly call: Omit<CallDeps, "onAbandoned" | "onRefused">;
   readonly holders: CallHolders;
   readonly callsMax: number;
   /** Reports a call that ended, with its duration. */
   readonly onEnded?: (upstream: string, ms: number) => void;
   readonly log: Log;
   readonly onAbandoned: (taskId: string) => void;
+  /** A question of the task's call was refused. */
+  readonly onRefused?: (taskId: string, question: RefusedQuestion) => void;
 }
 
 interface Held {
@@ -94,7 +97,7 @@ const RETRY_AFTER_MS = 1_000;
 const BUSY = { type: "busy", message: `has reached its limit of open calls; try again after ${RETRY_AFTER_MS} ms` } as const;
 const NONE: ReadonlySet<string> = new Set();
 
-export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAbandoned }: CallsDeps): Calls {
+export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAbandoned, onRefused }: CallsDeps): Calls {
   const { whenQuiet = (work) => void work() } = deps;
   const held = new Map<string, Held>();
   /** A call outlives the run that made it, so what it waits on must not keep the run's async context, and the run with it, in memory. */
@@ -160,7 +163,13 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
     const freePlace = enter(request.upstream);
     if (!freePlace) return BUSY;
     if (!isPermitted) log.info({ taskId, upstream: request.upstream.name, tool: request.tool }, "call of an upstream repeated");
-    const call = outside(() => startCall(callId, request, { ...deps, onAbandoned: () => onAbandoned(taskId) }));
+    const call = outside(() =>
+      startCall(callId, request, {
+        ...deps,
+        onAbandoned: () => onAbandoned(taskId),
+        onRefused: (question) => onRefused?.(taskId, question),
+      }),
+    );
     const startedMs = performance.now();
     let isPlaceFree = false;
     const one = {

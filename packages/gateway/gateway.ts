@@ -111,6 +111,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     onAbandoned(taskId) {
       if (!runs.isAtWork(taskId)) background.start(tasks.settle(taskId));
     },
+    onRefused: (taskId, question) => background.start(tasks.refused(taskId, question)),
   });
   const tasks = createHeldTasks({ calls, services, isAtWork: runs.isAtWork, whenQuiet, inBackground: background.start });
   const listings: Listings = { read: share.readLists, write: share.writeList };

@@ -4,8 +4,9 @@
  *   run parked ─▶ watched ─▶ cancelled, or ended elsewhere ─▶ dropped
  *                   └▶ the upstream stops waiting for a question ─▶ withdrawn
  */
-import { isFinished, type RunReport, type Services, withNobody } from "@parley/core";
+import { isFinished, noteRefused, type RunReport, type Services, withNobody } from "@parley/core";
 import type { Calls, DropReason } from "./calls.ts";
+import type { RefusedQuestion } from "./questions.ts";
 
 export interface HeldTasks {
   /** The task's run has ended, or stopped without a report. */
@@ -14,6 +15,8 @@ export interface HeldTasks {
   settle(taskId: string): Promise<void>;
   /** Closes the task's questions that are gone. A withdrawal is an answer like any other (I2). */
   withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void>;
+  /** Records that a question of the task's upstream was refused, if there is an audit. */
+  refused(taskId: string, question: RefusedQuestion): Promise<void>;
   drop(taskId: string, why?: DropReason): Promise<void>;
   /** Looks after the tasks whose run ended without a known outcome, or that cannot be watched. */
   look(): Promise<void>;
@@ -102,6 +105,10 @@ export function createHeldTasks({ calls, services, isAtWork, whenQuiet, inBackgr
     },
     settle,
     withdraw,
+    async refused(taskId, question) {
+      const task = services.audit && (await store.load(taskId));
+      if (task) noteRefused(services, task, question);
+    },
     drop,
     async look() {
       for (const taskId of unclear) await dropIfFinished(taskId);

@@ -57,7 +57,7 @@ export function readQuestion(method: string, params: unknown, { settings, takesS
   } catch (error) {
     if (!(error instanceof ParleyError && error.violations)) throw error;
     const secretField = takesSecretsOnPages && request.type === "form" ? onlyText(request) : undefined;
-    if (secretField === undefined || request.type !== "form") throw invalid(error.violations);
+    if (secretField === undefined || request.type !== "form") throw invalid(error.violations, request.type === "form" ? "secret" : "url");
     return { request: { type: "url", message: request.message, url: "", page: { kind: "secret" } }, digest, secretField };
   }
 }
@@ -89,12 +89,12 @@ function requestOf(method: QuestionMethod, params: Record<string, unknown>): Ask
     throw invalid([{ path: "/message", message: `must have at most ${MESSAGE_CHARS_MAX} characters` }]);
   }
   if (mode === "url") {
-    if (typeof url !== "string") throw invalid([{ path: "/url", message: "must be a URL" }]);
+    if (typeof url !== "string") throw invalid([{ path: "/url", message: "must be a URL" }], "url");
     return { type: "url", message, url: shown(url) };
   }
   if (mode !== "form") throw invalid([{ path: "/mode", message: "must be form or url" }]);
   const violations = formProblems(requestedSchema);
-  if (violations.length > 0) throw invalid(violations);
+  if (violations.length > 0) throw invalid(violations, "schema");
   // Flat forms mean the same in each version of JSON Schema. Validators refuse the name of a version that they do not know.
   const { $schema: _, ...schema } = requestedSchema as Extract<AskRequest, { type: "form" }>["schema"];
   return { type: "form", message, schema };
@@ -209,10 +209,22 @@ export function refusal(reason: keyof typeof HINTS, message: string, more: { rea
   return new ProtocolError(isUnsupported ? NOT_SUPPORTED : REFUSED, message, { reason, hint: HINTS[reason], ...more });
 }
 
-export function invalid(violations: readonly Violation[]): ProtocolError {
+type Fault = "schema" | "secret" | "url" | "capability" | "invalid";
+
+/** Why a question was not asked, for the audit: one word, and nothing that the upstream wrote. */
+export type RefusedFor = keyof typeof HINTS | Fault | "rate";
+
+export function invalid(violations: readonly Violation[], reason: Fault = "invalid"): ProtocolError {
   return new ProtocolError(INVALID_PARAMS, `this cannot be asked: ${describeViolations(violations)}`, {
+    reason,
     violations: violations.slice(0, 10),
   });
+}
+
+/** Of an error by `refusal` or `invalid`. */
+export function refusedFor(error: unknown): RefusedFor {
+  const { reason = "invalid" } = ((error as ProtocolError).data ?? {}) as { readonly reason?: RefusedFor };
+  return reason;
 }
 
 function pointer(name: string): string {

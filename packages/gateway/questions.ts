@@ -5,10 +5,11 @@
  * once. Giving an answer twice has no further effect.
  */
 import { randomUUID } from "node:crypto";
+import { ProtocolError } from "@modelcontextprotocol/client";
 import type { Answer, AskRequest, Settings } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
 import type { Gate } from "./gate.ts";
-import { DISABLED, type Judged, type QuestionMethod, readQuestion, refusal } from "./question.ts";
+import { DISABLED, type Judged, type QuestionMethod, readQuestion, refusal, refusedFor, type RefusedFor } from "./question.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import type { Given, Question } from "./upstream-event.ts";
 
@@ -23,6 +24,8 @@ export interface QuestionDeps {
   readonly rate?: (caller: Pick<CallRequest, "principal" | "session">, count: number) => Promise<number>;
   /** Counts each question by its outcome. */
   readonly count: (question: CountedQuestion) => void;
+  /** Nobody was asked. Called for as many questions of a call as it may ask, so that a flood of them fills no audit. */
+  readonly onRefused?: (question: RefusedQuestion) => void;
   /** The upstream stopped waiting for a question that was asked. */
   readonly onAbandoned: () => void;
 }
@@ -31,6 +34,11 @@ export interface CountedQuestion {
   readonly upstream: string;
   readonly kind: AskRequest["type"];
   readonly outcome: Answer["action"] | "refused";
+}
+
+export interface RefusedQuestion {
+  readonly upstream: string;
+  readonly reason: RefusedFor;
 }
 
 /** What the questions need from their call. */
@@ -45,8 +53,10 @@ export interface OfCall {
 export interface Questions {
   /** Judges a question and counts it. Throws the ProtocolError to reply with. */
   admit(method: QuestionMethod, params: unknown): Question;
-  /** Counts admitted questions against the caller's rate. Throws the ProtocolError to reply with. */
-  take(count: number): Promise<void>;
+  /** Counts admitted questions, which have these types, against the caller's rate. Throws the ProtocolError to reply with. */
+  take(types: readonly AskRequest["type"][]): Promise<void>;
+  /** Counts a question that is not asked. Returns the error. */
+  refuse(method: QuestionMethod, params: unknown, error: ProtocolError): ProtocolError;
   /** Asks a question of the upstream and resolves with its answer. Throws the ProtocolError to reply with. */
   ask(id: string | number, method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer>;
   /** Delivers answers. */
@@ -129,13 +139,10 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     const replayed = takeRecorded(question.digest);
     if (replayed) return replayed;
     if (deps.rate) {
-      await take(1).catch((error: unknown) => {
-        countRefused(method, params);
-        throw error;
-      });
+      await take([question.request.type]);
       if (isOver()) throw refusal("withdrawn", "the call has ended");
     }
-    const leave = enter(() => countRefused(method, params));
+    const leave = enter(question.request.type);
     const { promise, resolve } = Promise.withResolvers<Answer>();
     waiting.set(question.id, { question, isHanded: false, settle: resolve });
     const withdraw = () => abandon(question.id);
@@ -153,40 +160,45 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     }
   }
 
-  function countRefused(method: QuestionMethod, params: unknown): void {
-    const mode = method === "elicitation/create" && (params as { mode?: unknown } | undefined)?.mode === "url" ? "url" : "form";
-    const kind = method === "roots/list" ? "roots" : method === "sampling/createMessage" ? "sampling" : mode;
+  let refusals = 0;
+
+  function noteRefused(kind: AskRequest["type"], reason: RefusedFor): void {
     deps.count({ upstream: upstream.name, kind, outcome: "refused" });
+    refusals += 1;
+    if (refusals <= elicitation.callMax) deps.onRefused?.({ upstream: upstream.name, reason });
+  }
+
+  function refuse(method: QuestionMethod, params: unknown, error: ProtocolError): ProtocolError {
+    const mode = method === "elicitation/create" && (params as { mode?: unknown } | undefined)?.mode === "url" ? "url" : "form";
+    noteRefused(method === "roots/list" ? "roots" : method === "sampling/createMessage" ? "sampling" : mode, refusedFor(error));
+    return error;
   }
 
   /** Throws the ProtocolError to reply with. */
   function admit(method: QuestionMethod, params: unknown): Question {
-    const refused = (...[reason, message]: Parameters<typeof refusal>) => {
-      countRefused(method, params);
-      return refusal(reason, message);
-    };
-    if (!elicitation.isEnabled) throw refused("disabled", DISABLED);
+    if (!elicitation.isEnabled) throw refuse(method, params, refusal("disabled", DISABLED));
     // A repeated call asks its questions again; a call that continues keeps those it asked before.
     if (asked + (request.round ? request.askedBefore : 0) >= elicitation.callMax) {
-      throw refused("limit", `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`);
+      const message = `a call may ask ${elicitation.callMax} questions (PARLEY_ELICITATIONS_CALL_MAX)`;
+      throw refuse(method, params, refusal("limit", message));
     }
     try {
       const judged = readQuestion(method, params, { settings, takesSecretsOnPages: upstream.takesSecretsOnPages });
       return newQuestion(judged, (params as { elicitationId?: unknown } | undefined)?.elicitationId);
     } catch (error) {
-      countRefused(method, params);
-      throw error;
+      throw error instanceof ProtocolError ? refuse(method, params, error) : error;
     }
   }
 
-  async function take(count: number): Promise<void> {
-    const retryAfterMs = (await deps.rate?.(request, count)) ?? 0;
+  async function take(types: readonly AskRequest["type"][]): Promise<void> {
+    const retryAfterMs = (await deps.rate?.(request, types.length)) ?? 0;
     if (retryAfterMs === 0) return;
+    for (const type of types) noteRefused(type, "rate");
     const message = `a caller may be asked ${elicitation.perMinute} questions per minute (PARLEY_ELICITATIONS_RATE)`;
     throw refusal("limit", message, { retryAfterMs });
   }
 
-  function enter(isFull: () => void): () => void {
+  function enter(type: AskRequest["type"]): () => void {
     const bounds = [
       ...(session === undefined
         ? []
@@ -203,7 +215,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
       if (leave) entered.push(leave);
       else {
         leaveAll();
-        isFull();
+        noteRefused(type, "limit");
         throw refusal("limit", `too many questions${whose} are open (${setting})`, { retryAfterMs: 1_000 });
       }
     }
@@ -243,6 +255,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
   return {
     admit,
     take,
+    refuse,
     ask: askById,
     give,
     handOut() {

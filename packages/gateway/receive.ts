@@ -6,7 +6,7 @@ import { DISABLED, invalid, isQuestionMethod, refusal } from "./question.ts";
 import type { Questions } from "./questions.ts";
 
 export interface Receiving {
-  readonly questions: Pick<Questions, "ask" | "visited">;
+  readonly questions: Pick<Questions, "ask" | "refuse" | "visited">;
   readonly report: (item: FeedItem) => void;
   /** What can be asked; undefined if the deployment passes no questions on. */
   readonly capabilities: ClientCapabilities | undefined;
@@ -24,12 +24,13 @@ const PROGRESS_EVERY_MS = 10_000;
 export function receive(client: Client, { questions, report, capabilities }: Receiving): void {
   client.fallbackRequestHandler = async ({ method, params }, { mcpReq }) => {
     if (!isQuestionMethod(method)) throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
-    if (!capabilities) throw refusal("disabled", DISABLED);
+    const refuse = (error: ProtocolError) => questions.refuse(method, params, error);
+    if (!capabilities) throw refuse(refusal("disabled", DISABLED));
     if (method !== "elicitation/create" || !capabilities.elicitation)
-      throw refusal("capability", `the caller did not declare what ${method} needs`);
+      throw refuse(refusal("capability", `the caller did not declare what ${method} needs`));
     const { mode = "form" } = params ?? {};
     if ((mode === "form" || mode === "url") && !capabilities.elicitation[mode])
-      throw invalid([{ path: "/mode", message: `${mode} is not among the capabilities of the client` }]);
+      throw refuse(invalid([{ path: "/mode", message: `${mode} is not among the capabilities of the client` }], "capability"));
     const stopTelling = tellProgress(client, mcpReq._meta?.progressToken);
     try {
       return elicited(await questions.ask(mcpReq.id, "elicitation/create", params, mcpReq.signal));

@@ -10,7 +10,7 @@ import type { FeedItem, JsonObject } from "@parley/core";
 import { withBodyError } from "./body-error.ts";
 import { callParams, type CallRequest, mcpCapabilities, responses } from "./call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
-import type { QuestionDeps, Questions } from "./questions.ts";
+import type { Questions } from "./questions.ts";
 import { receive, reportNotification, reportProgress } from "./receive.ts";
 import { isSessionTask } from "./session-tasks.ts";
 import type { ElicitationSettings } from "./settings.ts";
@@ -25,7 +25,6 @@ export interface SendCall {
   readonly connector: UpstreamConnector;
   readonly elicitation: ElicitationSettings;
   readonly questions: Questions;
-  readonly count: QuestionDeps["count"];
   /** Returns the caller's current access token for the upstream. */
   readonly accessToken: (() => string) | undefined;
   /** Aborted when the call has ended. */
@@ -152,13 +151,12 @@ function judging({ request, questions: { admit } }: SendCall): Judging {
 
 /** For questions that the upstream does not wait for. If there are too many, the call fails with the error that a waiting upstream would get. */
 async function withinRate(event: UpstreamEvent, sending: SendCall): Promise<UpstreamEvent> {
-  const { request, questions, count } = sending;
+  const { request, questions } = sending;
   if (event.type !== "required" || event.questions.length === 0 || requiresOnly(event, request.awaited ?? [])) return event;
   try {
-    await questions.take(event.questions.length);
+    await questions.take(event.questions.map(({ request: { type } }) => type));
     return event;
   } catch (error) {
-    for (const { request: asked } of event.questions) count({ upstream: request.upstream.name, kind: asked.type, outcome: "refused" });
     return failure(error, judging(sending));
   }
 }

@@ -4,8 +4,9 @@ import { UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js"
 import { DEFAULT_SETTINGS } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { gate, gates } from "./gate.ts";
+import { MESSAGE_CHARS_MAX } from "./question.ts";
 import type { CountedQuestion } from "./questions.ts";
-import { startCall, type UpstreamCall } from "./upstream-call.ts";
+import { type CallDeps, startCall, type UpstreamCall } from "./upstream-call.ts";
 import type { Given, UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector } from "./upstream-session.ts";
 import { aRequest, type Asking, connectorTo, ELICITATION, FORM, leading, someDeps } from "./upstream.fixture.ts";
@@ -298,6 +299,39 @@ describe("a question", () => {
     const third = startCall("3", request, someDeps(behave, gates_));
     expect(await asked(third)).toHaveLength(1);
     await third.close();
+  });
+
+  test.each<[reason: string, message: string, given: Partial<CallDeps>, asks?: object]>([
+    ["disabled", "?", { elicitation: { ...ELICITATION, isEnabled: false } }],
+    ["capability", "?", {}, { mode: "url", url: "https://up.example.com", elicitationId: "1" }],
+    ["schema", "?", {}, { requestedSchema: { type: "object", properties: { ok: { type: "object" } } } }],
+    ["secret", "?", {}, { requestedSchema: { type: "object", properties: { password: { type: "string" } } } }],
+    ["invalid", "x".repeat(MESSAGE_CHARS_MAX + 1), {}],
+    ["rate", "?", { rate: async () => 1_500 }],
+    ["limit", "?", { open: gate(0) }],
+  ])("that is refused is recorded, as %s, with nothing that its upstream wrote", async (reason, message, given, asks = {}) => {
+    const refused: unknown[] = [];
+    const counted: unknown[] = [];
+    const connector = connectorTo(async ({ request }) => await request({ mode: "form", message, requestedSchema: FORM, ...asks }));
+    const deps = someDeps(connector, {
+      ...given,
+      onRefused: (one) => void refused.push(one),
+      count: ({ outcome }) => void counted.push(outcome),
+    });
+    const call = startCall("1", aRequest({ capabilities: { elicitation: { form: true, url: false } } }), deps);
+    expect(answersIn(await call.next([], leading()))).toHaveProperty("code");
+    expect([refused, counted]).toEqual([[{ upstream: "up", reason }], ["refused"]]);
+  });
+
+  test("that is refused is recorded for as many questions as a call may ask", async () => {
+    const refused: unknown[] = [];
+    const connector = connectorTo(async ({ request }) => {
+      for (let asked = 0; asked < 5; asked += 1) await request({ mode: "voice" });
+    });
+    const elicitation = { ...ELICITATION, callMax: 3 };
+    const call = startCall("1", aRequest(), someDeps(connector, { elicitation, onRefused: (one) => void refused.push(one) }));
+    await call.next([], leading());
+    expect(refused).toHaveLength(3);
   });
 
   test("of one session takes no room from another session, nor from a call without one", async () => {

@@ -135,7 +135,6 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     connector: deps.connector,
     elicitation,
     questions,
-    count: deps.count,
     accessToken: currentToken,
     signal: stop.signal,
     report: (item) => report?.(item),

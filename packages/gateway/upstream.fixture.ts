@@ -20,6 +20,8 @@ export const FORM = { type: "object", properties: { ok: { type: "boolean" } } } 
 export interface Asking {
   /** The outcome of a question: its answer, or the error that refuses it. */
   ask(message: string, options?: RequestOptions): Promise<object>;
+  /** The same for any parameters. */
+  request(params: object, options?: RequestOptions): Promise<object>;
   log(data: object): Promise<void>;
   progress(progress: number): Promise<void>;
   /** The capabilities that the client declared. */
@@ -43,21 +45,22 @@ export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly c
       const server = new Server({ name: "fixture", version: "1" }, { capabilities: { tools: {}, logging: {} } });
       server.setRequestHandler(CallToolRequestSchema, async ({ params: { _meta } }, { signal, sendNotification }) => {
         calls += 1;
+        const request: Asking["request"] = async (params, options = {}) => {
+          try {
+            return await server.request({ method: "elicitation/create", params: params as never }, ElicitResultSchema, options);
+          } catch (error) {
+            const { code, message: refused, data } = error as { code: number; message: string; data?: object };
+            return { code, refused, ...data };
+          }
+        };
         const said = await behave({
           signal,
           log: (data) => server.sendLoggingMessage({ level: "info", data }),
           progress: (progress) =>
             sendNotification({ method: "notifications/progress", params: { progressToken: _meta?.progressToken ?? "", progress } }),
           capabilities: server.getClientCapabilities(),
-          ask: async (message, options = {}) => {
-            const params = { mode: "form", message, requestedSchema: FORM } as const;
-            try {
-              return await server.request({ method: "elicitation/create", params }, ElicitResultSchema, options);
-            } catch (error) {
-              const { code, message: refused, data } = error as { code: number; message: string; data?: object };
-              return { code, refused, ...data };
-            }
-          },
+          ask: (message, options) => request({ mode: "form", message, requestedSchema: FORM }, options),
+          request,
         });
         return { content: [{ type: "text", text: JSON.stringify(said) ?? "null" }] };
       });

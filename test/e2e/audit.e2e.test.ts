@@ -60,6 +60,8 @@ test("calls, questions and answers of two front ends are exported once, verified
   const { taskId: givenUp } = await until(() => client.call("long_impatient", { text: "2000" }), { everyMs: 100 });
   for (const asked of [unanswered, givenUp]) await until(async () => (await client.get(asked)).status === "input_required");
   for (const asked of [unanswered, givenUp]) await until(async () => (await client.get(asked)).status === "completed");
+  const { taskId: refused } = await client.call("long_secret", { text: "MARKER" });
+  await until(async () => (await client.get(refused)).status === "completed");
   client.close();
   const blocking = new Client({ name: "audit", version: "1" }, { capabilities: { elicitation: { form: {} } } });
   blocking.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept" as const, content: { name: "MARKER" } }));
@@ -113,6 +115,12 @@ test("calls, questions and answers of two front ends are exported once, verified
   expect(withdrawn).toMatchObject({ action: "answer", door: "gateway", did: "withdrawn", verdict: "accepted", ask: "question-1" });
   for (const name of ["asked", "question", "schema", "call"]) expect(withdrawn).toHaveProperty(name);
   expect(withdrawn).not.toHaveProperty("principal");
+
+  // Of one that asks for a secret, which nobody is asked.
+  const [, unasked, ...more] = records.filter(({ taskId: id }) => id === refused);
+  const of = { tool: "tool long_secret", upstream: "long", verdict: "secret" };
+  expect(unasked).toMatchObject({ action: "refuse", door: "gateway", ...of, call: expect.any(String) as string });
+  expect([Object.hasOwn(unasked ?? {}, "principal"), more]).toEqual([false, []]);
 
   // Through a session: on the call's own stream, and back by a message of its own.
   const ofSession = records.filter(({ door }) => String(door).startsWith("2025-11-25 ")).map(({ action, door }) => [action, door]);
