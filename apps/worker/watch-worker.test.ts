@@ -50,4 +50,10 @@ describe("a worker counts", () => {
     watched.stray("run");
     expect([await total("blocks"), await total("blocked"), await total("strays")]).toEqual([2, 3, 1]);
   });
+
+  test("what alerts watch from 0, so that they see the first event as an increase", async () => {
+    const text = await telemetry.metrics?.registry.metrics();
+    for (const of of ["run", "ended_run", "process"]) expect(text).toContain(`parley_stray_errors_total{of="${of}"} 0\n`);
+    expect(text).toContain('parley_runs_refused_total{reason="key_missing"} 0\n');
+  });
 });

@@ -40,6 +40,7 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
   metrics.slots.set(concurrency);
   // Counters start at 0: if a counter appeared with its first event, an alert could not see an increase.
   for (const source of ["run", "ended_run", "process"] as const) metrics.strays.inc({ of: source }, 0);
+  metrics.refusals.inc({ reason: "key_missing" }, 0);
   telemetry.beforeReading(async () => metrics.draining.set(draining.aborted ? 1 : 0));
   showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: core.leaseMs });
 
