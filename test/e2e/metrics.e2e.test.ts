@@ -157,6 +157,12 @@ describe("what is shown of it", () => {
     expect([...namesIn(expressions.join("\n"))].filter((name) => !existing.has(name))).toEqual([]);
   });
 
+  test("the dashboard shows every metric of Parley's, except which version runs", async () => {
+    const shownThere = namesIn(await read("deploy/grafana/parley.json"));
+    const missing = [...existing].filter((name) => name.startsWith("parley_") && !shownThere.has(name));
+    expect(missing).toEqual(["parley_build_info"]);
+  });
+
   test("every metric of the alerts exists, and every alert says why", async () => {
     const alerts = await read("deploy/prometheus/alerts.yml");
     const expressions = [...alerts.matchAll(/^\s+expr: (.+)$/gm)].map(([, expr = ""]) => expr);
