@@ -24,6 +24,7 @@ import {
 } from "@parley/core/memory";
 import { createScope, createValidator, type DepositSeal, depositSeal, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { growingPollInterval } from "@parley/protocol";
+import type { Telemetry } from "@parley/telemetry";
 import { onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
@@ -84,6 +85,8 @@ export interface Deploy {
   readonly resourceUrl?: string;
   /** Unlimited by default. */
   readonly rates?: Rates;
+  /** Off by default. */
+  readonly telemetry?: Telemetry;
   /** If false, no worker takes runs. */
   readonly worker?: boolean;
 }
@@ -191,6 +194,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
       reachable: request.reachable ?? (async () => undefined),
+      ...(request.telemetry && { telemetry: request.telemetry }),
     });
     const waiting = new Set<object>();
     app.server.server.on("request", (_incoming, response) => {

@@ -243,6 +243,13 @@ export class RpcFailure extends Error {
   }
 }
 
+/** The call has no result because its client did not want one any more: it cancelled the call, or ended its session. */
+export class CallCancelled extends RpcFailure {
+  constructor(message: string) {
+    super(-32603, message);
+  }
+}
+
 /**
  * A step that failed on every attempt. It is recorded, and replay throws it again. `message` is the message of the
  * step's own error, for the handler; callers do not see it unless the step threw a ParleyError.

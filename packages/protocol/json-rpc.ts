@@ -42,6 +42,8 @@ export interface RpcNotification {
 export interface Reply {
   readonly httpStatus: number;
   readonly message: RpcResult | RpcErrorMessage;
+  /** The message is an error because the client cancelled its request or ended its session: nothing has failed. */
+  readonly isCancelled?: true;
 }
 
 export const PARSE_ERROR = -32700;

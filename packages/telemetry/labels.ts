@@ -3,8 +3,9 @@
  * load.
  */
 
-/** The methods of all supported revisions. */
+/** The methods of all supported revisions, and `batch` for several messages in one request. */
 const METHODS = new Set([
+  "batch",
   "completion/complete",
   "elicitation/create",
   "initialize",

@@ -40,8 +40,8 @@ export function createMetrics() {
       REQUEST,
       ["method", "dialect", "outcome"],
     ),
-    listens: gauge("parley_listens_open", "Open subscriptions/listen streams."),
-    calls: gauge("parley_calls_held", "Calls that are held open until their hidden task ends."),
+    listens: gauge("parley_listens_open", "Open subscriptions/listen streams, and sessions' own streams."),
+    calls: gauge("parley_calls_held", "Calls and tasks/result that are held open until their task ends."),
     draining: gauge("parley_draining", "1 from SIGTERM until the process exits, otherwise 0."),
     created: counter("parley_tasks_created_total", "Tasks created, by tool.", ["tool"]),
     answers: counter("parley_answers_total", "Answers, by tool and receipt (accepted, duplicate, late, invalid, forbidden, unknown).", [

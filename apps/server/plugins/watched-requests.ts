@@ -16,6 +16,10 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The code of the JSON-RPC error in the reply, if there was one. */
     rpcError: number | undefined;
+    /** The reply is an error because the client cancelled its request or ended its session. */
+    isCancelled: boolean;
+    /** The protocol revision of the request's session. */
+    rpcVersion: string | undefined;
     traceId: string | undefined;
   }
 }
@@ -25,6 +29,8 @@ const INTERNAL_ERROR = -32_603;
 
 export function watchedRequests(app: FastifyInstance, { metrics, tracing }: Partial<Pick<Telemetry, "metrics" | "tracing">> = {}): void {
   app.decorateRequest("rpcError", undefined);
+  app.decorateRequest("isCancelled", false);
+  app.decorateRequest("rpcVersion", undefined);
   app.decorateRequest("traceId", undefined);
 
   if (metrics) {
@@ -68,8 +74,11 @@ export function watchedRequests(app: FastifyInstance, { metrics, tracing }: Part
 
 type Outcome = "ok" | "refused" | "failed" | "gone";
 
-function outcomeOf({ rpcError }: FastifyRequest, raw: { readonly statusCode: number; readonly writableFinished: boolean }): Outcome {
-  if (!raw.writableFinished) return "gone";
+function outcomeOf(
+  { rpcError, isCancelled }: FastifyRequest,
+  raw: { readonly statusCode: number; readonly writableFinished: boolean },
+): Outcome {
+  if (!raw.writableFinished || isCancelled) return "gone";
   if (raw.statusCode >= 500 || rpcError === INTERNAL_ERROR) return "failed";
   return raw.statusCode >= 400 || rpcError !== undefined ? "refused" : "ok";
 }
@@ -99,7 +108,9 @@ function paramsOf(body: unknown): { readonly name?: unknown; readonly _meta?: un
   return typeof params === "object" && params !== null ? params : {};
 }
 
-function versionOf({ headers }: FastifyRequest): string | undefined {
+/** Of a session, that of its initialize: clients of 2025-03-26 send no header. */
+function versionOf({ headers, rpcVersion }: FastifyRequest): string | undefined {
+  if (rpcVersion !== undefined) return rpcVersion;
   const version = headers["mcp-protocol-version"];
   return typeof version === "string" ? version : undefined;
 }

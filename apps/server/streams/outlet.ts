@@ -114,8 +114,9 @@ export class Outlet implements ReplyChannel {
     });
   }
 
-  answer({ httpStatus, message }: Reply, eventId?: () => string | undefined): void {
+  answer({ httpStatus, message, isCancelled }: Reply, eventId?: () => string | undefined): void {
     if (this.#prefersStream && httpStatus === 200) this.open();
+    this.#reply.request.isCancelled = isCancelled === true;
     if (!this.#streaming) {
       sendJson(this.#reply, httpStatus, message);
       return;

@@ -96,6 +96,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const session = await sessions.touch(sessionId, times.sessionTtlMs, caller);
     // Another caller's session is treated as unknown, so that ids cannot be probed (I10).
     if (!session || !owns(caller, session)) throw new Refused(404, "no such session: it has ended or never existed; send initialize again");
+    request.rpcVersion = session.version;
     const dialect = sessionDialect(session.version);
     const encode = route.encoders.get(session.version);
     if (!dialect || !encode) throw new Refused(404, `sessions of ${session.version} are no longer served; send initialize again`);
@@ -105,6 +106,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   async function initialize(request: FastifyRequest, reply: FastifyReply, { id, version, capabilities, clientInfo }: Initialize) {
     if (!(await withinRates(frontEnd, request, reply, { counts: { sessions: 1 }, id }))) return;
     const { principal, tenant } = request.caller;
+    request.rpcVersion = version;
     const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);
     const owner = { principal, ...(tenant !== DEFAULT_TENANT && { tenant }) };

@@ -7,6 +7,7 @@
  * or if the client loses its connection. Disconnecting cancels nothing (specification 2025-11-25, basic/transports).
  */
 import {
+  CallCancelled,
   declareUnavailable,
   findTask,
   heardTask,
@@ -450,13 +451,13 @@ class CallStream {
   }
 }
 
-const requestCancelled = () => new RpcFailure(INTERNAL_ERROR, "The client cancelled the request. The task continues.");
+const requestCancelled = () => new CallCancelled("The client cancelled the request. The task continues.");
 const connectionEnds = () =>
   new RpcFailure(
     INTERNAL_ERROR,
     "The server ends this connection before the call has ended. The call continues: ask again if you have its task id or its idempotency key.",
   );
-const sessionEnded = () => new RpcFailure(INTERNAL_ERROR, "The session has ended. The call continues without it.");
+const sessionEnded = () => new CallCancelled("The session has ended. The call continues without it.");
 
 /** The part of a call's cursor that an event changes. */
 type Seen = Pick<CallCursor, "seen" | "progress">;

@@ -1,6 +1,6 @@
 /** Notes in the session which task carries an open call, so that any front end can cancel the call. */
-import { cancelTask, ParleyError, RpcFailure } from "@parley/core";
-import { INTERNAL_ERROR, type RequestId } from "@parley/protocol";
+import { CallCancelled, cancelTask, ParleyError } from "@parley/core";
+import type { RequestId } from "@parley/protocol";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 import { shortName } from "./short-name.ts";
 
@@ -48,7 +48,7 @@ export async function cancelNotedTask(
 
 /** What the client of a cancelled call sees, if it still listens. */
 export const CANCELLED = "The client cancelled the call.";
-export const cancelled = () => new RpcFailure(INTERNAL_ERROR, CANCELLED);
+export const cancelled = () => new CallCancelled(CANCELLED);
 
 /**
  * Throws if the client has cancelled a call that has no task yet, or has ended its session. noteCall notices both as well,
@@ -58,7 +58,7 @@ export async function checkStillWanted(route: SessionRoute, { session }: Session
   const call = callName(route, requestId);
   const state = await route.sessions.stateOfCall(session.id, call);
   if (state === "open") return;
-  if (state === "gone") throw new RpcFailure(INTERNAL_ERROR, "The session has ended.");
+  if (state === "gone") throw new CallCancelled("The session has ended.");
   forgetCall(route, { session }, { requestId });
   throw cancelled();
 }
