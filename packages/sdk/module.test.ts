@@ -70,6 +70,15 @@ describe("a module", () => {
     expect(defineModule({ name: "x".repeat(64), start: () => 1 }).kind).toBe("module");
   });
 
+  test("without a start, or with a stop that is no function, is refused when the file loads", () => {
+    expect(() => defineModule({ name: "pool" } as never)).toThrow(
+      new DefinitionError("module pool has no start: give the function that returns its value"),
+    );
+    expect(() => defineModule({ name: "pool", start: () => 1, stop: true } as never)).toThrow(
+      new DefinitionError("module pool: stop must be a function"),
+    );
+  });
+
   test("may have no stop, and may be stopped without having been started", async () => {
     const quiet = defineModule({ name: "quiet", start: () => 1 });
     await quiet.start();

@@ -2,6 +2,7 @@
 import { type Module as CoreModule, ParleyError } from "@parley/core";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
+import { checkKinds, FUNCTION } from "./kinds.ts";
 
 /** What `defineModule` takes. */
 export interface ModuleDefinition<T> {
@@ -39,6 +40,8 @@ interface Provided<T> {
 export function defineModule<T>({ name, start, stop }: ModuleDefinition<T>): Module<T> {
   if (typeof name !== "string" || !NAME.test(name))
     throw new DefinitionError(`module name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
+  if (typeof start !== "function") throw new DefinitionError(`module ${name} has no start: give the function that returns its value`);
+  checkKinds(`module ${name}`, { stop }, { stop: FUNCTION });
   let users = 0;
   let running: Running<T> | undefined;
   let starting: Promise<Running<T>> | undefined;

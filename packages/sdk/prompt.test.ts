@@ -138,6 +138,24 @@ describe("definePrompt", () => {
     });
   });
 
+  test.each<[string, object, string]>([
+    ["without run", { run: undefined }, " has no run: give the function that returns its text"],
+    ["whose description is a number", { description: 5 }, ": description must be a string"],
+    ["with a word for a switch", { earlyReplies: "no" }, ": earlyReplies must be true or false"],
+    ["with a list of arguments", { arguments: ["city"] }, ': arguments must be an object, such as { city: { description: "…" } }'],
+    [
+      "with a schema for arguments",
+      { arguments: z.object({ city: z.string() }) },
+      ': arguments are all strings: name them, such as { city: { description: "…" } }, in place of a schema',
+    ],
+    ["with a word for an argument", { arguments: { city: "string" } }, ": arguments.city must be an object"],
+    ["with no facts of an argument", { arguments: { city: null } }, ": arguments.city must be an object"],
+    ["with a word for required", { arguments: { city: { required: "yes" } } }, ": arguments.city.required must be true or false"],
+    ["with a list of completions", { arguments: { city: { complete: ["Rome"] } } }, ": arguments.city.complete must be a function"],
+  ])("a prompt %s is refused when the module loads", (_what, part, message) => {
+    expect(() => definePrompt({ name: "wrong", run: () => "", ...part } as never)).toThrow(new DefinitionError(`prompt wrong${message}`));
+  });
+
   test("passes on errors that are not for the model", async () => {
     const broken = definePrompt({
       name: "broken",

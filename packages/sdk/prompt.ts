@@ -6,8 +6,10 @@ import type { Context } from "./context.ts";
 import { createContext } from "./create-context.ts";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel } from "./failures.ts";
+import { checkKinds, checkNested, FUNCTION, type Kinds, OBJECT, SWITCH, TEXT } from "./kinds.ts";
 import { nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
+import { isSchema } from "./schema.ts";
 import { type RunOptions, runSettings } from "./tool.ts";
 import { blockProblem } from "./tool-result.ts";
 
@@ -59,7 +61,14 @@ export function definePrompt<const A extends Arguments = Record<never, PromptArg
   if (typeof name !== "string" || !/^[A-Za-z0-9_./-]{1,64}$/.test(name)) {
     throw new DefinitionError(`prompt name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   }
-  const args = Object.entries(definition.arguments ?? {}).map(([argument, facts]) => promptArgument(argument, facts));
+  const what = `prompt ${name}`;
+  if (typeof definition.run !== "function") throw new DefinitionError(`${what} has no run: give the function that returns its text`);
+  checkKinds(what, definition, KINDS);
+  if (isSchema(definition.arguments))
+    throw new DefinitionError(
+      `${what}: arguments are all strings: name them, such as { city: { description: "…" } }, in place of a schema`,
+    );
+  const args = Object.entries(definition.arguments ?? {}).map(([argument, facts]) => promptArgument(what, argument, facts));
 
   return markDefinition({
     kind: "prompt",
@@ -85,7 +94,18 @@ export function definePrompt<const A extends Arguments = Record<never, PromptArg
 
 const INTERNAL_ERROR = -32_603;
 
-function promptArgument(name: string, { title, description, required = true, complete }: PromptArgumentDefinition): PromptArgument {
+const KINDS: Kinds = {
+  title: TEXT,
+  description: TEXT,
+  earlyReplies: SWITCH,
+  arguments: { ...OBJECT, wanted: 'an object, such as { city: { description: "…" } }' },
+};
+
+const ARGUMENT: Kinds = { title: TEXT, description: TEXT, required: SWITCH, complete: FUNCTION };
+
+function promptArgument(what: string, name: string, facts: PromptArgumentDefinition): PromptArgument {
+  checkNested(what, `arguments.${name}`, facts ?? null, ARGUMENT);
+  const { title, description, required = true, complete } = facts;
   return { name, required, ...present({ title, description, complete }) };
 }
 

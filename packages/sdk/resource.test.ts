@@ -58,6 +58,34 @@ describe("defineResource", () => {
     expect(() => defineResource({ uri: "page", name: "page", read: () => "" })).toThrow(
       new DefinitionError('resource uri "page" is not an absolute uri'),
     );
+    expect(() => defineResource({ uri: undefined as never, name: "page", read: () => "" })).toThrow(
+      new DefinitionError("resource uri undefined is not an absolute uri"),
+    );
+  });
+
+  test.each<[string, object, string]>([
+    ["without read", { read: undefined }, " has no read: give the function that returns its contents"],
+    ["without a name", { name: undefined }, " has no name: give it one for lists"],
+    ["whose type is a number", { mimeType: 5 }, ": mimeType must be a string"],
+    ["whose annotations are a word", { annotations: "high" }, ": annotations must be an object"],
+    [
+      "for an unknown audience",
+      { annotations: { audience: ["model"] } },
+      ': annotations.audience must be a list of "user" and "assistant"',
+    ],
+    ["with too high a priority", { annotations: { priority: 5 } }, ": annotations.priority must be a number from 0 to 1"],
+  ])("a resource and a template %s is refused when the module loads", (_what, part, message) => {
+    const facts = { name: "page", read: () => "", ...part };
+    expect(() => defineResource({ uri: "test://page", ...facts } as never)).toThrow(new DefinitionError(`resource test://page${message}`));
+    expect(() => defineResourceTemplate({ uriTemplate: "test://{id}", ...facts } as never)).toThrow(
+      new DefinitionError(`resource template test://{id}${message}`),
+    );
+  });
+
+  test("has a size in bytes", () => {
+    expect(() => defineResource({ uri: "test://page", name: "page", size: "5 kB" as never, read: () => "" })).toThrow(
+      new DefinitionError("resource test://page: size must be a whole number from 0"),
+    );
   });
 });
 
@@ -109,6 +137,22 @@ describe("defineResourceTemplate", () => {
   test("completes only where the author does", async () => {
     expect(await template.complete?.("aisle", "da", {})).toEqual(["dairy"]);
     expect(await template.complete?.("item", "", {})).toEqual([]);
+  });
+
+  test.each<[string, object, string]>([
+    ["for what is no variable", { complete: { bread: () => [] } }, ": complete.bread must be for a variable of shop://{aisle}"],
+    ["that are a list", { complete: { aisle: ["dairy"] } }, ": complete.aisle must be a function"],
+    ["that are one function", { complete: () => [] }, ": complete must be an object"],
+  ])("refuses completions %s", (_what, part, message) => {
+    expect(() => defineResourceTemplate({ uriTemplate: "shop://{aisle}", name: "x", read: () => "", ...part } as never)).toThrow(
+      new DefinitionError(`resource template shop://{aisle}${message}`),
+    );
+  });
+
+  test("needs a template", () => {
+    expect(() => defineResourceTemplate({ name: "x", read: () => "" } as never)).toThrow(
+      new DefinitionError('resource template undefined is not a uri template, such as "test://item/{id}"'),
+    );
   });
 
   test("refuses expansions other than simple ones", () => {

@@ -2,6 +2,7 @@
 import { type JsonObject, ParleyError, type Resource, type ResourceContents, type ResourceTemplate } from "@parley/core";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
+import { checkKinds, checkNested, FUNCTION, type Kinds, oneOf, TEXT, wholeNumberFrom } from "./kinds.ts";
 import { nounFor } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { contentsProblem } from "./tool-result.ts";
@@ -43,7 +44,10 @@ export interface ResourceTemplateDefinition<Template extends string> extends Res
 /** Defines a resource. Throws DefinitionError if the URI is not absolute. */
 export function defineResource(definition: ResourceDefinition): Resource {
   const { uri, size } = definition;
-  if (!URL.canParse(uri)) throw new DefinitionError(`resource uri ${JSON.stringify(uri)} is not an absolute uri`);
+  if (typeof uri !== "string" || !URL.canParse(uri))
+    throw new DefinitionError(`resource uri ${JSON.stringify(uri)} is not an absolute uri`);
+  checkFacts(`resource ${uri}`, definition);
+  checkKinds(`resource ${uri}`, { size }, { size: wholeNumberFrom(0) });
   return markDefinition({
     ...facts(definition),
     uri,
@@ -55,6 +59,11 @@ export function defineResource(definition: ResourceDefinition): Resource {
 /** Defines a family of resources. Throws DefinitionError if the template uses more than simple expansion. */
 export function defineResourceTemplate<const Template extends string>(definition: ResourceTemplateDefinition<Template>): ResourceTemplate {
   const { uriTemplate } = definition;
+  if (typeof uriTemplate !== "string")
+    throw new DefinitionError(`resource template ${JSON.stringify(uriTemplate)} is not a uri template, such as "test://item/{id}"`);
+  const what = `resource template ${uriTemplate}`;
+  checkFacts(what, definition);
+  checkNested(what, "complete", definition.complete, completions(uriTemplate, definition.complete));
   const suggestions = new Map(Object.entries<Suggest | undefined>(definition.complete ?? {}));
   return markDefinition({
     ...facts(definition),
@@ -66,6 +75,34 @@ export function defineResourceTemplate<const Template extends string>(definition
 }
 
 type Suggest = (value: string, others: { readonly [name: string]: string }) => readonly string[] | Promise<readonly string[]>;
+
+const KINDS: Kinds = { title: TEXT, description: TEXT, mimeType: TEXT };
+
+const ANNOTATIONS: Kinds = {
+  audience: {
+    is: (value) => Array.isArray(value) && value.every(oneOf("user", "assistant").is),
+    wanted: 'a list of "user" and "assistant"',
+  },
+  priority: { is: (value) => typeof value === "number" && value >= 0 && value <= 1, wanted: "a number from 0 to 1" },
+  lastModified: TEXT,
+};
+
+function checkFacts(what: string, definition: ResourceFacts & { readonly read: unknown }): void {
+  if (typeof definition.read !== "function") throw new DefinitionError(`${what} has no read: give the function that returns its contents`);
+  if (typeof definition.name !== "string") throw new DefinitionError(`${what} has no name: give it one for lists`);
+  checkKinds(what, definition, KINDS);
+  checkNested(what, "annotations", definition.annotations, ANNOTATIONS);
+}
+
+/** A suggestion for what is no variable would never be asked for. */
+function completions(uriTemplate: string, complete: object = {}): Kinds {
+  return Object.fromEntries(
+    Object.keys(complete).map((variable) => [
+      variable,
+      uriTemplate.includes(`{${variable}}`) ? FUNCTION : { is: () => false, wanted: `for a variable of ${uriTemplate}` },
+    ]),
+  );
+}
 
 function facts({ name, title, description, mimeType, annotations }: ResourceFacts): ResourceFacts {
   return { name, ...present({ title, description, mimeType, annotations }) };

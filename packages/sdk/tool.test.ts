@@ -98,6 +98,34 @@ describe("a tool's listing", () => {
     ["one icon that is no list", { icons: { src: "x" } }, "tool wrong: icons must be a list"],
     ["a capability that is a word", { needs: "roots" }, "tool wrong: needs must be an object, such as { roots: true }"],
     ["a compensation that is no function", { compensate: "undo" }, "tool wrong: compensate must be a function"],
+    ["a version that is a number", { version: 2 }, "tool wrong: version must be a string"],
+    ["a hint that is a word", { annotations: { readOnlyHint: "yes" } }, "tool wrong: annotations.readOnlyHint must be true or false"],
+    ["annotations that are a word", { annotations: "readOnly" }, "tool wrong: annotations must be an object"],
+    ["meta that is a list", { meta: ["x"] }, "tool wrong: meta must be an object"],
+    ["an icon that is an address", { icons: ["https://x.example/i.png"] }, "tool wrong: icons[0] must be an object"],
+    [
+      "an icon without an address",
+      { icons: [{ src: "x" }, { mimeType: "image/png" }] },
+      "tool wrong: icons[1].src must be a string, the picture's address",
+    ],
+    ["an icon for another theme", { icons: [{ src: "x", theme: "sepia" }] }, 'tool wrong: icons[0].theme must be "light" or "dark"'],
+    [
+      "an unknown capability",
+      { needs: { elicitaton: true } },
+      "tool wrong: needs.elicitaton is not known: a client can be asked elicitation, sampling and roots",
+    ],
+    ["capabilities in a list", { needs: ["roots"] }, "tool wrong: needs must be an object, such as { roots: true }"],
+    ["a capability as MCP writes it", { needs: { elicitation: { form: {} } } }, "tool wrong: needs.elicitation.form must be true or false"],
+    ["elicitation that is true", { needs: { elicitation: true } }, "tool wrong: needs.elicitation must be an object"],
+    [
+      "elicitation of nothing",
+      { needs: { elicitation: {} } },
+      "tool wrong: needs.elicitation needs neither form nor url: write { form: true }, { url: true } or both",
+    ],
+    ["sampling that is true", { needs: { sampling: true } }, "tool wrong: needs.sampling must be an object"],
+    ["roots as MCP writes them", { needs: { roots: {} } }, "tool wrong: needs.roots must be true or false"],
+    ["a limit for each name of an argument", { limit: { concurrency: 1, per: "account" } }, "tool wrong: limit.per must be a function"],
+    ["a scope that is a number", { scopes: [5] }, `tool wrong: the scope 5 ${scopeless}`],
     [
       "input that is no schema",
       { input: { city: z.string() } },
@@ -148,8 +176,9 @@ describe("a tool's listing", () => {
   test.each<[string, object, RegExp]>([
     ["input", { input: z.object({ at: z.date() }) }, /^the input of tool wrong has no JSON Schema: /],
     ["output", { output: z.object({ at: z.map(z.string(), z.string()) }) }, /^the output of tool wrong has no JSON Schema: /],
-    ["annotations", { annotations: { title: () => "x" } }, /^the annotations of tool wrong is not plain data: \/title is a function$/],
-    ["icons", { icons: [{ src: 1n }] }, /^an icon of tool wrong is not plain data: \/src is a bigint$/],
+    ["annotations", { annotations: { more: () => "x" } }, /^the annotations of tool wrong is not plain data: \/more is a function$/],
+    ["icons", { icons: [{ src: "x", sizes: [1n] }] }, /^an icon of tool wrong is not plain data: \/sizes\/0 is a bigint$/],
+    ["meta", { meta: { then: () => "x" } }, /^the meta of tool wrong is not plain data: \/then is a function$/],
   ])("names the place of what MCP cannot represent: %s", (_what, part, message) => {
     expect(() => defineTool({ name: "wrong", ...part, run: () => "" })).toThrow(message);
   });

@@ -11,10 +11,12 @@ import { runGenerator } from "./generator/drive.ts";
 import { createOutput, generatorResult } from "./generator/output.ts";
 import { type AnyToolGenerator, isGenerator } from "./generator/yields.ts";
 import { keptArguments } from "./kept-arguments.ts";
+import { checkKinds, FUNCTION } from "./kinds.ts";
 import { plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "./schema.ts";
 import { validateShape } from "./validate-json.ts";
+import { checkOptions } from "./tool-options.ts";
 import { type StructuredResult, type ToolReturn, errorResult, structuredResult, toolResult } from "./tool-result.ts";
 
 /** What a client may know about a tool before calling it (MCP, `ToolAnnotations`). These are hints, not guarantees. */
@@ -152,10 +154,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     throw new DefinitionError(`tool name ${JSON.stringify(name)} is not allowed: use 1 to 64 of A-Z a-z 0-9 _ - . /`);
   }
   if (typeof definition.run !== "function") throw new DefinitionError(`tool ${name} has no run: give the function that does its work`);
-  for (const [option, { is, wanted }] of Object.entries(KINDS)) {
-    const given: unknown = (definition as unknown as Readonly<Record<string, unknown>>)[option];
-    if (given !== undefined && !is(given)) throw new DefinitionError(`tool ${name}: ${option} must be ${wanted}`);
-  }
+  checkOptions(`tool ${name}`, definition);
   if (definition.version !== undefined && !VERSION.test(definition.version)) {
     throw new DefinitionError(
       `tool ${name}: the version ${JSON.stringify(definition.version)} is not allowed: use 1 to 32 of A-Z a-z 0-9 _ - . +`,
@@ -217,7 +216,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
       outputSchema,
       annotations: definition.annotations && (plainJson(`the annotations of tool ${name}`, definition.annotations) as JsonObject),
       icons: definition.icons?.map((icon) => plainJson(`an icon of tool ${name}`, icon) as JsonObject),
-      meta: definition.meta,
+      meta: definition.meta && (plainJson(`the meta of tool ${name}`, definition.meta) as JsonObject),
       scopes: definition.scopes && scopesOf(name, definition.scopes),
       limit: definition.limit && limitOf(name, definition.limit, given),
     }),
@@ -237,28 +236,6 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
   } satisfies Tool);
 }
 
-interface Kind {
-  is(value: unknown): boolean;
-  readonly wanted: string;
-}
-
-const TEXT: Kind = { is: (value) => typeof value === "string", wanted: "a string" };
-const SWITCH: Kind = { is: (value) => typeof value === "boolean", wanted: "true or false" };
-const LIST: Kind = { is: Array.isArray, wanted: "a list" };
-
-/** For authors without types: what is of another kind would be taken for yes, ignored, or fail when it is needed. */
-const KINDS: Readonly<Record<string, Kind>> = {
-  title: TEXT,
-  description: TEXT,
-  task: { is: (value) => value === "never" || value === "optional" || value === "required", wanted: '"never", "optional" or "required"' },
-  askFirst: SWITCH,
-  earlyReplies: SWITCH,
-  scopes: LIST,
-  icons: LIST,
-  needs: { is: (value) => value instanceof Object, wanted: "an object, such as { roots: true }" },
-  compensate: { is: (value) => typeof value === "function", wanted: "a function" },
-};
-
 function noArguments(args: JsonObject): ArgumentsRead {
   const names = Object.keys(args).slice(0, VIOLATIONS_WANTED);
   const violations = names.map((name) => ({ path: `/${name}`, message: "is not known: the tool takes no arguments" }));
@@ -269,7 +246,7 @@ function noArguments(args: JsonObject): ArgumentsRead {
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/;
 
 function scopesOf(name: string, scopes: readonly string[]): readonly string[] {
-  const wrong = scopes.find((scope) => !SCOPE.test(scope));
+  const wrong = scopes.find((scope) => typeof scope !== "string" || !SCOPE.test(scope));
   if (wrong === undefined) return [...scopes];
   throw new DefinitionError(
     `tool ${name}: the scope ${JSON.stringify(wrong)} is not allowed: use 1 to 128 printable characters without space, " and \\`,
@@ -285,6 +262,7 @@ function limitOf(name: string, { concurrency, rate, per }: ToolLimit<Schema>, gi
     throw new DefinitionError(`tool ${name}: limit has neither concurrency nor rate: give one of them, such as { concurrency: 5 }`);
   if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= CONCURRENCY_MAX))
     throw new DefinitionError(`tool ${name}: limit.concurrency is ${concurrency} and must be a whole number from 1 to ${CONCURRENCY_MAX}`);
+  checkKinds(`tool ${name}`, { per }, { per: FUNCTION }, "limit.");
   const [, count, unit] = RATE.exec(rate ?? "") ?? [];
   if (rate !== undefined && count === undefined)
     throw new DefinitionError(

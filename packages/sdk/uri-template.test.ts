@@ -25,6 +25,9 @@ describe("a URI template", () => {
   test.each([
     ["shop://{path*}", "{path*} in shop://{path*} is not supported: use {name}"],
     ["shop://{+path}", "{+path} in shop://{+path} is not supported: use {name}"],
+    ["shop://{path", "shop://{path in shop://{path is not supported: use {name}"],
+    ["shop://path}", "shop://path} in shop://path} is not supported: use {name}"],
+    ["shop://{a{b}", "{a{b} in shop://{a{b} is not supported: use {name}"],
     ["shop://{}", "{} in shop://{} is not supported: use {name}"],
     ["shop://{a}/{b}/{a}", "{a} appears twice in shop://{a}/{b}/{a}"],
   ])("%s is refused", (template, message) => {

@@ -35,9 +35,10 @@ type Part = { readonly literal: string } | { readonly name: string };
 function partsOf(template: string): readonly Part[] {
   const names: string[] = [];
   return template.split(/(\{[^}]*\})/).map((part): Part => {
-    if (!part.startsWith("{")) return { literal: part };
+    if (!/[{}]/.test(part)) return { literal: part };
     const name = part.slice(1, -1);
-    if (!/^[A-Za-z0-9_]+$/.test(name)) throw new DefinitionError(`${part} in ${template} is not supported: use {name}`);
+    if (!part.endsWith("}") || !/^[A-Za-z0-9_]+$/.test(name))
+      throw new DefinitionError(`${part} in ${template} is not supported: use {name}`);
     if (names.includes(name)) throw new DefinitionError(`${part} appears twice in ${template}`);
     names.push(name);
     return { name };
