@@ -40,7 +40,8 @@ export const ERRORS = {
   INVALID_ASK: "The tool asks a question that is not allowed; `violations` says why. Fix its schema, or ask for a secret with ctx.secret.",
   INVALID_NAME: "Names of asks and steps have 1 to 64 characters of A-Z a-z 0-9 _ - and dot.",
   INVALID_LIMIT: "`limit.per` of the tool must return a string of at most 256 characters, such as an id from the arguments.",
-  INVALID_OUTPUT: "The tool returned a value that does not match its own output schema. Fix the tool or its schema.",
+  INVALID_OUTPUT:
+    "What was returned is not what MCP, or the tool's own output schema, allows; the message says where. Fix what it returns, or the schema.",
   NOT_SERIALIZABLE: "What a tool returns, asks or reports is stored as JSON: use plain data without secrets.",
   REPLAY_DIVERGED:
     "The tool no longer does what its journal recorded. If its code was changed, docs/changing-tools.md explains how to change a tool while tasks wait. If not, something that it awaits outside ctx decides what it does next, or in which order: put that into a step.",

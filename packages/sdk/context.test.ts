@@ -175,6 +175,16 @@ describe("elicit", () => {
     ],
     ["a step without work", (ctx) => ctx.step("load", undefined as never), 'the step "load" has no work: give a function after the name'],
     [
+      "a form that is a page too",
+      (ctx) => ctx.elicit("pay", { message: "?", schema: COUNT, url: "https://pay.example/" } as never),
+      'the ask "pay" is invalid: /schema and url are two questions: a form takes content, and a page takes none. Give one of them',
+    ],
+    [
+      "a request to the model without its options",
+      (ctx) => ctx.sample("capital", undefined as never),
+      'the ask "capital" has no request: call it with a name and { messages, maxTokens }',
+    ],
+    [
       "a sleep without a duration",
       async (ctx) => ctx.sleep(...(["1 hour"] as unknown as [string, never])),
       'the sleep "1 hour" has no duration: give one after the name, such as "2 days"',
@@ -390,6 +400,40 @@ describe("step", () => {
     });
     expect((await runTool(failing)).text).toBe("charge: card refused");
     expect(tries).toEqual([1, 2, 3]);
+  });
+
+  test.each([0, -1, Number.NaN, "three", null])("is not tried with attempts %j, which says nothing about how often", async (attempts) => {
+    const tries: number[] = [];
+    const step = (ctx: Context) => ctx.step("charge", ({ attempt }) => tries.push(attempt), { attempts: attempts as number });
+    const run = await runTool(tool(async (ctx) => `${await step(ctx)}`));
+    expect(run.text).toBe(`the step "charge" has attempts ${JSON.stringify(attempts)}, and needs a number from 1: it was not tried`);
+    expect(tries).toEqual([]);
+  });
+
+  test("that is recorded does not need its attempts", async () => {
+    const before = tool(
+      async (ctx) => `${await ctx.step("charge", () => 7)} ${(await ctx.elicit("size", { message: "?", schema: COUNT })).count}`,
+    );
+    const running = await startTool(before);
+    running.redeploy(
+      tool(
+        async (ctx) =>
+          `${await ctx.step("charge", () => 8, { attempts: 0 })} ${(await ctx.elicit("size", { message: "?", schema: COUNT })).count}`,
+      ),
+    );
+    await running.answer({ size: { count: 2 } });
+    expect(running.text).toBe("7 2");
+  });
+
+  test("may be tried without end", async () => {
+    let tries = 0;
+    const work = () => {
+      tries += 1;
+      if (tries < 5) throw new Error("not yet");
+      return tries;
+    };
+    const run = await runTool(tool(async (ctx) => `${await ctx.step("poll", work, { attempts: Infinity })}`));
+    expect(run.text).toBe("5");
   });
 
   test("stops an attempt that takes too long", async () => {
@@ -621,6 +665,41 @@ describe("questions to the client", () => {
     });
     const run = await runTool(asking, {}, { answers: { capital: "Paris", roots: ["file:///home"] } });
     expect(run.text).toBe("Paris file:///home");
+  });
+
+  const said = { role: "user", content: { type: "text", text: "?" } };
+  test.each<[unknown, string, string]>([
+    [{}, "/messages", "must be a list of { role, content }, and is undefined"],
+    [{ messages: "Capital of France?", maxTokens: 10 }, "/messages", "must be a list of { role, content }, and is a string"],
+    [{ messages: ["Capital of France?"], maxTokens: 10 }, "/messages/0", "must be { role, content }, and is a string"],
+    [{ messages: [said, { ...said, role: "system" }], maxTokens: 10 }, "/messages/1/role", 'must be "user" or "assistant"'],
+    [
+      { messages: [{ role: "user", content: "?" }], maxTokens: 10 },
+      "/messages/0/content",
+      'must be a block such as { type: "text", text }, and is a string',
+    ],
+    [
+      { messages: [{ role: "user", content: { type: "text" } }], maxTokens: 10 },
+      "/messages/0/content",
+      "is no block that a client can read: /text must be a string, and is undefined",
+    ],
+    [{ messages: [said] }, "/maxTokens", "must be a whole number, and is undefined"],
+    [{ messages: [said], maxTokens: "10" }, "/maxTokens", "must be a whole number, and is a string"],
+    [{ messages: [said], maxTokens: 10, systemPrompt: said }, "/systemPrompt", "must be a string, and is an object"],
+  ])("are not asked if no client could read them: %j", async (request, path, message) => {
+    const run = await runTool(tool(async (ctx) => void (await ctx.sample("capital", request as never))));
+    expect(run.error).toMatchObject({
+      message: `the ask "capital" is invalid: ${path} ${message}`,
+      data: { code: "INVALID_ASK", violations: [{ path, message }] },
+    });
+  });
+
+  test("may have several blocks, and those of tools", async () => {
+    const content = [{ type: "tool_use", id: "1", name: "find", input: {} }, said.content];
+    const params = { messages: [{ role: "assistant", content }], maxTokens: 10, tools: [] };
+    const { ctx, asked } = over({ ask: async () => ({ action: "reply", result: {} }) });
+    await ctx.sample("capital", params as never);
+    expect(asked).toStrictEqual([["capital", { type: "sampling", params }, {}]]);
   });
 
   test("throw Declined and Cancelled as well", async () => {

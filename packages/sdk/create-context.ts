@@ -29,6 +29,7 @@ import type { Root, SamplingReply, SamplingRequest } from "./content.ts";
 import { createEvent } from "./event.ts";
 import { cannotAsk, DefinitionError, throwUnanswered } from "./failures.ts";
 import { createPages, type FilesAsk } from "./pages.ts";
+import { samplingParams } from "./sampling-params.ts";
 import { assertPlain, nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { readAnswer, readAnswers } from "./read-answer.ts";
@@ -63,6 +64,9 @@ export function createContext(effects: Effects): Context {
     // Not every author has types.
     if (typeof ask !== "object" || ask === null) throw wrongAsk(name, "", "has no options: call it with a name and { message, schema }");
     if (typeof ask.message !== "string") throw wrongAsk(name, "/message", MESSAGE_WANTED);
+    const { url, schema } = ask as { readonly url?: unknown; readonly schema?: unknown };
+    if (url !== undefined && schema !== undefined)
+      throw wrongAsk(name, "/schema", "and url are two questions: a form takes content, and a page takes none. Give one of them");
     return "url" in ask ? askUrl(name, ask) : askForm(name, ask);
   }
 
@@ -165,7 +169,7 @@ export function createContext(effects: Effects): Context {
     // that.
     step<T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>, options: StepOptions = {}) {
       if (typeof work !== "function") throw new TypeError(`the step "${name}" has no work: give a function after the name`);
-      return effects.step(name, plainWork(name, work), stepOptions(options)) as Promise<Recorded<T>>;
+      return effects.step(name, plainWork(name, work, options), stepOptions(options)) as Promise<Recorded<T>>;
     },
     answeredBy(name: string): AnsweredBy | undefined {
       const { principal, accepted } = effects.answeredBy(name) ?? {};
@@ -221,7 +225,7 @@ export function createContext(effects: Effects): Context {
     immediateResponse: (text: string) => effects.immediateResponse(textOf("the text of ctx.immediateResponse", text)),
     announce: (announcement: Announcement) => effects.announce(announcement),
     async sample(name: string, request: SamplingRequest, options: WaitOptions = {}) {
-      const params = plainJson(`the sampling request "${name}"`, request) as JsonObject;
+      const params = samplingParams(name, request);
       return (await replyTo(name, { type: "sampling", params }, options)) as unknown as SamplingReply;
     },
     async roots(name = "roots", options: WaitOptions = {}) {
@@ -353,8 +357,15 @@ function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptio
   });
 }
 
-function plainWork<T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>): (attempt: StepAttempt) => Promise<T> {
+function plainWork<T>(
+  name: string,
+  work: (attempt: StepAttempt) => T | PromiseLike<T>,
+  { attempts = 1 }: StepOptions,
+): (attempt: StepAttempt) => Promise<T> {
   return async (attempt) => {
+    // Not before the work: a step that is recorded needs no attempts, and its task must go on.
+    if (typeof attempts !== "number" || !(attempts >= 1))
+      throw new RangeError(`the step "${name}" has attempts ${JSON.stringify(attempts)}, and needs a number from 1: it was not tried`);
     const value = await work(attempt);
     assertPlain(`the result of step "${name}"`, value);
     return value;

@@ -96,7 +96,7 @@ describe("the return value of a tool with an output", () => {
       expect([tool.name, run.result, run.error?.message ?? run.text]).toEqual([
         tool.name,
         undefined,
-        expect.stringMatching(/returned (a value that its output schema refuses|an object that is neither|nothing)/),
+        expect.stringMatching(/returned (a value that its output schema refuses|an object, which is neither|nothing)/),
       ]);
     }
   });

@@ -100,7 +100,7 @@ describe("definePrompt", () => {
 
   const message = { role: "user", content: { type: "text", text: "x" } } as const;
   const refused = (what: string) => ({
-    message: `prompt tell returned ${what} that is neither text, messages nor a GetPromptResult`,
+    message: `prompt tell returned ${what}, which is neither text, messages nor a GetPromptResult`,
     data: { code: "INVALID_OUTPUT" },
   });
 

@@ -153,6 +153,6 @@ function resultOf(name: string, returned: unknown): object {
   if (typeof returned === "object" && returned !== null && "messages" in returned && Array.isArray(returned.messages)) return returned;
   throw new ParleyError(
     "INVALID_OUTPUT",
-    `prompt ${name} returned ${nounFor(returned)} that is neither text, messages nor a GetPromptResult`,
+    `prompt ${name} returned ${nounFor(returned)}, which is neither text, messages nor a GetPromptResult`,
   );
 }

@@ -19,8 +19,8 @@ describe("defineResource", () => {
   });
 
   test.each<[unknown, string]>([
-    [undefined, "undefined that is neither text, bytes nor a list of contents"],
-    [{ rows: 2 }, "an object that is neither text, bytes nor a list of contents"],
+    [undefined, "undefined, which is neither text, bytes nor a list of contents"],
+    [{ rows: 2 }, "an object, which is neither text, bytes nor a list of contents"],
     [["row"], "contents that no client can read: /0 must be an object, and is a string"],
     [[{ uri: "a:b", text: "" }, { text: "" }], "contents that no client can read: /1/uri must be a string, and is undefined"],
     [[{ uri: "a:b", text: 5 }], "contents that no client can read: /0 must have a text or a blob, each a string"],

@@ -114,7 +114,7 @@ function contents({ name, mimeType }: ResourceFacts, uri: string, returned: Reso
   if (returned instanceof Uint8Array) return [{ uri, ...type, blob: Buffer.from(returned).toString("base64") }];
   const refused = (problem: string) => new ParleyError("INVALID_OUTPUT", `resource ${name} returned ${problem}`);
   // Not every author has types.
-  if (!Array.isArray(returned)) throw refused(`${nounFor(returned)} that is neither text, bytes nor a list of contents`);
+  if (!Array.isArray(returned)) throw refused(`${nounFor(returned)}, which is neither text, bytes nor a list of contents`);
   for (const [index, each] of (returned as readonly unknown[]).entries()) {
     const problem = contentsProblem(each);
     if (problem !== undefined) throw refused(`contents that no client can read: /${index}${problem}`);

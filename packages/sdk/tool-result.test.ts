@@ -32,7 +32,7 @@ describe("a return value becomes a result", () => {
     expect(toolResult("draw", returned)).toStrictEqual(result);
   });
 
-  const neither = "that is neither text, content nor a CallToolResult: give it an output schema to return data";
+  const neither = "which is neither text, content nor a CallToolResult: give it an output schema to return data";
   test.each<[unknown, string]>([
     [[block, 1], "a list"],
     [[null], "a list"],
@@ -45,7 +45,7 @@ describe("a return value becomes a result", () => {
     [new Date(0), "a Date"],
     [7, "a number"],
   ])("but not %j", (returned, what) => {
-    expect(() => toolResult("draw", returned)).toThrow(new ParleyError("INVALID_OUTPUT", `tool draw returned ${what} ${neither}`));
+    expect(() => toolResult("draw", returned)).toThrow(new ParleyError("INVALID_OUTPUT", `tool draw returned ${what}, ${neither}`));
   });
 
   test.each<[string, object, string]>([
@@ -69,6 +69,16 @@ describe("a return value becomes a result", () => {
     const refused = new ParleyError("INVALID_OUTPUT", `tool draw returned content that no client can read: ${wrong}`);
     for (const returned of [[block, broken], { content: [block, broken], isError: true }])
       expect(() => toolResult("draw", returned)).toThrow(refused);
+  });
+
+  test.each<[object, string]>([
+    [{ isError: "true" }, "/isError must be true or false, and is a string"],
+    [{ _meta: "late" }, "/_meta must be an object, and is a string"],
+    [{ _meta: [1] }, "/_meta must be an object, and is a list"],
+  ])("but not a result that no client can read: %j", (part, wrong) => {
+    expect(() => toolResult("draw", { content: [block], ...part })).toThrow(
+      new ParleyError("INVALID_OUTPUT", `tool draw returned a result that no client can read: ${wrong}`),
+    );
   });
 
   test("but not if it is not plain data", () => {

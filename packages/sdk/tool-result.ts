@@ -20,7 +20,7 @@ export function toolResult(tool: string, returned: unknown): JsonObject {
   if (isCallToolResult(returned)) return plain(tool, returned);
   throw new ParleyError(
     "INVALID_OUTPUT",
-    `tool ${tool} returned ${nounFor(returned)} that is neither text, content nor a CallToolResult: give it an output schema to return data`,
+    `tool ${tool} returned ${nounFor(returned)}, which is neither text, content nor a CallToolResult: give it an output schema to return data`,
   );
 }
 
@@ -63,7 +63,12 @@ async function judged(tool: string, output: Schema, value: unknown): Promise<unk
 
 function plain(tool: string, result: CallToolResult | { readonly structuredContent: unknown }): JsonObject {
   const json = plainJson(`the return value of tool ${tool}`, result) as JsonObject;
-  const { content = [] } = json as { readonly content?: readonly JsonObject[] };
+  const { content = [], isError, _meta: meta } = json as { readonly content?: readonly JsonObject[] } & JsonObject;
+  const refused = (problem: string) =>
+    new ParleyError("INVALID_OUTPUT", `tool ${tool} returned a result that no client can read: ${problem}`);
+  if (isError !== undefined && typeof isError !== "boolean") throw refused(`/isError must be true or false, and is ${nounFor(isError)}`);
+  if (meta !== undefined && (typeof meta !== "object" || meta === null || Array.isArray(meta)))
+    throw refused(`/_meta must be an object, and is ${nounFor(meta)}`);
   for (const [index, block] of content.entries()) {
     const problem = blockProblem(block);
     if (problem !== undefined)

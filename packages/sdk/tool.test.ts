@@ -178,7 +178,7 @@ describe("a tool's listing", () => {
     ["output", { output: z.object({ at: z.map(z.string(), z.string()) }) }, /^the output of tool wrong has no JSON Schema: /],
     ["annotations", { annotations: { more: () => "x" } }, /^the annotations of tool wrong is not plain data: \/more is a function$/],
     ["icons", { icons: [{ src: "x", sizes: [1n] }] }, /^an icon of tool wrong is not plain data: \/sizes\/0 is a bigint$/],
-    ["meta", { meta: { then: () => "x" } }, /^the meta of tool wrong is not plain data: \/then is a function$/],
+    ["meta", { meta: { later: () => "x" } }, /^the meta of tool wrong is not plain data: \/later is a function$/],
   ])("names the place of what MCP cannot represent: %s", (_what, part, message) => {
     expect(() => defineTool({ name: "wrong", ...part, run: () => "" })).toThrow(message);
   });
