@@ -559,6 +559,26 @@ describe("limits", () => {
     expect(received).toMatchObject([{ id: 82, error: { message: expect.stringContaining("characters wait to be sent") } }]);
   });
 
+  test("messages without a response may wait while no server responds, up to the limit, and further ones are dropped", async () => {
+    const { got, logged, send, stop, back } = await run(withSessions((_each, response) => void response.writeHead(202).end()).serve, {
+      waitingCharsMax: 20_000,
+    });
+    send(INITIALIZE, INITIALIZED);
+    await until(() => got.some(({ body }) => (body as Message | undefined)?.method === "notifications/initialized"));
+    await stop();
+    const progress = (at: number) => ({ jsonrpc: "2.0", method: "notifications/progress", params: { at, message: "x".repeat(1_000) } });
+    for (let at = 0; at < 100; at += 1) send(progress(at));
+    expect(logged).toStrictEqual([
+      "more than 20000 characters wait to be sent: a notification is dropped, and so are others until there is room",
+    ]);
+    await back();
+    const arrived = () => got.flatMap(({ body }) => (body as Message | undefined)?.params?.["at"] ?? []);
+    await until(() => arrived().length === 12);
+    send(progress(100));
+    await until(() => arrived().length > 12);
+    expect(arrived()).toStrictEqual([...Array.from({ length: 12 }, (_, at) => at), 100]);
+  });
+
   test("the bridge reads from the server no faster than the client reads", async () => {
     let free: (() => void) | undefined;
     let sent = 0;

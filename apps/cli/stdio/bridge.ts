@@ -43,6 +43,9 @@ const BRIDGE_LIMITS: BridgeLimits = {
 /** How long a cancellation waits until the server has begun to handle the request that it cancels. */
 const OVERTAKING_MS = 1_000;
 
+/** What a message that waits for its turn takes besides its own characters. */
+const TURN_CHARS = 500;
+
 /** The server did not respond as MCP requires. JSON-RPC leaves -32000 to -32099 to implementations; MCP clients use -32000 for a lost connection. */
 const CONNECTION_LOST = -32000;
 
@@ -84,6 +87,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   /** Answers and notifications are delivered in the order in which the client sent them. */
   let inOrder: Promise<void> = Promise.resolve();
   let waitingChars = 0;
+  let dropping = false;
   let whenIdle: (() => void)[] = [];
 
   function take(line: string): void {
@@ -109,7 +113,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     for (const shape of shapes) if (shape.type === "response") questions.answered(shape.id, JSON.stringify(shape.message));
     if (requests.length > 0) begin(line, requests);
     else if (shapes.length === 0) say(errorMessage(undefined, { code: INVALID_REQUEST, message: "the batch is empty" }));
-    else void afterHandshake(() => deliver(line, "a batch"));
+    else void inTurn(line, "a batch", () => deliver(line, "a batch"));
   }
 
   function begin(line: string, requests: readonly RpcRequest[]): void {
@@ -155,8 +159,8 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     if (shape.method === "notifications/cancelled") return cancel(line, own(shape.params, "requestId"));
     // In a revision without sessions, clients send no other notifications.
     if (!memory.initialize) return;
-    if (shape.method !== "notifications/initialized") return void afterHandshake(() => deliver(line, shape.method));
-    ready = afterHandshake(async () => {
+    if (shape.method !== "notifications/initialized") return void inTurn(line, "a notification", () => deliver(line, shape.method));
+    ready = inTurn(line, "a notification", async () => {
       await deliver(line, shape.method);
       memory.noteInitialized();
       if (memory.current) void sessions.readStandalone(memory.current);
@@ -175,7 +179,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
       return;
     }
     // The cancellation must not overtake the request.
-    void afterHandshake(async () => {
+    void inTurn(line, "a cancellation", async () => {
       await Promise.race([exchange.begun.promise, sleep(OVERTAKING_MS)]);
       if (!exchange.pending.has(idKey(id))) return;
       await deliver(line, "notifications/cancelled", exchange.session);
@@ -185,16 +189,26 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
 
   function takeAnswer(line: string, id: RequestId): void {
     const session = questions.answered(id, line);
-    void afterHandshake(() => deliver(line, "an answer", session));
+    void inTurn(line, "an answer", () => deliver(line, "an answer", session));
   }
 
-  function afterHandshake(work: () => Promise<void>): Promise<void> {
+  /** Delivers a message after the handshake and after the messages before it. Drops it if too many wait: it has no response that could refuse it. */
+  function inTurn(line: string, what: string, work: () => Promise<void>): Promise<void> {
+    const chars = line.length + TURN_CHARS;
+    if (waitingChars + chars > limits.waitingCharsMax) {
+      if (!dropping)
+        log(`more than ${limits.waitingCharsMax} characters wait to be sent: ${what} is dropped, and so are others until there is room`);
+      dropping = true;
+      return Promise.resolve();
+    }
+    dropping = false;
+    waitingChars += chars;
     const before = inOrder;
     const done = (async () => {
       await ready;
       await before;
       await work();
-    })();
+    })().finally(() => (waitingChars -= chars));
     inOrder = done.catch((error: unknown) => {
       if (!closing.signal.aborted) log(describe(error));
     });
