@@ -4,9 +4,10 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { freePorts } from "../support/balancer.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
@@ -110,10 +111,24 @@ describe("in front of a server elsewhere", () => {
     const pipe = pipeTo(["--url", deployment.url]);
     pipe.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: INITIALIZE });
     pipe.send({ jsonrpc: "2.0", method: "notifications/initialized" });
-    pipe.send({ jsonrpc: "2.0", id: 2, method: "tools/list" });
-    pipe.child.stdin?.end();
+    // The last line has no newline.
+    pipe.child.stdin?.end(JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" }));
     expect(await pipe.ended).toBe(0);
     expect(pipe.messages.flat().map(({ id }) => id)).toEqual([1, 2]);
+  });
+
+  test("a call that still waits when the client closes its end is answered with an error", async () => {
+    const pipe = pipeTo(["--url", deployment.url]);
+    await initialized(pipe);
+    pipe.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: { marker: "closed" } } });
+    await pipe.message(isQuestion);
+    pipe.child.stdin?.end();
+    expect(await pipe.ended).toBe(0);
+    expect(pipe.messages.flat().find(({ id }) => id === 1)?.error).toStrictEqual({
+      code: -32000,
+      message: "the client closed its end before tools/call was answered. It may have been carried out: check before you retry",
+    });
+    expect(pipe.said()).toBe("");
   });
 
   test("a client that dies ends the process", async () => {
@@ -165,6 +180,29 @@ describe("with a server of its own", () => {
     dataDir = await mkdtemp(join(tmpdir(), "parley-stdio-"));
   });
   afterAll(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
+
+  test("a script that closes its end before the server has started gets its answers; if the server cannot start, why", async () => {
+    // Loading these tools takes longer than open requests are waited for.
+    const slow = join(dataDir, "slow.mjs");
+    await writeFile(
+      slow,
+      `await new Promise((done) => setTimeout(done, 2_000));\nexport * from ${JSON.stringify(pathToFileURL(TOOLS).href)};`,
+    );
+    const pipe = pipeTo(["--data-dir", join(dataDir, "slow"), "--tools", slow]);
+    pipe.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: INITIALIZE });
+    pipe.child.stdin?.end();
+    expect(await pipe.ended).toBe(0);
+    expect(pipe.messages).toMatchObject([{ id: 1, result: { protocolVersion: "2025-11-25" } }]);
+
+    const none = pipeTo(["--data-dir", join(dataDir, "none"), "--tools", join(dataDir, "none.mjs")]);
+    none.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: INITIALIZE });
+    none.child.stdin?.end();
+    expect(await none.ended).toBe(1);
+    expect(none.messages).toMatchObject([
+      { id: 1, error: { message: expect.stringMatching(/^tool module ".*none.mjs" cannot be loaded/) } },
+    ]);
+    expect(none.said()).toContain("cannot be loaded");
+  });
 
   test(
     "two clients share it, and when the first is killed in the middle of the other's question the other continues",

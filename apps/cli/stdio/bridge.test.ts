@@ -499,6 +499,24 @@ describe("an error for the client", () => {
     expect(got.map(({ headers }) => headers.authorization)).toEqual(["Bearer old", "Bearer old-again"]);
   });
 
+  test("does not say that a request may have been carried out when there was no server or no token to send it with", async () => {
+    const received: Message[] = [];
+    for (const remote of [
+      { url: () => Promise.reject(new Error("no server starts")), token: () => Promise.resolve(undefined) },
+      { url: () => Promise.resolve("http://127.0.0.1:1/mcp"), token: () => Promise.reject(new Error("no token can be read")) },
+    ]) {
+      const bridge = createBridge({
+        remote: { ...remote, lost: () => undefined },
+        write: async (message) => void received.push(message as Message),
+        log: () => undefined,
+      });
+      bridge.take(JSON.stringify(call(1)));
+      await bridge.idle();
+      await bridge.close();
+    }
+    expect(received.map(({ error }) => error?.message)).toStrictEqual(["no server starts", "no token can be read"]);
+  });
+
   test("is a JSON-RPC error for an invalid message, and the next message is handled", async () => {
     const { bridge, received, send, answerTo } = await run((each, response) =>
       json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }),

@@ -22,7 +22,7 @@ import { errorMessage, INVALID_REQUEST, own, parseError, type RequestId, type Rp
 import { createCarrier } from "./carry.ts";
 import { createDelivery } from "./deliver.ts";
 import { parsed } from "./events.ts";
-import { type Exchange, exchangeOf, idKey } from "./exchange.ts";
+import { type Exchange, exchangeOf, idKey, namesOf } from "./exchange.ts";
 import { claimedRevision, toolSchemas } from "./headers.ts";
 import type { BridgeLimits, Link } from "./link.ts";
 import { describe } from "./lost.ts";
@@ -60,8 +60,8 @@ export interface Bridge {
   refuse(problem: string): void;
   /** Resolves when no request is open. */
   idle(): Promise<void>;
-  /** Abandons open requests and ends the session. */
-  close(): Promise<void>;
+  /** Answers open requests with an error that says why, if there is a reason that a client can read, and ends the session. */
+  close(why?: string): Promise<void>;
 }
 
 export function createBridge({ remote, write, log, limits: given }: BridgeOptions): Bridge {
@@ -231,9 +231,11 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     take,
     refuse: (problem) => say(parseError(problem).message),
     idle: () => (exchanges.size === 0 ? Promise.resolve() : new Promise((idle) => whenIdle.push(idle))),
-    async close() {
+    async close(why) {
       closing.abort();
       for (const exchange of new Set(exchanges.values())) {
+        if (why !== undefined && !exchange.cancelled)
+          void failAll(exchange, `${why} before ${namesOf(exchange)} was answered. It may have been carried out: check before you retry`);
         exchange.pending.clear();
         exchange.over.abort();
       }

@@ -7,7 +7,7 @@ import type { Link } from "./link.ts";
 import { describeStatus, lost } from "./lost.ts";
 import { backoff, BACKOFF_MAX_MS, pause, waited } from "./patience.ts";
 import type { Receive } from "./receive.ts";
-import { get, post, Unreachable } from "./remote.ts";
+import { get, NotSent, post, Unreachable } from "./remote.ts";
 import { bodyOf, isAway, isHeaderMismatch, mayHaveBegun, messageIn } from "./responses.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
@@ -65,6 +65,7 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
       try {
         response = await post(remote, exchange.text, headersOf(exchange, session), exchange.over.signal);
       } catch (error) {
+        if (error instanceof NotSent) throw error;
         if (!(error instanceof Unreachable) || !(error.notSent || isRepeatable(exchange) || opens)) throw lost(exchange, error);
         if (waited(startedAtMs) > patienceMs) throw error;
         await pause(backoff(attempt), exchange.over.signal);

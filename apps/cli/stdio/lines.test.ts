@@ -4,8 +4,8 @@ import { lineReader } from "./lines.ts";
 function reading(bytesMax: number) {
   const lines: string[] = [];
   const bad: string[] = [];
-  const read = lineReader({ bytesMax, onLine: (line) => lines.push(line), onBad: (problem) => bad.push(problem) });
-  return { lines, bad, read };
+  const reader = lineReader({ bytesMax, onLine: (line) => lines.push(line), onBad: (problem) => bad.push(problem) });
+  return { lines, bad, read: reader.add, end: reader.end };
 }
 
 test("lines are found wherever chunks split them, also within a character", () => {
@@ -25,6 +25,15 @@ test("a line at the limit is read; a line one byte longer is reported once and s
   read(Buffer.from("\nnext\n"));
   expect(lines).toEqual(["12345678", "next"]);
   expect(bad).toEqual(["the line is longer than 8 bytes"]);
+});
+
+test("the last line needs no newline", () => {
+  const { lines, bad, read, end } = reading(100);
+  read(Buffer.from("one\ntw"));
+  read(Buffer.from("o"));
+  end();
+  end();
+  expect({ lines, bad }).toEqual({ lines: ["one", "two"], bad: [] });
 });
 
 test("a line that is not UTF-8 is reported", () => {

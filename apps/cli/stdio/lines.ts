@@ -11,8 +11,14 @@ export interface LineReader {
 
 const NEWLINE = 0x0a;
 
-/** Takes chunks in order, wherever they split the lines. Text after the last newline is not a line yet. */
-export function lineReader({ bytesMax, onLine, onBad }: LineReader): (chunk: Buffer) => void {
+export interface Lines {
+  /** Takes chunks in order, wherever they split the lines. */
+  add(chunk: Buffer): void;
+  /** The stream has ended: the text after the last newline is a line, too. */
+  end(): void;
+}
+
+export function lineReader({ bytesMax, onLine, onBad }: LineReader): Lines {
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   // Joined once per line: joining at each chunk would copy a long line repeatedly.
   let parts: Buffer[] = [];
@@ -43,13 +49,16 @@ export function lineReader({ bytesMax, onLine, onBad }: LineReader): (chunk: Buf
     }
   }
 
-  return (chunk) => {
-    let from = 0;
-    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
-      add(chunk.subarray(from, at));
-      end();
-      from = at + 1;
-    }
-    if (from < chunk.length) add(chunk.subarray(from));
+  return {
+    add(chunk) {
+      let from = 0;
+      for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+        add(chunk.subarray(from, at));
+        end();
+        from = at + 1;
+      }
+      if (from < chunk.length) add(chunk.subarray(from));
+    },
+    end,
   };
 }

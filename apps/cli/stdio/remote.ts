@@ -31,6 +31,19 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
+/** There is no address or no token to send a request with. The message says why. */
+export class NotSent extends Error {
+  override readonly name = "NotSent";
+}
+
+async function known<T>(wanted: Promise<T>): Promise<T> {
+  try {
+    return await wanted;
+  } catch (cause) {
+    throw new NotSent(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
 export interface Outgoing {
   readonly method: "POST" | "GET" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;
@@ -38,13 +51,13 @@ export interface Outgoing {
   readonly signal: AbortSignal;
 }
 
-/** Sends a request, and repeats it once with another token if the first is refused. Throws Unreachable. */
+/** Sends a request, and repeats it once with another token if the first is refused. Throws Unreachable or NotSent. */
 export async function ask(remote: Remote, outgoing: Outgoing): Promise<Response> {
-  const url = await remote.url();
-  const token = await remote.token();
+  const url = await known(remote.url());
+  const token = await known(remote.token());
   const response = await send(remote, url, token, outgoing);
   if (response.status !== 401) return response;
-  const other = await remote.token(token ?? "");
+  const other = await known(remote.token(token ?? ""));
   if (other === undefined || other === token) return response;
   await response.body?.cancel();
   return await send(remote, url, other, outgoing);

@@ -14,8 +14,8 @@ import { clean, printToStderr } from "../terminal.ts";
 /** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is lower, and the server reports it. */
 const LINE_BYTES_MAX = 16 * 1_048_576;
 /**
- * How long open requests may still be answered after the client has closed its end: scripts write all their requests and close. Clients built on the
- * official SDK send SIGTERM two seconds after closing, so closing must be complete by then.
+ * How long open requests may still be answered after the client has closed its end and the server has started: scripts write all their requests and close.
+ * Clients built on the official SDK send SIGTERM two seconds after closing, which ends the wait.
  */
 const GOODBYE_MS = 1_400;
 /** The process exits after this time, even if closing has not finished. */
@@ -41,38 +41,53 @@ export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: Std
   });
   const bridge = createBridge({ remote, write: output.write, log });
   const end = ending(bridge, () => local?.close());
+  // Started before the first message arrives, since the client waits for its response with a timeout.
+  const started = local?.url();
 
-  const read = lineReader({ bytesMax: LINE_BYTES_MAX, onLine: bridge.take, onBad: bridge.refuse });
-  process.stdin.on("data", read);
-  process.stdin.once("end", () => void end(0, GOODBYE_MS));
-  process.stdin.once("error", () => void end(0, 0));
+  const lines = lineReader({ bytesMax: LINE_BYTES_MAX, onLine: bridge.take, onBad: bridge.refuse });
+  process.stdin.on("data", lines.add);
+  process.stdin.once("end", () => {
+    lines.end();
+    const patience = Promise.resolve(started).then(() => sleep(GOODBYE_MS));
+    void end(0, patience, "the client closed its end");
+  });
+  process.stdin.once("error", () => void end(0));
   // The client is gone.
-  process.stdout.on("error", () => void end(0, 0));
-  process.once("SIGTERM", () => void end(0, 0));
-  process.once("SIGINT", () => void end(0, 0));
+  process.stdout.on("error", () => void end(0));
+  process.on("SIGTERM", () => void end(0));
+  process.on("SIGINT", () => void end(0));
   void local?.broken.then((why) => {
     log(why);
-    void end(1, 0);
+    void end(1);
   });
 
-  if (!local) return;
   try {
-    // Started before the first message arrives, since the client waits for its response with a timeout.
-    await local.url();
+    await started;
   } catch (error) {
     log(error instanceof Error ? error.message : String(error));
-    await end(1, 0);
+    // Open requests are answered with the same reason.
+    await Promise.race([bridge.idle(), sleep(CLOSE_MS)]);
+    await end(1);
   }
 }
 
-function ending(bridge: Bridge, stop: () => Promise<void> | undefined): (code: number, graceMs: number) => Promise<void> {
+/**
+ * Ends the process when no request is open, or `patience` has settled; at once without it, also if it is called again. `why` is for the client, if it still
+ * reads.
+ */
+type End = (code: number, patience?: Promise<unknown>, why?: string) => Promise<void>;
+
+function ending(bridge: Bridge, stop: () => Promise<void> | undefined): End {
+  const again = Promise.withResolvers<void>();
   let ended = false;
-  return async (code, graceMs) => {
-    if (ended) return;
+  let exitCode = 0;
+  return async (code, patience = Promise.resolve(), why) => {
+    exitCode ||= code;
+    if (ended) return again.resolve();
     ended = true;
-    await Promise.race([bridge.idle(), sleep(graceMs)]);
-    await Promise.race([bridge.close().then(stop), sleep(CLOSE_MS)]);
-    process.exit(code);
+    await Promise.race([bridge.idle(), patience.catch(() => again.promise), again.promise]);
+    await Promise.race([bridge.close(why).then(stop), sleep(CLOSE_MS)]);
+    process.exit(exitCode);
   };
 }
 
