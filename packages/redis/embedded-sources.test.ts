@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { commandOf, type Product } from "./embedded-sources.ts";
+import { commandOf, type Version } from "./embedded-sources.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -24,8 +24,9 @@ async function program(name: string, script: string): Promise<void> {
 const redis = (version: string) => program("redis-server", `echo "Redis server v=${version} sha=00000000:0 malloc=jemalloc-5.2.1 bits=64"`);
 const valkey = (version: string) =>
   program("valkey-server", `echo "Valkey server v=${version} sha=00000000:0 malloc=jemalloc-5.3.0 bits=64"`);
-const placement = (product?: Product) => ({ dataDir: "/srv/data", port: 7_001, cacheDir: "/none", ...(product && { product }) });
-const onPath = async (product?: Product) => (await commandOf("path", placement(product))).argv[0];
+const placement = (writer?: Version) => ({ dataDir: "/srv/data", port: 7_001, cacheDir: "/none", ...(writer && { writer }) });
+const onPath = async (product?: Version["product"], version = "7.0.15") =>
+  (await commandOf("path", placement(product && { product, version }))).argv[0];
 
 describe("a server from the PATH", () => {
   test("is called with the configuration in its data directory, on the loopback interface", async () => {
@@ -57,6 +58,13 @@ describe("a server from the PATH", () => {
     await program("redis-server", "echo something else");
     await expect(onPath("redis")).rejects.toThrow("redis-server is not on the PATH");
   });
+});
+
+test("a server from the PATH that is older than the one that wrote the data is not used, except for its patch", async () => {
+  await redis("7.2.4");
+  expect([await onPath("redis", "7.2.9"), await onPath("redis", "6.2.14"), await onPath()]).toEqual(Array(3).fill("redis-server"));
+  for (const newer of ["7.4.0", "8.0.0", "10.0.1"])
+    await expect(onPath("redis", newer)).rejects.toThrow(/^redis-server 7\.2\.4 is older than the one that wrote the data$/);
 });
 
 describe("a server in a container", () => {

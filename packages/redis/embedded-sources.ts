@@ -15,15 +15,21 @@ export type EmbeddedSource = (typeof EMBEDDED_SOURCES)[number];
 const IMAGE = "redis:7-alpine";
 const PROBE_TIMEOUT_MS = 5_000;
 
-/** The kind of server, as far as its files are concerned: Redis and Valkey do not read each other's. */
-export type Product = "redis" | "valkey";
+/** The kinds of server, as far as their files are concerned: Redis and Valkey do not read each other's. */
+export const PRODUCTS = ["redis", "valkey"] as const;
+
+export interface Version {
+  readonly product: (typeof PRODUCTS)[number];
+  /** Such as `7.0.15`. */
+  readonly version: string;
+}
 
 export interface Placement {
   readonly dataDir: string;
   readonly port: number;
   readonly cacheDir: string;
   /** Whose files the data directory holds; absent if it holds none. */
-  readonly product?: Product;
+  readonly writer?: Version;
 }
 
 export interface ServerCommand {
@@ -39,7 +45,7 @@ export interface ServerCommand {
 export async function commandOf(source: EmbeddedSource, placement: Placement): Promise<ServerCommand> {
   switch (source) {
     case "path":
-      return onLoopback(await serverOnPath(placement.product), placement);
+      return onLoopback(await serverOnPath(placement.writer), placement);
     case "wheel":
       return onLoopback(await valkeyFromWheel(placement.cacheDir), placement);
     case "docker":
@@ -72,18 +78,27 @@ async function inContainer({ dataDir, port }: Placement): Promise<ServerCommand>
   };
 }
 
-async function serverOnPath(product?: Product): Promise<string> {
+async function serverOnPath(writer?: Version): Promise<string> {
   const found: string[] = [];
-  const wanted = product ? [`${product}-server`] : ["redis-server", "valkey-server"];
+  const wanted = writer ? [`${writer.product}-server`] : ["redis-server", "valkey-server"];
   for (const server of wanted) {
     const version = await versionOf(server);
     if (version === undefined) continue;
-    if (isRecent(version)) return server;
-    found.push(`${server} ${version} is older than 6.2`);
+    // Redis 6.2 does not look where Redis 7 keeps its data, and would begin without any.
+    if (writer && isOlder(version, writer.version)) found.push(`${server} ${version} is older than the one that wrote the data`);
+    else if (isRecent(version)) return server;
+    else found.push(`${server} ${version} is older than 6.2`);
   }
   throw new Error(
-    found.join("; ") || (product ? `${product}-server is not on the PATH` : "neither redis-server nor valkey-server is on the PATH"),
+    found.join("; ") || (writer ? `${writer.product}-server is not on the PATH` : "neither redis-server nor valkey-server is on the PATH"),
   );
+}
+
+/** Compares major and minor: patches read each other's files. */
+function isOlder(version: string, than: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [majorThan = 0, minorThan = 0] = than.split(".").map(Number);
+  return major < majorThan || (major === majorThan && minor < minorThan);
 }
 
 /** `Redis server v=7.0.15 sha=00000000:0 …` and `Valkey server v=8.0.1 …`. */

@@ -1,7 +1,7 @@
 import { execFileSync, fork, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, realpath, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -178,6 +178,79 @@ describe("an embedded Redis", () => {
     await utimes(lock, before, before);
     await (await start()).close();
     expect(existsSync(lock)).toBe(false);
+  });
+
+  test("starts after a process with the same pid was killed while it started, as in a container", async () => {
+    await writeFile(join(dataDir, "starting.lock"), String(process.pid));
+    const startedAtMs = performance.now();
+    await start();
+    expect(performance.now() - startedAtMs).toBeLessThan(60_000);
+  });
+
+  test("has its data in a directory of any name", async () => {
+    const parent = dataDir;
+    for (const name of ['quo"te', "back\\slash", "new\nline", "sp ace ü $HOME"]) {
+      dataDir = join(parent, name);
+      const server = await start();
+      expect(await using(server.url, (redis) => redis.config("GET", "dir"))).toEqual(["dir", await realpath(dataDir)]);
+    }
+    dataDir = parent;
+  });
+
+  test("says which directory cannot be used, and why", async () => {
+    const file = join(dataDir, "file");
+    await writeFile(file, "");
+    const { message } = (await startEmbeddedRedis({ dataDir: file }).catch((error: unknown) => error)) as Error;
+    expect(message).toMatch(
+      /^The data directory .*\/file cannot be used \(EEXIST: .*\)\. Let this user read and write it, or choose another directory\.$/,
+    );
+    await mkdir(join(dataDir, "server.json"));
+    await expect(start()).rejects.toThrow(/^The data directory .* cannot be used \(EISDIR: /);
+  });
+
+  test("starts although server.json is empty, as a machine that lost its power may leave it, or of another kind", async () => {
+    const first = await start();
+    await using(first.url, (redis) => redis.set("kept", "yes"));
+    await first.close();
+    for (const text of ["", "null", '{"port":"x"}', '{"port":1,"password":"p","ownerPid":1,"writer":{"source":"moon"}}']) {
+      await writeFile(join(dataDir, "server.json"), text);
+      const next = await start({ sources: [first.source as "path" | "wheel"] });
+      expect(await using(next.url, (redis) => redis.get("kept"))).toBe("yes");
+      await next.close();
+    }
+  });
+
+  test("says which data its server cannot read, with the server's own words", async () => {
+    await (await start()).close();
+    const files = join(dataDir, "appendonlydir");
+    const [log = ""] = (await readdir(files)).filter((name) => name.endsWith(".incr.aof"));
+    await writeFile(join(files, log), "not an append-only file\r\n");
+    await expect(start()).rejects.toThrow(
+      /^(redis|valkey) \S+ from .* wrote the data in .*, and now does not start on it \(\w+: the server ended .*redis-check-aof.*\)\. .*redis\.log says more\. Copy the directory before you repair/,
+    );
+  });
+
+  test("is waited for while it loads much data", { timeout: 60_000 }, async () => {
+    const real = ["redis-server", "valkey-server"].find((name) => spawnSync(name, ["--version"]).status === 0);
+    if (real === undefined) return;
+    const first = await start({ sources: ["path"] });
+    await using(first.url, (redis) => redis.mset(Object.fromEntries(Array.from({ length: 3 }, (_, at) => [`k${at}`, "v"]))));
+    await first.close();
+    const path = execFileSync("which", [real], { encoding: "utf8" }).trim();
+    const folder = await mkdtemp(join(tmpdir(), "parley-slow-"));
+    open.push(() => rm(folder, { recursive: true, force: true }));
+    // Each command in the file takes twelve seconds to load.
+    await writeFile(
+      join(folder, real),
+      `#!/bin/sh\n[ "$1" = --version ] && exec ${path} --version\nexec ${path} "$@" --key-load-delay 12000000\n`,
+      { mode: 0o755 },
+    );
+    vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
+    const startedAtMs = performance.now();
+    const second = await start({ sources: ["path"] });
+    vi.unstubAllEnvs();
+    expect(performance.now() - startedAtMs).toBeGreaterThan(10_000);
+    expect(await using(second.url, (redis) => redis.get("k2"))).toBe("v");
   });
 
   test("starts once when several processes start at the same moment", async () => {

@@ -24,7 +24,7 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { commandOf, EMBEDDED_SOURCES, type EmbeddedSource, type Product, type ServerCommand } from "./embedded-sources.ts";
+import { commandOf, EMBEDDED_SOURCES, type EmbeddedSource, PRODUCTS, type ServerCommand, type Version } from "./embedded-sources.ts";
 import { defaultCacheDir } from "./embedded-wheel.ts";
 
 export { EMBEDDED_SOURCES, type EmbeddedSource } from "./embedded-sources.ts";
@@ -63,8 +63,8 @@ export class EmbeddedRedisError extends Error {
   override readonly name = "EmbeddedRedisError";
   /** A live process is using the directory. */
   readonly inUse: boolean;
-  constructor(message: string, { inUse = false }: { readonly inUse?: boolean } = {}) {
-    super(message);
+  constructor(message: string, { inUse = false, cause }: { readonly inUse?: boolean; readonly cause?: unknown } = {}) {
+    super(message, { cause });
     this.inUse = inUse;
   }
 }
@@ -72,6 +72,8 @@ export class EmbeddedRedisError extends Error {
 const OWNER = "parley-embedded-owner";
 const START_LOCK_STALE_MS = 150_000;
 const STOP_TIMEOUT_MS = 10_000;
+/** How long a server may take to load its data: some millions of waiting tasks. */
+const LOADING_TIMEOUT_MS = 600_000;
 /** How long a server that accepts connections may stay silent. A server that is loading its data replies that it is. */
 const SILENCE_MS = 15_000;
 
@@ -91,38 +93,53 @@ interface Writer extends Version {
   readonly source: EmbeddedSource;
 }
 
-interface Version {
-  readonly product: Product;
-  /** Such as `7.0.15`. */
-  readonly version: string;
-}
-
 export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<EmbeddedRedis> {
   const dataDir = resolve(options.dataDir);
   const cacheDir = options.cacheDir ?? defaultCacheDir();
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const unlock = await lockStart(dataDir);
+  const unlock = await openDirectory(dataDir);
   try {
-    const before = await readRecord(dataDir);
+    const before = await readRecord(dataDir).catch(asUnusable(dataDir));
     if (before) await settleWithLast(dataDir, before);
     const password = before?.password ?? randomBytes(24).toString("base64url");
 
     const writer = before?.writer;
     const sources = (options.sources ?? EMBEDDED_SOURCES).filter((source) => writer === undefined || source === writer.source);
     const failures: string[] = [];
+    let ran = false;
     for (const source of sources) {
       const port = options.port ?? (await freePort());
       try {
-        const command = await commandOf(source, { dataDir, port, cacheDir, ...(writer && { product: writer.product }) });
+        const command = await commandOf(source, { dataDir, port, cacheDir, ...(writer && { writer }) });
+        ran = true;
         return await startServer(source, command, { dataDir, port, password, ...(writer && { writer }) });
       } catch (error) {
         failures.push(`${source}: ${(error as Error).message}`);
       }
     }
-    throw new EmbeddedRedisError(writer ? withoutWriter(dataDir, writer, failures) : withoutServer(failures));
+    if (!writer) throw new EmbeddedRedisError(withoutServer(failures));
+    throw new EmbeddedRedisError(ran ? failedOnItsData(dataDir, writer, failures) : withoutWriter(dataDir, writer, failures));
   } finally {
     await unlock();
   }
+}
+
+/** Creates the directory, and locks it for the start. */
+async function openDirectory(dataDir: string): Promise<() => Promise<void>> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    return await lockStart(dataDir);
+  } catch (error) {
+    return asUnusable(dataDir)(error);
+  }
+}
+
+function asUnusable(dataDir: string): (error: unknown) => never {
+  return (cause) => {
+    throw new EmbeddedRedisError(
+      `The data directory ${dataDir} cannot be used (${(cause as Error).message}). Let this user read and write it, or choose another directory.`,
+      { cause },
+    );
+  };
 }
 
 function withoutServer(failures: readonly string[]): string {
@@ -144,6 +161,14 @@ function withoutWriter(dataDir: string, { product, version, source }: Writer, fa
     `The data in ${dataDir} was written by ${product} ${version} ${SOURCE_NAMES[source]}, and no other server is started on it, ` +
     `since it might not be able to read it. That one cannot be started (${why}). Make it available again, or choose another data ` +
     "directory, which begins without the waiting tasks of this one."
+  );
+}
+
+function failedOnItsData(dataDir: string, { product, version, source }: Writer, failures: readonly string[]): string {
+  return (
+    `${product} ${version} ${SOURCE_NAMES[source]} wrote the data in ${dataDir}, and now does not start on it (${failures.join("; ")}). ` +
+    `${dataDir}/redis.log says more. Copy the directory before you repair anything in it, or choose another data directory, which begins ` +
+    "without the waiting tasks of this one."
   );
 }
 
@@ -228,7 +253,8 @@ function configuration({ bind, port, dir }: ServerCommand, password: string): st
   return [
     `bind ${bind}`,
     `port ${port}`,
-    `dir "${dir}"`,
+    // Quoted as in JSON.
+    `dir ${JSON.stringify(dir)}`,
     `requirepass ${password}`,
     "appendonly yes",
     "appendfsync everysec",
@@ -250,11 +276,17 @@ function connectAsOwner(url: string): Redis {
 /** Waits until the server has loaded its data and takes commands; returns what it is. */
 async function ready(owner: Redis, ended: Promise<void>, timeoutMs: number): Promise<Version & { readonly pid: number }> {
   const timer = new AbortController();
+  const tooLate = async (ms: number): Promise<never> => {
+    await sleep(ms, undefined, { signal: timer.signal });
+    throw new Error(`no answer within ${ms} ms`);
+  };
+  // A server that accepts connections is loading its data, which takes as long as there is data.
+  const connected = new Promise<void>((done) => owner.once("connect", () => done()));
   try {
     const info = await Promise.race([
       owner.info("server"), // ioredis itself waits for `loading` to end before it sends anything
       ended.then(() => Promise.reject(new Error("the server ended while it started"))),
-      sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => Promise.reject(new Error(`no answer within ${timeoutMs} ms`))),
+      Promise.race([connected, tooLate(timeoutMs)]).then(() => tooLate(LOADING_TIMEOUT_MS)),
     ]);
     const pid = Number(/process_id:(\d+)/.exec(info)?.[1]);
     const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
@@ -324,6 +356,9 @@ async function connectOnce(port: number, password: string): Promise<Redis | unde
   }
 }
 
+/** Lock files of this process. A lock that names its pid and is not among them is of an earlier process: in a container, all have the same pid. */
+const locked = new Set<string>();
+
 /**
  * Keeps two starting processes from both finding the directory free. Held only during the start; then the owner's
  * connection is the lock.
@@ -335,7 +370,11 @@ async function lockStart(dataDir: string): Promise<() => Promise<void>> {
       const file = await open(path, "wx");
       await file.writeFile(String(process.pid));
       await file.close();
-      return () => rm(path, { force: true });
+      locked.add(path);
+      return async () => {
+        locked.delete(path);
+        await rm(path, { force: true });
+      };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
@@ -350,7 +389,7 @@ async function isStale(path: string): Promise<boolean> {
     if (Date.now() - mtimeMs > START_LOCK_STALE_MS) return true;
     const pid = Number(text);
     // Empty between the creation of the file and its first write.
-    return pid > 0 && !isAlive(pid);
+    return pid > 0 && (pid === process.pid ? !locked.has(path) : !isAlive(pid));
   } catch {
     return false; // released in the meantime
   }
@@ -365,12 +404,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Undefined if no server was ever started here, or if the file is not what was written: a machine that loses its power may leave it empty. */
 async function readRecord(dataDir: string): Promise<ServerRecord | undefined> {
   try {
-    return JSON.parse(await readFile(join(dataDir, "server.json"), "utf8")) as ServerRecord;
-  } catch {
-    return undefined; // never started here
+    const record = JSON.parse(await readFile(join(dataDir, "server.json"), "utf8")) as ServerRecord | null;
+    return record && isWhole(record) ? record : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" || error instanceof SyntaxError) return undefined;
+    throw error;
   }
+}
+
+function isWhole({ port, password, writer }: Partial<ServerRecord>): boolean {
+  const isKnown = writer === undefined || (EMBEDDED_SOURCES.includes(writer.source) && PRODUCTS.includes(writer.product));
+  return Number.isInteger(port) && typeof password === "string" && isKnown;
 }
 
 /** Writes the file and moves it into place, so that a process that is killed in between never leaves half of it. */
