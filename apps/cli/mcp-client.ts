@@ -10,7 +10,7 @@ import { type BridgeLimits, createBridge } from "./stdio/bridge.ts";
 import { ask, type Remote, Unreachable } from "./stdio/remote.ts";
 import { messageIn } from "./stdio/responses.ts";
 import { accessToken } from "./token.ts";
-import { noEndpoint } from "./url.ts";
+import { checkEndpoint, noEndpoint } from "./url.ts";
 
 const CLIENT_INFO = { name: "parley-cli", version: "0.1.0" };
 
@@ -203,8 +203,7 @@ export async function checkThere(remote: Remote): Promise<void> {
   };
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta: ENVELOPE } });
   const url = await remote.url();
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-    throw new Error(`${url} is not the URL of an MCP endpoint: it must begin with http:// or https://`);
+  checkEndpoint(url);
   let response: Response;
   try {
     const signal = AbortSignal.timeout(30_000);

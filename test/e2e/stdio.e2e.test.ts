@@ -174,6 +174,12 @@ test("a server that is killed in the middle of a question is found again: its an
   }
 });
 
+test("what is no URL of an endpoint is refused before anything is read", async () => {
+  const pipe = pipeTo(["--url", "127.0.0.1:3000/mcp"]);
+  expect(await pipe.ended).toBe(1);
+  expect(pipe.said()).toBe("parley: 127.0.0.1:3000/mcp is not the URL of an MCP endpoint: it must begin with http:// or https://\n");
+});
+
 describe("with a server of its own", () => {
   let dataDir: string;
   beforeAll(async () => {

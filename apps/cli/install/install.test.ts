@@ -164,9 +164,17 @@ describe("the command", () => {
       stderr: expect.stringContaining(".claude.json was not changed: it is not valid JSON"),
     });
     expect(await parley("claude-desktop", "--project")).toMatchObject({ code: 1, stderr: expect.stringContaining("omit --project") });
-    expect(await parley("cursor", "--print", "--url", "nowhere")).toMatchObject({
+    for (const url of ["nowhere", "127.0.0.1:3000/mcp", "ftp://example.com/"])
+      expect(await parley("cursor", "--print", "--url", url)).toMatchObject({
+        code: 1,
+        stderr: `parley: ${url} is not the URL of an MCP endpoint: it must begin with http:// or https://\n`,
+      });
+    const secret = await parley("cursor", "--print", "--url", "https://ann:hunter2@example.com/mcp");
+    expect(secret).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("PARLEY_TOKEN") });
+    expect(secret.stderr).not.toContain("hunter2");
+    expect(await parley("cursor", "--print", "--file", home)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("Invalid URL"),
+      stderr: `parley: ${home} cannot be read (EISDIR: illegal operation on a directory, read): name the client's file with --file\n`,
     });
   });
 });

@@ -10,6 +10,7 @@ import { INTERRUPTED } from "../interrupt.ts";
 import { CLIENT_NAMES, type ClientFile, CLIENTS, isClientName, thisPlace } from "./clients.ts";
 import { edited, type Entry } from "./edit.ts";
 import { clean, print, printJson } from "../terminal.ts";
+import { checkEndpoint } from "../url.ts";
 
 export interface InstallOptions {
   readonly url?: string;
@@ -95,6 +96,7 @@ async function followed(file: string): Promise<string> {
 
 /** Paths are absolute, because desktop programs are not started from a shell and have another PATH. No token is ever written. */
 function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: InstallOptions): Entry {
+  if (url !== undefined) checkEndpoint(url);
   const main = resolve(process.argv[1] ?? "");
   const absolute = (module: string) => {
     if (!isModulePath(module)) return module;
@@ -131,8 +133,10 @@ async function textOf(file: string): Promise<string | undefined> {
       throw new Error(`${file} is larger than ${FILE_BYTES_MAX} bytes: it is not a configuration file`);
     return await readFile(file, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    if (code === undefined) throw error;
+    throw new Error(`${file} cannot be read (${(error as Error).message}): name the client's file with --file`, { cause: error });
   }
 }
 

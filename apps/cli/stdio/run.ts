@@ -10,6 +10,7 @@ import { lineReader } from "./lines.ts";
 import { messageOutput } from "./output.ts";
 import type { Remote } from "./remote.ts";
 import { clean, printToStderr } from "../terminal.ts";
+import { checkEndpoint } from "../url.ts";
 
 /** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is lower, and the server reports it. */
 const LINE_BYTES_MAX = 16 * 1_048_576;
@@ -28,6 +29,7 @@ export interface StdioOptions {
 }
 
 export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: StdioOptions): Promise<void> {
+  if (url !== undefined) checkEndpoint(url);
   // A client may close standard error and continue. A client that closes standard output is gone: see below.
   serveWithoutOutput();
   const local = url === undefined ? localServer({ dataDir, tools }) : undefined;
