@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LOOKED_AT_MAX, unserved } from "./check-versions.ts";
+import { LOOKED_AT_MAX, unserved as findingsOf } from "./check-versions.ts";
 
 function deployment(served: readonly string[], waiting: number) {
   return {
@@ -15,6 +15,15 @@ function deployment(served: readonly string[], waiting: number) {
     },
   };
 }
+
+const unserved = (of: ReturnType<typeof deployment>) => findingsOf(of, () => true);
+
+test("the doctor names a tool that waiting tasks need and the modules do not have", async () => {
+  const findings = await findingsOf(deployment(["1"], 3), ({ kind, name }) => kind === "prompt" || name !== "ship");
+  expect(findings).toMatchObject([
+    { level: "advice", about: "tools", says: "3 waiting tasks need the tool ship, which PARLEY_TOOLS does not have here" },
+  ]);
+});
 
 test("the doctor reports which versions are served, and which waiting tasks need others", async () => {
   expect(await unserved(deployment(["1", "2"], 3))).toEqual([{ level: "fine", about: "versions", says: "ship 1, ship 2" }]);

@@ -1,5 +1,6 @@
 /** The checks of `parley doctor`. Each reports a finding and how to fix it. None changes anything. */
 import { createServer } from "node:net";
+import type { Catalogue } from "@parley/core";
 import { readUpstreams, UpstreamsError } from "@parley/gateway/every-process";
 import { OauthFileError } from "@parley/identity";
 import { readEnvironment, SettingsError, withFiles } from "@parley/node";
@@ -8,8 +9,9 @@ import { loadCatalogue } from "@parley/sdk";
 import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { contentFindings } from "./check-content.ts";
-import { versionFindings } from "./check-versions.ts";
+import { type HasTool, versionFindings } from "./check-versions.ts";
 import { misspelt } from "./misspelt.ts";
+import { ofUpstreams } from "./of-upstreams.ts";
 import { counted } from "./counted.ts";
 
 export interface Finding {
@@ -33,16 +35,17 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   const areSettingsFine = !unread && found.every(({ level }) => level !== "problem");
   found.push(...(unread ? [] : await redis(environment["REDIS_URL"], environment["PARLEY_PREFIX"] || "parley")));
   const isServing = Boolean(environment["REDIS_URL"]) && found.every(({ level }) => level !== "problem");
+  const loaded = await tools(settings);
   return [
     nodeVersion(process.versions.node),
     ...found,
     ...misspeltSettings(given),
     // Connecting to an unreachable Redis would wait for it. A key management service can be checked without Redis.
     ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
-    ...(isServing ? await versionFindings(environment) : []),
+    ...(isServing && loaded.catalogue ? await versionFindings(environment, hasTool(loaded.catalogue, environment)) : []),
     ...(areSettingsFine ? upstreams(environment["PARLEY_UPSTREAMS"]) : []),
     await port(settings),
-    await tools(settings),
+    loaded.finding,
   ];
 }
 
@@ -225,22 +228,22 @@ async function port(environment: NodeJS.ProcessEnv): Promise<Finding> {
   }
 }
 
-async function tools(environment: NodeJS.ProcessEnv): Promise<Finding> {
+function hasTool({ tools, prompts }: Catalogue, environment: NodeJS.ProcessEnv): HasTool {
+  const isUpstreams = ofUpstreams(environment["PARLEY_UPSTREAMS"]);
+  return ({ kind, name }) => (kind === "tool" ? tools : prompts).has(name) || isUpstreams(name);
+}
+
+async function tools(environment: NodeJS.ProcessEnv): Promise<{ readonly finding: Finding; readonly catalogue?: Catalogue }> {
   const about = "tools";
   const modules = (environment["PARLEY_TOOLS"] || "@parley/gallery").split(",").map((name) => name.trim());
   try {
-    const { tools: all, prompts, resources } = await loadCatalogue(modules);
-    return {
-      level: "fine",
-      about,
-      says: [counted(all.size, "tool"), counted(prompts.size, "prompt"), counted(resources.size, "resource")].join(", "),
-    };
+    const catalogue = await loadCatalogue(modules);
+    const { tools: all, prompts, resources } = catalogue;
+    const says = [counted(all.size, "tool"), counted(prompts.size, "prompt"), counted(resources.size, "resource")].join(", ");
+    return { finding: { level: "fine", about, says }, catalogue };
   } catch (error) {
-    return {
-      level: "problem",
-      about,
-      says: error instanceof Error ? error.message : String(error),
-      cure: "PARLEY_TOOLS names modules, separated by commas: paths from here, or packages.",
-    };
+    const says = error instanceof Error ? error.message : String(error);
+    const cure = "PARLEY_TOOLS names modules, separated by commas: paths from here, or packages.";
+    return { finding: { level: "problem", about, says, cure } };
   }
 }

@@ -10,29 +10,35 @@ import { parley } from "../support/parley.ts";
 import { until } from "../support/until.ts";
 
 const GREET = join(import.meta.dirname, "tools/greet.ts");
+const OTHER = join(import.meta.dirname, "tools/steps.ts");
 const sealing = { PARLEY_CONTENT_KEYS: aContentKey(), PARLEY_PARTITIONS: "3", PARLEY_AUDIT: "true" };
 let deployment: Deployment;
 let folder: string;
 let changed: string;
 let reworded: string;
+let failing: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "parley-changes-"));
   deployment = await startDeployment({ frontEnds: 1, workers: 1, tools: [GREET], env: sealing });
   const source = await readFile(GREET, "utf8");
-  [changed, reworded] = [join(import.meta.dirname, "tools/.changed.ts"), join(import.meta.dirname, "tools/.reworded.ts")];
+  [changed = "", reworded = "", failing = ""] = ["changed", "reworded", "failing"].map((name) =>
+    join(import.meta.dirname, `tools/.${name}.ts`),
+  );
   await copyFile(GREET, changed);
   await writeFile(changed, source.replace("const { name }", 'await ctx.step("look-up", () => 1);\n    const { name }'));
+  await writeFile(failing, source.replace("const { name }", "throw new TypeError(greeting);\n    const { name }"));
   await writeFile(reworded, source.replace("Who is greeted", "Who will be greeted"));
 });
 afterAll(async () => {
   await deployment.close();
-  await Promise.all([changed, reworded].map((file) => rm(file, { force: true })));
+  await Promise.all([changed, reworded, failing].map((file) => rm(file, { force: true })));
   await rm(folder, { recursive: true });
 });
 
-const operator = (...args: string[]) =>
-  parley(args, { env: { ...sealing, REDIS_URL: deployment.redis.url, PARLEY_PREFIX: deployment.redis.prefix } });
+const operatorWith = (env: Readonly<Record<string, string>>, ...args: string[]) =>
+  parley(args, { env: { ...sealing, REDIS_URL: deployment.redis.url, PARLEY_PREFIX: deployment.redis.prefix, ...env } });
+const operator = (...args: string[]) => operatorWith({}, ...args);
 /** Anywhere: without Redis, and without keys. */
 const inCi = (...args: string[]) => parley(["replay", ...args]);
 
@@ -99,6 +105,44 @@ test("waiting tasks are exported, and replayed elsewhere against changed code, r
   const trail = join(folder, "audit.jsonl");
   await operator("audit", "export", "--out", trail);
   expect(await readFile(trail, "utf8")).toMatch(/"action":"export".*"taskId":".*"verdict":"1 exported with content"/);
+});
+
+test("waiting tasks are replayed from Redis before a rollout, and the output repeats nothing that people said", async () => {
+  const waiting = (tools: string, ...args: string[]) => operatorWith({ PARLEY_TOOLS: tools }, "replay", "--waiting", ...args);
+  expect(await waiting(GREET)).toMatchObject({ code: 0, stdout: "7 tasks: 7 continue, 0 diverge, 0 fail, 0 unknown\n" });
+
+  const changedQuestion = await waiting(reworded);
+  expect(changedQuestion.code).toBe(1);
+  expect(changedQuestion.stdout).toMatch(/^✗ \S+ {2}greet {2}diverges: the question "name" has changed$/m);
+  expect(changedQuestion.stdout).toContain("7 tasks: 0 continue, 7 diverge");
+  expect(changedQuestion.stdout + changedQuestion.stderr).not.toMatch(/MARKER|greeted/);
+  expect((await waiting(changed)).stdout).toContain("found new step:look-up");
+  const failed = await waiting(failing);
+  expect(failed.stdout).toMatch(/^✗ \S+ {2}greet {2}\w+: .*with the error TypeError$/m);
+  expect(failed.stdout + failed.stderr).not.toContain("MARKER");
+
+  // An image without the tool.
+  const without = await waiting(OTHER);
+  expect(without).toMatchObject({ code: 1, stdout: expect.stringContaining("diverges: the modules have no tool greet") });
+  const upstreams = join(folder, "upstreams.json");
+  await writeFile(upstreams, JSON.stringify({ upstreams: [{ name: "hall", prefix: "gree", url: "http://127.0.0.1:1/mcp" }] }));
+  expect(await operatorWith({ PARLEY_TOOLS: OTHER, PARLEY_UPSTREAMS: upstreams }, "replay", "--waiting")).toMatchObject({
+    code: 0,
+    stdout: "0 tasks: 0 continue, 0 diverge, 0 fail, 0 unknown\n",
+    stderr: expect.stringContaining("7 tasks of upstreams"),
+  });
+
+  expect(await waiting(GREET, "--limit", "2", "--json")).toMatchObject({
+    code: 0,
+    stdout: `${JSON.stringify({ tasks: 2, continues: 2, diverges: 0, fails: 0, unknown: 0, ofUpstreams: 0, more: true })}\n`,
+  });
+  expect(await operator("replay", "waiting.jsonl", "--waiting")).toMatchObject({ code: 1, stderr: expect.stringContaining("not both") });
+  expect(await operator("replay", "--waiting", "--fork-at", "name")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("need a file"),
+  });
+  expect(await operator("replay", "--tools", GREET)).toMatchObject({ code: 1, stderr: expect.stringContaining("use --waiting") });
+  expect(await operator("replay", "waiting.jsonl")).toMatchObject({ code: 1, stderr: expect.stringContaining("--tools <module>") });
 });
 
 test("a file that is not an export, and modules that do not load, are refused with place and reason", async () => {

@@ -42,7 +42,10 @@ import { tasksOf } from "./replay.ts";
 import { counted } from "../counted.ts";
 
 /** Sets the exit code to 1 unless the task ends with its result. */
-export async function forkTask(file: string, { tools, task: taskId, forkAt = "", answers, json }: ReplayTasks): Promise<void> {
+export async function forkTask(
+  file: string,
+  { tools, task: taskId, forkAt = "", answers, json }: Omit<ReplayTasks, "limit"> & { readonly tools: readonly string[] },
+): Promise<void> {
   const recorded = await taskIn(file, taskId);
   const given = answers === undefined ? {} : objectOf(await readFile(answers, "utf8"), "--answers");
   const catalogue = await loadCatalogue(tools);

@@ -14,7 +14,10 @@ export interface ThreadOptions {
 }
 
 /** The report about one task. */
-export type ReplayReport = Omit<Replayed, "questions">;
+export interface ReplayReport extends Omit<Replayed, "questions"> {
+  /** The modules have no tool or prompt of this name. */
+  readonly isMissing?: true;
+}
 
 export interface ReplayThread {
   /** Takes at most the handler's timeout plus the time allowed to a handler that blocks its thread. */
@@ -108,7 +111,10 @@ async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: 
   };
   const tool = of(changed);
   const before = baseline && of(baseline);
-  if (!tool) return { verdict: "diverges", reason: `the modules have no ${kind} ${name}`, recorded: Object.keys(task.journal), found: [] };
+  if (!tool) {
+    const reason = `the modules have no ${kind} ${name}`;
+    return { verdict: "diverges", reason, recorded: Object.keys(task.journal), found: [], isMissing: true };
+  }
   const { questions: _, ...report } = await replayRecorded(tool, task, { patienceMs, ...(before && { baseline: before }) });
   return report;
 }

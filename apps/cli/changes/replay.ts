@@ -11,10 +11,12 @@ import { counted } from "../counted.ts";
 /** Much more than the largest journal that a deployment allows by default. */
 export const LINE_MAX = 64 * 1_024 * 1_024;
 
-export async function replayTasks(file: string, { tools, baseline, timeout, json }: ReplayTasks): Promise<void> {
-  const patienceMs = parseDuration(/^\d+$/.test(timeout) ? Number(timeout) : timeout);
-  const counts: Record<Verdict, number> = { continues: 0, diverges: 0, fails: 0, unknown: 0 };
-  const thread = await startReplayThread({ tools, baseline, patienceMs });
+export async function replayTasks(
+  file: string,
+  { tools, baseline, timeout, json }: ReplayTasks & { readonly tools: readonly string[] },
+): Promise<void> {
+  const counts = noCounts();
+  const thread = await startReplayThread({ tools, baseline, patienceMs: patienceOf(timeout) });
   try {
     for await (const task of tasksOf(file)) {
       const report = await replayed(thread, task);
@@ -29,14 +31,22 @@ export async function replayTasks(file: string, { tools, baseline, timeout, json
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   if (all === 0) throw new Error(`${file} contains no task`);
   if (json) printJson({ tasks: all, ...counts });
-  else
-    print(
-      `${counted(all, "task")}: ${counted(counts.continues, "continues", "continue")}, ${counted(counts.diverges, "diverges", "diverge")}, ${counted(counts.fails, "fails", "fail")}, ${counts.unknown} unknown`,
-    );
+  else print(showCounts(counts));
   if (counts.continues < all) process.exitCode = 1;
 }
 
-async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<ReplayReport> {
+export const noCounts = (): Record<Verdict, number> => ({ continues: 0, diverges: 0, fails: 0, unknown: 0 });
+
+export function showCounts({ continues, diverges, fails, unknown }: Record<Verdict, number>): string {
+  return `${counted(continues + diverges + fails + unknown, "task")}: ${counted(continues, "continues", "continue")}, ${counted(diverges, "diverges", "diverge")}, ${counted(fails, "fails", "fail")}, ${unknown} unknown`;
+}
+
+/** How long a handler may wait for something outside `ctx`. */
+export function patienceOf(timeout: string): number {
+  return parseDuration(/^\d+$/.test(timeout) ? Number(timeout) : timeout);
+}
+
+export async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<ReplayReport> {
   if (!("unreadable" in task)) return await thread.replay(task);
   return { verdict: "unknown", reason: `the task could not be read when it was exported: ${task.unreadable}`, recorded: [], found: [] };
 }

@@ -12,7 +12,9 @@ export interface ExportTasks {
 }
 
 export interface ReplayTasks {
-  readonly tools: readonly string[];
+  readonly waiting?: true;
+  readonly limit: number;
+  readonly tools?: readonly string[];
   readonly baseline?: readonly string[];
   readonly timeout: string;
   readonly forkAt?: string;
@@ -45,9 +47,14 @@ Examples:
       (await import("../changes/export.ts")).exportTasks(taskId, options),
     );
   program
-    .command("replay <file>")
+    .command("replay [file]")
     .description("Replay exported tasks against tools, offline, without running steps; exit with 1 unless every task continues")
-    .requiredOption("-t, --tools <module...>", "The changed tools, as in PARLEY_TOOLS")
+    .option("-t, --tools <module...>", "The changed tools, as in PARLEY_TOOLS")
+    .option(
+      "--waiting",
+      "Instead of a file: the tasks that wait in Redis, against PARLEY_TOOLS, before a rollout; exit with 1 if one diverges or fails",
+    )
+    .option("-l, --limit <number>", "With --waiting: maximum number of tasks", whole, 10_000)
     .option("-b, --baseline <module...>", "The tools that the tasks run on now; for redacted or sealed exports")
     .option("--timeout <duration>", "How long a handler may wait for something outside ctx", "10s")
     .option(
@@ -66,12 +73,18 @@ Examples:
 Examples:
   $ parley replay waiting.jsonl --tools ./src/tools.ts
   $ parley replay waiting.jsonl --tools ./src/tools.ts --baseline ./deployed/tools.ts --json
-  $ parley replay waiting.jsonl --tools ./src/tools.ts --fork-at step:charge --task 0-YuagbDh7XfhieSlD0dvNkQ`,
+  $ parley replay waiting.jsonl --tools ./src/tools.ts --fork-at step:charge --task 0-YuagbDh7XfhieSlD0dvNkQ
+  $ parley replay --waiting`,
     )
-    .action(async (file: string, options: ReplayTasks) => {
-      if (options.forkAt !== undefined) return await (await import("../changes/fork.ts")).forkTask(file, options);
+    .action(async (file: string | undefined, options: ReplayTasks) => {
+      const { waiting, tools } = options;
+      if (waiting) return await (await import("../changes/replay-waiting.ts")).replayWaiting(file, options);
+      if (file === undefined)
+        throw new Error("name the file that `parley export` wrote, or use --waiting for the tasks that wait in Redis");
+      if (tools === undefined) throw new Error("name the changed tools: --tools <module>");
+      if (options.forkAt !== undefined) return await (await import("../changes/fork.ts")).forkTask(file, { ...options, tools });
       if (options.task !== undefined || options.answers !== undefined) throw new Error("--task and --answers need --fork-at");
-      await (await import("../changes/replay.ts")).replayTasks(file, options);
+      await (await import("../changes/replay.ts")).replayTasks(file, { ...options, tools });
     });
 }
 
