@@ -93,6 +93,7 @@ export const MATRIX: Readonly<Record<string, HelmOptions>> = {
     values: {
       networkPolicy: { enabled: false },
       doctor: { enabled: false },
+      replay: { enabled: false },
       serviceAccount: { create: false, name: "parley" },
       server: { disruptionBudget: { enabled: false } },
       worker: { disruptionBudget: { enabled: false } },

@@ -20,11 +20,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startEmbeddedRedis } from "@parley/redis/embedded";
 import { type ApiServer, type Ran, startApiServer } from "./api-server.ts";
-import { runJobs } from "./jobs.ts";
+import { type RunningJobs, runJobs } from "./jobs.ts";
 import { MATRIX } from "./matrix.ts";
 import type { Deployment } from "./promises.ts";
 import { CHART, helmText, KUSTOMIZE, kustomizeText, type KubernetesObject, OVERLAYS, parseObjects, ROOT } from "./render.ts";
 import { customDefinitions, derived } from "./schemas/derive.ts";
+import { startParley } from "../support/parley.ts";
 import { until } from "../support/until.ts";
 import { findTool, obtainTool } from "./tools.ts";
 
@@ -270,6 +271,12 @@ async function onServer(server: ApiServer): Promise<void> {
       }
       check("docs: the doctor ran before each install and upgrade", jobs.ran() >= 7 ? "" : `it ran ${jobs.ran()} times`);
 
+      check(
+        "docs: and the tasks that wait were replayed before each upgrade",
+        containing(jobs.log("parley-replay"), "0 tasks: 0 continue"),
+      );
+      await toolThatIsGone(redis.url, env, jobs);
+
       // Once more, with a Redis that is away, in the namespace that the page has left.
       kubectl(["create", "secret", "generic", "away", "-n", "tools", "--from-literal=url=redis://127.0.0.1:1"]);
       const install = "helm install away deploy/helm/parley --namespace tools --set redis.existingSecret.name=away";
@@ -282,6 +289,25 @@ async function onServer(server: ApiServer): Promise<void> {
       rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
     }
   }
+}
+
+/** A task waits, and an upgrade brings other tools. */
+async function toolThatIsGone(url: string, env: NodeJS.ProcessEnv, jobs: RunningJobs): Promise<void> {
+  const tools = (name: string) => join(ROOT, "test/e2e/tools", name);
+  const before = await startParley(["--tools", tools("greet.ts")], { env: { REDIS_URL: url } });
+  const call = `node apps/cli/main.ts call greet --greeting MARKER --no-input --url ${before.url} --no-wait`;
+  check("helm: a task waits", await shell(call, env));
+  await before.kill();
+  await shell(`kubectl -n tools create secret generic parley-redis --from-literal=url=${url}`, env);
+  const release = (verb: string, name: string) =>
+    shell(`helm ${verb} parley deploy/helm/parley --namespace tools --set config.PARLEY_TOOLS=${tools(name)}`, env);
+  check("helm: installs the tool of a task that waits", await release("install", "greet.ts"));
+  check("helm: upgrades to no tools under which it would fail", containing(await release("upgrade", "steps.ts"), "pre-upgrade"));
+  check("helm: and the replay's log says why", containing(jobs.log("parley-replay"), "diverges: the modules have no tool greet"));
+  check("helm: but not what was said", jobs.log("parley-replay").includes("MARKER") ? jobs.log("parley-replay") : "");
+  check("helm: upgrades with tools that continue it", await release("upgrade", "greet.ts"));
+  check("helm: and this is what the replay found", containing(jobs.log("parley-replay"), "1 task: 1 continues"));
+  await shell("helm uninstall parley --namespace tools && kubectl -n tools delete secret parley-redis", env);
 }
 
 /** What a command said on standard error if it failed, else nothing. */

@@ -113,40 +113,8 @@ containers:
     {{- end }}
     resources: {{- toYaml $values.resources | nindent 6 }}
     securityContext: {{- include "parley.containerSecurity" . | nindent 6 }}
-    volumeMounts:
-      - name: tmp
-        mountPath: /tmp
-      {{- if eq $role "worker" }}
-      - name: data
-        mountPath: /data
-      {{- end }}
-      {{- if $root.Values.redis.ca.configMap }}
-      - name: redis-ca
-        mountPath: /etc/parley/redis-ca
-        readOnly: true
-      {{- end }}
-      {{- with $values.extraVolumeMounts }}
-      {{- toYaml . | nindent 6 }}
-      {{- end }}
-volumes:
-  - name: tmp
-    emptyDir:
-      sizeLimit: 64Mi
-  {{- $own := list }}
-  {{- range $values.extraVolumes }}{{ $own = append $own .name }}{{ end }}
-  {{- if and (eq $role "worker") (not (has "data" $own)) }}
-  - name: data
-    emptyDir:
-      sizeLimit: 256Mi
-  {{- end }}
-  {{- with $root.Values.redis.ca.configMap }}
-  - name: redis-ca
-    configMap:
-      name: {{ . }}
-  {{- end }}
-  {{- with $values.extraVolumes }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+    volumeMounts: {{- include "parley.volumeMounts" . | nindent 6 }}
+volumes: {{- include "parley.volumes" . | nindent 2 }}
 {{- end -}}
 
 {{- define "parley.podSecurity" -}}
@@ -163,4 +131,45 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
+{{- end -}}
+
+{{- define "parley.volumeMounts" -}}
+{{- $root := .root -}}
+- name: tmp
+  mountPath: /tmp
+{{- if eq .role "worker" }}
+- name: data
+  mountPath: /data
+{{- end }}
+{{- if $root.Values.redis.ca.configMap }}
+- name: redis-ca
+  mountPath: /etc/parley/redis-ca
+  readOnly: true
+{{- end }}
+{{- with (index $root.Values .role).extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "parley.volumes" -}}
+{{- $root := .root -}}
+{{- $values := index $root.Values .role -}}
+- name: tmp
+  emptyDir:
+    sizeLimit: 64Mi
+{{- $own := list }}
+{{- range $values.extraVolumes }}{{ $own = append $own .name }}{{ end }}
+{{- if and (eq .role "worker") (not (has "data" $own)) }}
+- name: data
+  emptyDir:
+    sizeLimit: 256Mi
+{{- end }}
+{{- with $root.Values.redis.ca.configMap }}
+- name: redis-ca
+  configMap:
+    name: {{ . }}
+{{- end }}
+{{- with $values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
