@@ -105,6 +105,14 @@ describe("a caller", () => {
     expect((await send(here, { host: "localhost" })).statusCode).toBe(403);
   });
 
+  test("is trusted at every name below a domain, which is how a Gateway or an Ingress names many hosts", async () => {
+    const here = await one({ trusted: { allowedHosts: ["*.Example.com"], allowedOrigins: ["*.example.com"] } });
+    for (const host of ["a.example.com", "A.b.EXAMPLE.com:8443"]) expect((await send(here, { host })).statusCode, host).toBe(202);
+    for (const host of ["example.com", ".example.com", "evil-example.com", "a.example.com.evil.org", "a.example.com:80:80"])
+      expect((await send(here, { host })).statusCode, host).toBe(403);
+    expect((await send(here, { host: "a.example.com", origin: "https://a.example.com" })).statusCode).toBe(403);
+  });
+
   test("in a browser learns what it may send", async () => {
     const here = await one();
     const preflight = await here.app.server.inject({

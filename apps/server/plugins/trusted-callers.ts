@@ -10,7 +10,7 @@ import { invalidRequest } from "@parley/protocol";
 import { sendJson } from "../streams/outlet.ts";
 
 export interface TrustedCallers {
-  /** `name` for any port, or `name:port`; `*` for all. IPv6 addresses are in brackets. */
+  /** `name` for any port, or `name:port`; `*.name` for every name below it; `*` for all. IPv6 addresses are in brackets. */
   readonly allowedHosts: readonly string[];
   /** `scheme://name` for any port, or `scheme://name:port`; `*` for all. */
   readonly allowedOrigins: readonly string[];
@@ -21,7 +21,7 @@ const EXPOSED = ["Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID", "WWW
 
 /** For every scope: refuses several Host headers, and a request line with a host that is not served. */
 export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
-  const isHost = matcher(allowedHosts);
+  const isHost = hostMatcher(allowedHosts);
   server.addHook("onRequest", ({ raw }, reply, done) => {
     const { url = "/", rawHeaders } = raw;
     if (hostsIn(rawHeaders) > 1) refuse(reply, 400, "the request has several Host headers: send only one");
@@ -33,7 +33,7 @@ export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedC
 
 /** For a scope whose replies may depend on the Host header. */
 export function servedHost(scope: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
-  const isHost = matcher(allowedHosts);
+  const isHost = hostMatcher(allowedHosts);
   scope.addHook("onRequest", ({ headers: { host } }, reply, done) => {
     if (host === undefined || !isHost(host)) refuse(reply, 403, notServed("Host", host));
     else done();
@@ -66,6 +66,19 @@ function hostsIn(rawHeaders: readonly string[]): number {
 function refuse(reply: FastifyReply, httpStatus: number, problem: string): void {
   sendJson(reply, httpStatus, invalidRequest(problem).message);
 }
+
+/** As `matcher`, and knows `*.name`, which Gateways and Ingresses use. */
+function hostMatcher(allowed: readonly string[]): (given: string) => boolean {
+  const isListed = matcher(allowed);
+  const domains = allowed.filter((item) => item.startsWith("*.")).map((item) => item.slice(1).toLowerCase());
+  if (domains.length === 0) return isListed;
+  return (given) => {
+    const name = given.toLowerCase().replace(/:\d+$/, "");
+    return isListed(given) || (NAME.test(name) && domains.some((domain) => name.endsWith(domain)));
+  };
+}
+
+const NAME = /^[a-z0-9][-a-z0-9.]*$/;
 
 /** Ignores case, as host names do. */
 function matcher(allowed: readonly string[]): (given: string) => boolean {
