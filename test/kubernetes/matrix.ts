@@ -32,6 +32,7 @@ export const MATRIX: Readonly<Record<string, HelmOptions>> = {
       server: { preStopSeconds: 30 },
     },
   },
+  "long waits": { values: { config: { PARLEY_BLOCKED_KILL: "3m", PARLEY_REDIS_START_TIMEOUT: "2m" } } },
   "no drains": {
     values: {
       config: { PARLEY_SHUTDOWN_DELAY: "0s", PARLEY_SHUTDOWN_TIMEOUT: "250ms", PARLEY_DRAIN_TIMEOUT: "0ms" },

@@ -4,7 +4,8 @@
  *   P1  Nothing renders empty: every object has a name, our labels, and content.
  *   P2  Pods are restricted, have no token, have a memory limit, and get no variables about Services.
  *   P3  Images are pinned: a tag other than latest, or a digest.
- *   P4  There are three probes, on ports that the container has, and liveness fails later than a worker ends itself (PARLEY_BLOCKED_KILL).
+ *   P4  There are three probes, on ports that the container has; liveness fails later than a worker ends itself (PARLEY_BLOCKED_KILL), and
+ *       startup later than a process stops waiting for Redis (PARLEY_REDIS_START_TIMEOUT).
  *   P5  A pod has more time than draining takes.
  *   P6  Either a Deployment has a number of replicas or an autoscaler has it; never less than one.
  *   P7  There is a disruption budget exactly if there is more than one pod, and it is for those pods.
@@ -116,6 +117,9 @@ export function broken(objects: readonly KubernetesObject[], brought: Brought): 
     const { periodSeconds = 0, failureThreshold = 0 } = container.livenessProbe ?? {};
     const killS = parseDuration(settings["PARLEY_BLOCKED_KILL"] ?? "30s") / 1_000;
     if (periodSeconds * failureThreshold <= killS) say("P4", `is killed by its liveness probe before it ends itself after ${killS} s`);
+    const startS = parseDuration(settings["PARLEY_REDIS_START_TIMEOUT"] ?? "30s") / 1_000;
+    const { periodSeconds: everyS = 0, failureThreshold: times = 0 } = container.startupProbe ?? {};
+    if (everyS * times <= startS) say("P4", `is killed by its startup probe while it waits for Redis, for ${startS} s`);
 
     const drainS = drainSeconds(container, settings);
     const graceS = pod.terminationGracePeriodSeconds ?? 30;

@@ -31,6 +31,8 @@ import { findTool, obtainTool } from "./tools.ts";
 
 const { values } = parseArgs({ options: { quick: { type: "boolean", default: false }, report: { type: "string" } } });
 const folders = ["base", ...OVERLAYS.map((name) => `overlays/${name}`)];
+/** In place of one that an operator reads, whose kind is not known here. */
+const EXTERNAL_SECRET = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "external-secret" }, data: { target: "parley-redis" } };
 let passed = 0;
 let failed = 0;
 let skipped = 0;
@@ -232,6 +234,13 @@ async function onServer(server: ApiServer): Promise<void> {
     kubectl(["delete", "secret", "parley-redis", "-n", "parley"]);
     kubectl(["create", "secret", "generic", "parley-redis", "-n", "parley", "--from-literal=url=redis://redis"]);
     kubectl(["create", "secret", "generic", "parley-seal", "-n", "parley", `--from-literal=secret=${"s".repeat(32)}`]);
+    const more = ["--set", "worker.extraEnv[0].name=CRM_TOKEN", "--set", "worker.extraEnv[0].valueFrom.secretKeyRef.name=crm"];
+    const token = "there is no Secret crm in namespace parley, which worker.extraEnv names for CRM_TOKEN.";
+    check("helm: says which Secret of a tool is missing", containing(run(...install, ...more).problems, token));
+    const authority = "there is no ConfigMap parley-redis-ca in namespace parley, which should hold the certificate authority of Redis";
+    const production = ["--values", join(CHART, "examples/production.yaml")];
+    check("helm: says which ConfigMap is missing", containing(run(...install, ...production).problems, authority));
+    kubectl(["create", "configmap", "parley-redis-ca", "-n", "parley", "--from-literal=ca.crt=none"]);
     check("helm: installs", problems(run(...install)));
     for (const name of OVERLAYS) {
       check(
@@ -243,6 +252,10 @@ async function onServer(server: ApiServer): Promise<void> {
     check("helm: and has then what it had", lost(helmText({})));
     check("helm: uninstalls", problems(run("uninstall", "parley", "--no-hooks")));
     kubectl(["delete", "secret", "parley-redis", "parley-seal", "-n", "parley"]);
+    const later = ["--set", "doctor.enabled=false", "--set-json", `extraObjects=[${JSON.stringify(EXTERNAL_SECRET)}]`];
+    check("helm: installs without its Secret if the release brings it", problems(run(...install, ...later)));
+    check("helm: uninstalls", problems(run("uninstall", "parley", "--no-hooks")));
+    kubectl(["delete", "configmap", "parley-redis-ca", "-n", "parley"]);
   }
 
   /** In the order of the page. Jobs of hooks are run as processes, since no kubelet does it. */

@@ -155,6 +155,10 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
       "config.PARLEY_REDIS_REPLICAS does not work with a Redis Cluster: remove it, or use Sentinel (docs/redis.md).",
     ],
     [
+      { fullnameOverride: "1.parley" },
+      "the objects would be called 1.parley, which is no name of a Service: choose a fullnameOverride of lower-case letters, digits and -, with a letter first.",
+    ],
+    [
       { ports: { http: 9464 } },
       "ports.http and ports.operator are both 9464: the operator's port must not be reachable by clients, so choose another one.",
     ],

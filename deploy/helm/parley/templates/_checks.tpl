@@ -1,6 +1,9 @@
 {{- /* Checks for contradictory values, which the schema could not report in an understandable way. The first failed check ends rendering. */ -}}
 {{- define "parley.checks" -}}
 {{- $v := .Values -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "parley.fullname" .)) -}}
+{{- fail (printf "the objects would be called %s, which is no name of a Service: choose a fullnameOverride of lower-case letters, digits and -, with a letter first." (include "parley.fullname" .)) -}}
+{{- end -}}
 {{- if and $v.redis.url $v.redis.existingSecret.name -}}
 {{- fail "redis.url and redis.existingSecret.name are both set: use only one of them." -}}
 {{- end -}}
@@ -63,26 +66,56 @@
 {{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
 {{- fail "ingress.hosts is empty: name the hosts that clients call. Parley serves only these." -}}
 {{- end -}}
-{{- include "parley.secretsExist" . -}}
+{{- include "parley.referencesExist" . -}}
 {{- end -}}
 
-{{- /* Checks that existing Secrets exist, if there is a cluster to ask (an install, not `helm template`). Pods would wait for a missing one without a clear reason. */ -}}
-{{- define "parley.secretsExist" -}}
+{{- /*
+Checks that the Secrets and ConfigMaps that values name exist, if there is a cluster to ask (an install, not `helm template`). Pods would wait for
+a missing one without a clear reason, and the doctor's first. Those that the release itself creates need the doctor to be disabled.
+*/ -}}
+{{- define "parley.referencesExist" -}}
 {{- $namespace := .Release.Namespace -}}
-{{- if lookup "v1" "ConfigMap" $namespace "kube-root-ca.crt" -}}
+{{- if and (or .Values.doctor.enabled (not .Values.extraObjects)) (lookup "v1" "ConfigMap" $namespace "kube-root-ca.crt") -}}
 {{- $needed := list -}}
 {{- if not .Values.redis.url -}}
-{{- $needed = append $needed (list (include "parley.redisSecret" .) .Values.redis.existingSecret.key "REDIS_URL") -}}
+{{- $needed = append $needed (dict "kind" "Secret" "name" (include "parley.redisSecret" .) "key" .Values.redis.existingSecret.key "for" "should hold the REDIS_URL" "create" true) -}}
 {{- end -}}
-{{- with .Values.seal.existingSecret -}}{{- if .name -}}{{- $needed = append $needed (list .name .key "PARLEY_SECRET") -}}{{- end -}}{{- end -}}
+{{- with .Values.seal.existingSecret -}}{{- if .name -}}
+{{- $needed = append $needed (dict "kind" "Secret" "name" .name "key" .key "for" "should hold the PARLEY_SECRET" "create" true) -}}
+{{- end -}}{{- end -}}
+{{- with .Values.redis.ca -}}{{- if .configMap -}}
+{{- $needed = append $needed (dict "kind" "ConfigMap" "name" .configMap "key" .key "for" "should hold the certificate authority of Redis (redis.ca)") -}}
+{{- end -}}{{- end -}}
+{{- $variables := dict "extraEnv" .Values.extraEnv "server.extraEnv" .Values.server.extraEnv "worker.extraEnv" .Values.worker.extraEnv -}}
+{{- range $where, $entries := $variables -}}
+{{- range $entries -}}
+{{- $for := printf "%s names for %s" $where .name -}}
+{{- with dig "valueFrom" "secretKeyRef" dict . -}}{{- $needed = append $needed (merge (dict "kind" "Secret" "for" $for) .) -}}{{- end -}}
+{{- with dig "valueFrom" "configMapKeyRef" dict . -}}{{- $needed = append $needed (merge (dict "kind" "ConfigMap" "for" $for) .) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range .Values.extraEnvFrom -}}
+{{- with .secretRef -}}{{- $needed = append $needed (merge (dict "kind" "Secret" "for" "extraEnvFrom names") .) -}}{{- end -}}
+{{- with .configMapRef -}}{{- $needed = append $needed (merge (dict "kind" "ConfigMap" "for" "extraEnvFrom names") .) -}}{{- end -}}
+{{- end -}}
+{{- $volumes := dict "server.extraVolumes" .Values.server.extraVolumes "worker.extraVolumes" .Values.worker.extraVolumes -}}
+{{- range $where, $entries := $volumes -}}
+{{- range $entries -}}
+{{- $for := printf "%s names" $where -}}
+{{- with .secret -}}{{- $needed = append $needed (dict "kind" "Secret" "name" .secretName "optional" .optional "for" $for) -}}{{- end -}}
+{{- with .configMap -}}{{- $needed = append $needed (dict "kind" "ConfigMap" "name" .name "optional" .optional "for" $for) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $needed -}}
-{{- $name := index . 0 -}}{{- $key := index . 1 -}}{{- $setting := index . 2 -}}
-{{- $secret := lookup "v1" "Secret" $namespace $name -}}
-{{- if not $secret -}}
-{{- fail (printf "there is no Secret %s in namespace %s, which should hold the %s: kubectl -n %s create secret generic %s --from-literal=%s=…" $name $namespace $setting $namespace $name $key) -}}
+{{- if not (or .optional (empty .name)) -}}
+{{- $found := lookup "v1" .kind $namespace .name -}}
+{{- if not $found -}}
+{{- $command := ternary (printf ": kubectl -n %s create secret generic %s --from-literal=%s=…" $namespace .name (toString .key)) "." (hasKey . "create") -}}
+{{- fail (printf "there is no %s %s in namespace %s, which %s%s" .kind .name $namespace .for $command) -}}
 {{- end -}}
-{{- if not (hasKey (default dict $secret.data) $key) -}}
-{{- fail (printf "the Secret %s in namespace %s has no key %q, which should hold the %s." $name $namespace $key $setting) -}}
+{{- if and .key (not (hasKey (default dict $found.data) .key)) (not (hasKey (default dict $found.binaryData) .key)) -}}
+{{- fail (printf "the %s %s in namespace %s has no key %q, which %s." .kind .name $namespace .key .for) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -102,6 +102,20 @@ PARLEY_AUTH_NONE_ANYWHERE: "true"
 {{- end -}}
 {{- end -}}
 
+{{- /* How long a process may take to start: it waits for Redis, then a worker starts the modules that its tools share. */ -}}
+{{- define "parley.startupSeconds" -}}
+{{- $config := .root.Values.config -}}
+{{- $redis := include "parley.seconds" (default "30s" $config.PARLEY_REDIS_START_TIMEOUT) -}}
+{{- $modules := ternary "30" (include "parley.seconds" (default "30s" $config.PARLEY_MODULE_TIMEOUT)) (eq .role "server") -}}
+{{- max 60 (add $redis $modules) -}}
+{{- end -}}
+
+{{- /* Of probes every 10 s: later than a worker that a tool blocks kills itself. */ -}}
+{{- define "parley.livenessFailures" -}}
+{{- $kill := include "parley.seconds" (default "30s" .root.Values.config.PARLEY_BLOCKED_KILL) -}}
+{{- max 6 (add (div $kill 10) 3) -}}
+{{- end -}}
+
 {{- /* Whether an autoscaler sets the number of pods. */ -}}
 {{- define "parley.scaled" -}}
 {{- if eq .role "server" -}}

@@ -91,7 +91,7 @@ containers:
       httpGet: { path: /healthz, port: {{ $probed }} }
       periodSeconds: 1
       timeoutSeconds: 3
-      failureThreshold: 60
+      failureThreshold: {{ include "parley.startupSeconds" . }}
     readinessProbe:
       httpGet: { path: /readyz, port: {{ $probed }} }
       periodSeconds: 5
@@ -101,7 +101,7 @@ containers:
       httpGet: { path: /healthz, port: {{ $probed }} }
       periodSeconds: 10
       timeoutSeconds: 5
-      failureThreshold: 6
+      failureThreshold: {{ include "parley.livenessFailures" . }}
     {{- if eq $role "server" }}
     {{- with $values.preStopSeconds }}
     lifecycle:
