@@ -9,6 +9,7 @@ export const MATRIX: Readonly<Record<string, HelmOptions>> = {
   production: { examples: ["production"] },
   sentinel: { examples: ["sentinel"] },
   cluster: { examples: ["cluster"] },
+  identity: { examples: ["identity"] },
   "another release, in another namespace": { release: "asks", namespace: "tools" },
   "a long name": { release: "a-release-whose-name-is-as-long-as-helm-lets-it-be-53" },
   "names of our own": { values: { fullnameOverride: "questions", nameOverride: "q" } },
@@ -107,6 +108,7 @@ export const BROUGHT = {
   secrets: [
     "parley-redis",
     "parley-seal",
+    "parley-login",
     "asks-parley-redis",
     "questions-redis",
     "a-release-whose-name-is-as-long-as-helm-lets-it-be-redis",

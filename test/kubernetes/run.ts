@@ -220,6 +220,7 @@ async function onServer(server: ApiServer): Promise<void> {
   /** Without hooks: no pod runs here, so none would end. */
   function releases(program: string): void {
     const run = (...args: string[]) => {
+      kubectl(["create", "secret", "generic", "parley-login", "-n", "parley", "--from-literal=secret=s"]);
       const more = ["--namespace", "parley", "--kubeconfig", server.kubeconfig];
       const { status, stdout, stderr } = spawnSync(program, [...args, ...more], { encoding: "utf8" });
       return { status, out: stdout, problems: stderr };
@@ -234,6 +235,7 @@ async function onServer(server: ApiServer): Promise<void> {
     kubectl(["delete", "secret", "parley-redis", "-n", "parley"]);
     kubectl(["create", "secret", "generic", "parley-redis", "-n", "parley", "--from-literal=url=redis://redis"]);
     kubectl(["create", "secret", "generic", "parley-seal", "-n", "parley", `--from-literal=secret=${"s".repeat(32)}`]);
+    kubectl(["create", "secret", "generic", "parley-login", "-n", "parley", "--from-literal=secret=s"]);
     const more = ["--set", "worker.extraEnv[0].name=CRM_TOKEN", "--set", "worker.extraEnv[0].valueFrom.secretKeyRef.name=crm"];
     const token = "there is no Secret crm in namespace parley, which worker.extraEnv names for CRM_TOKEN.";
     check("helm: says which Secret of a tool is missing", containing(run(...install, ...more).problems, token));
@@ -251,7 +253,7 @@ async function onServer(server: ApiServer): Promise<void> {
     check("helm: rolls back", problems(run("rollback", "parley", "1", "--no-hooks")));
     check("helm: and has then what it had", lost(helmText({})));
     check("helm: uninstalls", problems(run("uninstall", "parley", "--no-hooks")));
-    kubectl(["delete", "secret", "parley-redis", "parley-seal", "-n", "parley"]);
+    kubectl(["delete", "secret", "parley-redis", "parley-seal", "parley-login", "-n", "parley"]);
     const later = ["--set", "doctor.enabled=false", "--set-json", `extraObjects=[${JSON.stringify(EXTERNAL_SECRET)}]`];
     check("helm: installs without its Secret if the release brings it", problems(run(...install, ...later)));
     check("helm: uninstalls", problems(run("uninstall", "parley", "--no-hooks")));

@@ -72,7 +72,8 @@ async function* waitingTasks(redis: RedisBackend): AsyncGenerator<RecordedTask |
 }
 
 /** Without the texts of questions, and of errors, which may repeat what a caller or a person entered. */
-export function withoutContent({ changed: _, reason, ...report }: ReplayReport): ReplayReport {
+function withoutContent(whole: ReplayReport): ReplayReport {
+  const { changed: _, reason, ...report } = whole;
   if (reason === undefined) return report;
   return { ...report, reason: reason.replace(/(with the error [^\s:]*|outside of the handler)[\s\S]*/, "$1") };
 }
