@@ -131,6 +131,7 @@ export function prepareSessions(
     client.onerror = () => leave(pool, one);
     owner.onCut = undefined;
     owner.onNotification = undefined;
+    owner.onDropped = undefined;
     owner.onFlood = () => leave(pool, one);
     pool.ready.add(one);
     return one;
@@ -207,6 +208,7 @@ export function prepareSessions(
       request.prepare?.(session.client);
       owner.onCut = request.owner?.onCut;
       owner.onNotification = request.owner?.onNotification;
+      owner.onDropped = request.owner?.onDropped;
       owner.onFlood = request.owner?.onFlood;
       prepareNext();
       return { ...(upstream.reusesSessions ? reusable(key, upstream, { session, owner }) : session), isPrepared: true };

@@ -37,6 +37,8 @@ export interface SendCall {
   readonly onSession: (session: UpstreamSession | undefined) => void;
   /** The upstream's time begins. */
   readonly onSent: () => void;
+  /** A question that may be the call's was dropped: the upstream sends it to all of its sessions. */
+  readonly onDropped: () => void;
   /** The upstream's task for the call; undefined if it has ended. */
   readonly onTask: (id: string | undefined) => void;
 }
@@ -105,6 +107,7 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
     accessToken,
     owner: {
       onNotification: (method, params) => reportNotification(method, params, sending),
+      onDropped: sending.onDropped,
       onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
       onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
     },

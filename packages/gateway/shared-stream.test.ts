@@ -16,25 +16,48 @@ afterEach(async () => {
 interface Message {
   readonly id?: number | string;
   readonly method?: string;
-  readonly params?: { readonly name: string; readonly arguments: { readonly text?: string } };
+  readonly params?: { readonly name: string; readonly arguments: { readonly text?: string }; readonly capabilities?: object };
   readonly result?: unknown;
   readonly error?: unknown;
 }
 
-/** Its tool `echo` answers once so many calls have arrived, and `ask` asks a question. `asksFirst`: it asks one before it opens a session. */
-async function bridge(echoes: number, { asksFirst = false } = {}) {
-  const streams = new Set<ServerResponse>();
+interface Bridge {
+  /** Whom it sends a message to. Its own client is the one whose session the message belongs to. */
+  readonly sendsTo?: "all" | "own" | "newest";
+  /** It asks a question before it opens a session. */
+  readonly asksFirst?: boolean;
+  readonly callTimeout?: string;
+  readonly connectTimeout?: string;
+  readonly ignoresPings?: boolean;
+  /** It has no room for the second client. */
+  readonly refusesSecond?: boolean;
+}
+
+/** Its tool `echo` answers once so many calls have arrived, and `ask` asks a question. */
+async function bridge(
+  echoes: number,
+  { sendsTo = "all", asksFirst = false, ignoresPings = false, refusesSecond = false, ...times }: Bridge = {},
+) {
+  const { callTimeout = "2s", connectTimeout = "20s" } = times;
+  const streams = new Map<string, ServerResponse>();
+  const opened: object[] = [];
+  let connections = 0;
   const waiting: Message[] = [];
   const answers: Message[] = [];
   let asking: Message["id"];
-  const say = (message: object) => {
-    for (const stream of streams) stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
-  };
-  const hear = (message: Message): void => {
+  const hear = (message: Message, session: string): void => {
     const { id, method, params } = message;
+    const say = (said: object) => {
+      const newest = [...streams.keys()].at(-1);
+      for (const [name, stream] of streams)
+        if (sendsTo === "all" || name === (sendsTo === "own" ? session : newest))
+          stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...said })}\n\n`);
+    };
     const serverInfo = { name: "bridge", version: "1" };
     const question = { id: randomUUID(), method: "elicitation/create", params: { message: "ok?", requestedSchema: FORM } };
     if (method === "initialize" && asksFirst) say(question);
+    if (method === "ping" && !ignoresPings) say({ id, result: {} });
+    if (method === "initialize") opened.push(params?.capabilities ?? {});
     if (method === "initialize")
       say({ id, result: { protocolVersion: "2024-11-05", capabilities: { tools: {}, logging: {} }, serverInfo } });
     else if (method === undefined) {
@@ -51,17 +74,20 @@ async function bridge(echoes: number, { asksFirst = false } = {}) {
   const { fetch, upstream } = await upstreamOverHttp(
     (request, response) => {
       if (request.method === "GET") {
-        streams.add(response.writeHead(200, { "content-type": "text/event-stream" }));
-        response.on("close", () => streams.delete(response));
-        return void response.write(`event: endpoint\ndata: /messages?sessionId=${randomUUID()}\n\n`);
+        connections += 1;
+        if (refusesSecond && connections === 2) return void response.writeHead(503).end();
+        const session = randomUUID();
+        streams.set(session, response.writeHead(200, { "content-type": "text/event-stream" }));
+        response.on("close", () => streams.delete(session));
+        return void response.write(`event: endpoint\ndata: /messages?sessionId=${session}\n\n`);
       }
       if (request.url === "/sse") return void response.writeHead(404).end();
       void json(request).then((message) => {
         response.writeHead(202).end();
-        hear(message as Message);
+        hear(message as Message, new URL(request.url ?? "", "http://localhost").searchParams.get("sessionId") ?? "");
       });
     },
-    { callTimeout: "2s", connectTimeout: "20s" },
+    { callTimeout, connectTimeout },
     { closers, path: "/sse" },
   );
   const connector = createConnector({ fetch, version: "1", deployment: "d" });
@@ -70,6 +96,7 @@ async function bridge(echoes: number, { asksFirst = false } = {}) {
     upstream,
     answers,
     waiting,
+    opened,
     call(tool: string, args: { readonly text?: string } = {}) {
       const call = startCall("call", aRequest({ upstream, tool, args }), someDeps(connector));
       closers.push(() => call.close());
@@ -103,12 +130,36 @@ test("a question that arrives while a session is opened is not put to the caller
   expect(await call("echo", { text: "mine" }).next([], leading())).toMatchObject({ type: "result" });
 });
 
-test("the question of the only call there is asked and answered", async () => {
-  const { call } = await bridge(1);
-  const ask = call("ask");
-  const asked = await ask.next([], leading());
-  if (asked.type !== "asked") throw new Error(asked.type);
-  const given = asked.questions.map((question) => ({ question, answer: { action: "decline" } as const }));
-  const content = [{ type: "text", text: '{"action":"decline"}' }];
-  expect(await ask.next(given, leading())).toEqual({ type: "result", result: { content } });
+const CAN_ASK = { elicitation: { form: {}, url: {} } };
+
+test.each(["all", "newest"] as const)(
+  "no call can ask if a bridge sends to %s: not the first one either, and no session declares that it can be asked",
+  async (sendsTo) => {
+    const { call, opened, answers } = await bridge(1, { sendsTo, callTimeout: "300ms" });
+    for (let nth = 1; nth <= 2; nth += 1)
+      expect(await call("ask").next([], leading())).toMatchObject({ type: "timeout", message: expect.stringContaining("to all of them") });
+    expect([opened, answers]).toEqual([[{}, {}, {}, {}], []]);
+  },
+);
+
+test("nor if that cannot be found out, because the server answers no pings", async () => {
+  const { call, opened } = await bridge(1, { sendsTo: "own", ignoresPings: true, connectTimeout: "200ms", callTimeout: "300ms" });
+  expect(await call("ask").next([], leading())).toMatchObject({ type: "timeout", message: expect.stringContaining("to all of them") });
+  expect(opened).toEqual([{}, {}, {}]);
+});
+
+test.each([
+  ["if each session has its own stream, which is found out once", {}, [{}, {}, CAN_ASK, CAN_ASK]],
+  ["if its server has no room for a second session, which could be confused with it", { refusesSecond: true }, [{}, CAN_ASK, CAN_ASK]],
+])("a question is asked and answered %s", async (_if, given_, declared) => {
+  const { call, opened } = await bridge(1, { sendsTo: "own", ...given_ });
+  for (let nth = 1; nth <= 2; nth += 1) {
+    const ask = call("ask");
+    const asked = await ask.next([], leading());
+    if (asked.type !== "asked") throw new Error(asked.type);
+    const given = asked.questions.map((question) => ({ question, answer: { action: "decline" } as const }));
+    const content = [{ type: "text", text: '{"action":"decline"}' }];
+    expect(await ask.next(given, leading())).toEqual({ type: "result", result: { content } });
+  }
+  expect(opened).toEqual(declared);
 });

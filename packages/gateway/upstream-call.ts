@@ -54,6 +54,7 @@ export interface CallDeps extends QuestionDeps {
 /** Outcomes after which the upstream's task is polled no more. After the others, such as an upstream that is away, it may be. */
 const FAILURES: ReadonlySet<UpstreamEvent["type"]> = new Set(["error", "invalid", "large"]);
 const PAGES_GRACE_MS = 100;
+const DROPPED = "; a question was dropped, because the upstream sends the questions of one session to all of them";
 
 export function startCall(callId: string, request: CallRequest, deps: CallDeps): UpstreamCall {
   const { upstream } = request;
@@ -64,6 +65,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   let session: UpstreamSession | undefined;
   let working: NodeJS.Timeout | undefined;
   let isDone = false;
+  /** A question that may be the call's was dropped. */
+  let hasDropped = false;
   /** The upstream's own task for this call, unless it has ended. */
   let openTask: string | undefined;
   let leaving: Promise<void> | undefined;
@@ -82,7 +85,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     clearTimeout(working);
     if (ended || questions.waiting() > 0) return;
     working = setTimeout(
-      () => end({ type: "timeout", message: `neither asked nor ended within ${upstream.callTimeoutMs} ms` }),
+      () => end({ type: "timeout", message: `neither asked nor ended within ${upstream.callTimeoutMs} ms${hasDropped ? DROPPED : ""}` }),
       upstream.callTimeoutMs,
     );
   }
@@ -145,6 +148,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       if (opened) opened.client.onclose = isClosed(opened);
     },
     onSent: clock,
+    onDropped: () => (hasDropped = true),
     onTask: (id) => (openTask = id),
   }).then(end);
 

@@ -26,7 +26,7 @@ import { CommandTransport } from "./command-transport.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { MESSAGE_BYTES_MAX, requestId } from "./upstream-fetch.ts";
 import { insistOnAnswers } from "./sent-answers.ts";
-import { dropOthers, numberApart } from "./shared-stream.ts";
+import { dropOthers, isSharedStream, numberApart } from "./shared-stream.ts";
 import { createSessionTasks } from "./session-tasks.ts";
 import { createTaskRequests, MESSAGES_MAX, type TaskRequests, TASKS_EXTENSION } from "./upstream-tasks.ts";
 import type { ByUrl, Upstream } from "./upstreams.ts";
@@ -60,6 +60,8 @@ export interface SessionOwner {
   onNotification?: ((method: string, params: unknown) => void) | undefined;
   /** The upstream sent more messages than one call may; later ones are dropped. */
   onFlood?: (() => void) | undefined;
+  /** A question was dropped, because the upstream sends the messages of one session to others. */
+  onDropped?: (() => void) | undefined;
   /** The session must serve no other call. */
   isSpent?: boolean;
 }
@@ -97,6 +99,8 @@ interface Learned {
   readonly isSilent?: boolean;
 }
 
+const OLDER: Learned = { isSse: true, speaks: "sessions" };
+
 /** A server is slow if connecting takes longer than this part of its time. */
 const SLOW_CONNECT = 20;
 
@@ -131,6 +135,8 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
   const listening = new Set<string>();
   /** Upstreams that send the messages of one session to others. */
   const shared = new Set<string>();
+  /** Of upstreams of the older transport: whether each session has its own stream, as far as two of them show (shared-stream.ts). */
+  const compared = new Map<string, Promise<boolean>>();
 
   /** By name. */
   const present = new Map<string, ByUrl>();
@@ -149,10 +155,11 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       return opened.session;
     } catch (error) {
       known.delete(name);
+      if (request.signal?.aborted !== true) compared.delete(name);
       // The specification's test for servers before 2025-03-26: they refuse a POST, and the url is that of an event stream.
       const isRefused = error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
       if (reached.by === "command" || before?.isSse === true || !isRefused || request.signal?.aborted === true) throw error;
-      const older = await attempt(upstream, request, { isSse: true, speaks: "sessions" }).catch(() => {
+      const older = await attempt(upstream, request, OLDER).catch(() => {
         throw error;
       });
       known.set(name, older.learned);
@@ -182,17 +189,44 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     }
   }
 
+  /** Whether each session has its own stream. Found out once for all of them, until the upstream cannot be reached. */
+  async function areApart(upstream: Upstream, { accessToken }: OpenSession): Promise<boolean> {
+    const { name, connectTimeoutMs } = upstream;
+    const before = compared.get(name);
+    if (before) return await before;
+    const compare = async () => {
+      let isShared: boolean | undefined;
+      try {
+        const open = async (onShared: () => void) => (await attempt(upstream, { capabilities: {}, accessToken, onShared }, OLDER)).session;
+        isShared = await isSharedStream({ open, timeoutMs: connectTimeoutMs });
+      } finally {
+        if (isShared === undefined) compared.delete(name);
+      }
+      return isShared === false;
+    };
+    const comparing = compare();
+    compared.set(name, comparing);
+    return await comparing;
+  }
+
+  interface Attempt extends OpenSession {
+    /** Of a session that is compared with another: it has received what belongs to that one. */
+    readonly onShared?: () => void;
+  }
+
   interface Opened {
     readonly session: UpstreamSession;
     readonly learned: Learned;
     readonly hasSession: boolean;
   }
 
-  async function attempt(
-    { name, reached, connectTimeoutMs, ...rest }: Upstream,
-    { capabilities, prepare, signal, owner = {}, options = {}, accessToken }: OpenSession,
-    { isSse, speaks, prior: priorKnown, isSilent: wasSilent = false }: Learned,
-  ): Promise<Opened> {
+  async function attempt(upstream: Upstream, request: Attempt, learned: Learned): Promise<Opened> {
+    const { name, reached, connectTimeoutMs, ...rest } = upstream;
+    const { prepare, signal, owner = {}, options = {}, accessToken, onShared } = request;
+    const { isSse, speaks, prior: priorKnown, isSilent: wasSilent = false } = learned;
+    const hasOwnStream = !isSse || (onShared === undefined && (await areApart(upstream, request)));
+    const isShared = () => !hasOwnStream || shared.has(name);
+    const capabilities = isSse && isShared() ? {} : request.capabilities;
     const client = new Client(
       { name: CLIENT_NAME, version },
       {
@@ -220,7 +254,15 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       const connectedMs = performance.now() - startedMs;
       begin = boundMessages(transport, { messagesMax, owner });
       if (isSse) {
-        dropOthers(transport, { firstId, isShared: () => shared.has(name), onShared: () => void shared.add(name) });
+        dropOthers(transport, {
+          firstId,
+          isShared,
+          onShared() {
+            shared.add(name);
+            onShared?.();
+          },
+          onDropped: () => owner.onDropped?.(),
+        });
         endWithStream(transport);
         prepare?.(client);
       }
@@ -341,6 +383,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       known.delete(name);
       listening.delete(name);
       shared.delete(name);
+      compared.delete(name);
     },
   };
 }
