@@ -2,10 +2,9 @@
 import { randomBytes } from "node:crypto";
 import type { AuditFact } from "@parley/core";
 import { readEnvironment } from "@parley/node";
-import { connectRedis, type ContentKeys, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
-import { endAllOf, noticeSettings, outcomeOf } from "./grants.ts";
-import { isAudited } from "./is-audited.ts";
-import { onStderr } from "./on-stderr.ts";
+import { type ContentKeys, redisSettings, toRedisSettings } from "@parley/redis";
+import { endAllOf, noticeSettings, type Operated, outcomeOf } from "./grants.ts";
+import { connectAudited } from "./is-audited.ts";
 import { print, printJson } from "./terminal.ts";
 import { counted } from "./counted.ts";
 
@@ -37,17 +36,17 @@ export async function rotate({ dataKeys, json }: Output & { readonly dataKeys: b
 
 export async function eraseTenant(tenant: string, { json }: Output): Promise<void> {
   const notice = noticeSettings();
-  await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys, redis) => {
+  await withKeys({ action: "keys", tenant, verdict: "erased" }, async (keys, operated) => {
     // Before the keys are erased, because the tokens cannot be opened afterwards. If the command is killed here, it can be run again.
     if (notice) process.stderr.write("asking providers to end the tenant's grants, for at most ten seconds per request\n");
-    const atProvider = notice && (await endAllOf(redis, tenant, notice));
+    const atProvider = notice && (await endAllOf(operated, tenant, notice));
     if (atProvider && atProvider.ended + atProvider.unsupported + atProvider.failed > 0) {
       process.stderr.write(`the tenant's grants are revoked; ${outcomeOf(atProvider)}\n`);
     }
     process.stderr.write("waiting until no process has the keys in memory, about ten seconds\n");
     const erased = await keys.erase(tenant);
     // Grants that were kept in the meantime, and all of them if nobody is notified.
-    await redis.keptGrants.revoke({ tenant });
+    await operated.keptGrants.revoke({ tenant });
     const { keys: count, waiting } = erased;
     if (json) printJson({ tenant, keys: count, waiting, ...(atProvider && { atProvider }) });
     if (count === 0) {
@@ -60,13 +59,12 @@ export async function eraseTenant(tenant: string, { json }: Output): Promise<voi
   });
 }
 
-async function withKeys(noted: AuditFact, work: (keys: ContentKeys, redis: RedisBackend) => Promise<void>): Promise<void> {
-  const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
-  const redis = await connectRedis(settings, { log: onStderr });
+async function withKeys(noted: AuditFact, work: (keys: ContentKeys, operated: Operated) => Promise<void>): Promise<void> {
+  const { redis, audit } = await connectAudited(toRedisSettings(readEnvironment(redisSettings, process.env)));
   try {
     if (!redis.content.keys) throw new Error("no content keys: set PARLEY_CONTENT_KEYS or PARLEY_CONTENT_RING as for the front ends");
-    await work(redis.content.keys, redis);
-    if (await isAudited(redis, settings.audit)) await redis.audit.note(noted);
+    await work(redis.content.keys, { keptGrants: redis.keptGrants, audit });
+    await audit?.note(noted);
   } finally {
     await redis.close();
   }

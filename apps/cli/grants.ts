@@ -2,8 +2,9 @@
 import { type AtProvider, endAtProvider, type GrantRef, type RevokedGrant, turns } from "@parley/core";
 import { createOauthProviders, oauthEnvironment, openOauthFile } from "@parley/identity";
 import { depositSeal, readEnvironment, secretEnvironment } from "@parley/node";
-import { connectRedis, type GrantFilter, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
+import { type GrantFilter, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import { z } from "zod";
+import { connectAudited } from "./is-audited.ts";
 import type { Grants } from "./commands/grants.ts";
 import { onStderr } from "./on-stderr.ts";
 import { print, printJson } from "./terminal.ts";
@@ -39,15 +40,18 @@ export async function revokeGrants({ id, principal, tenant, json }: Grants): Pro
 export interface NoticeSettings {
   readonly secrets: readonly string[];
   readonly providers: ReturnType<typeof createOauthProviders>;
-  readonly isAudited: boolean;
+}
+
+/** `audit`: undefined if the deployment keeps none. */
+export interface Operated extends Pick<RedisBackend, "keptGrants"> {
+  readonly audit: RedisBackend["audit"] | undefined;
 }
 
 /** Undefined if the environment lacks PARLEY_SECRET or PARLEY_OAUTH. */
 export function noticeSettings(): NoticeSettings | undefined {
   const { PARLEY_SECRET: secrets, ...oauth } = readEnvironment(z.object({ ...secretEnvironment, ...oauthEnvironment }), process.env);
   if (secrets.length === 0 || oauth.PARLEY_OAUTH === undefined) return undefined;
-  const { audit: isAudited } = toRedisSettings(readEnvironment(redisSettings, process.env));
-  return { secrets, providers: createOauthProviders(openOauthFile(oauth, process.env), Date.now), isAudited };
+  return { secrets, providers: createOauthProviders(openOauthFile(oauth, process.env), Date.now) };
 }
 
 type AtProviders = Readonly<Record<AtProvider, number>>;
@@ -59,7 +63,7 @@ const ASKED_AT_ONCE = 16;
  * Asks the providers of a tenant to end its grants, and removes each grant after its provider has replied. If this is
  * interrupted, what is left can be asked for again. Resolves to the outcomes and their numbers.
  */
-export async function endAllOf({ keptGrants, audit }: RedisBackend, tenant: string, notice: NoticeSettings): Promise<AtProviders> {
+export async function endAllOf({ keptGrants, audit }: Operated, tenant: string, notice: NoticeSettings): Promise<AtProviders> {
   const kept = keptGrants.sealedBy(depositSeal(notice.secrets));
   const counts = { ended: 0, unsupported: 0, failed: 0 };
   const turn = turns(ASKED_AT_ONCE);
@@ -87,7 +91,7 @@ interface ToEnd {
 }
 
 /** Revokes the grants that match, one by one. */
-async function* revokeEach({ keptGrants }: RedisBackend, filter: GrantFilter, { secrets }: NoticeSettings): AsyncGenerator<ToEnd> {
+async function* revokeEach({ keptGrants }: Operated, filter: GrantFilter, { secrets }: NoticeSettings): AsyncGenerator<ToEnd> {
   const kept = keptGrants.sealedBy(depositSeal(secrets));
   for await (const { principal, tenant, id, consent } of keptGrants.list(filter)) {
     const ref = { principal, tenant, id };
@@ -97,7 +101,7 @@ async function* revokeEach({ keptGrants }: RedisBackend, filter: GrantFilter, { 
 }
 
 /** Resolves to the outcomes and their numbers. Takes a grant only when its provider can be asked, so that an interruption leaves few unasked. */
-async function endAtProviders({ audit }: RedisBackend, grants: AsyncIterable<ToEnd>, notice: NoticeSettings): Promise<AtProviders> {
+async function endAtProviders({ audit }: Operated, grants: AsyncIterable<ToEnd>, notice: NoticeSettings): Promise<AtProviders> {
   const counts = { ended: 0, unsupported: 0, failed: 0 };
   const ask = async () => {
     for await (const grant of grants) {
@@ -109,8 +113,8 @@ async function endAtProviders({ audit }: RedisBackend, grants: AsyncIterable<ToE
   return counts;
 }
 
-function servicesOf(audit: RedisBackend["audit"], { providers, isAudited }: NoticeSettings): Parameters<typeof endAtProvider>[0] {
-  return { oauth: providers, log: onStderr, ...(isAudited && { audit }) };
+function servicesOf(audit: Operated["audit"], { providers }: NoticeSettings): Parameters<typeof endAtProvider>[0] {
+  return { oauth: providers, log: onStderr, ...(audit && { audit }) };
 }
 
 function report(revoked: number, atProvider: AtProviders | undefined, json: true | undefined): void {
@@ -130,10 +134,10 @@ function date(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-async function withRedis(work: (redis: RedisBackend) => Promise<void>): Promise<void> {
-  const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, process.env)), { log: onStderr });
+async function withRedis(work: (operated: Operated) => Promise<void>): Promise<void> {
+  const { redis, audit } = await connectAudited(toRedisSettings(readEnvironment(redisSettings, process.env)));
   try {
-    await work(redis);
+    await work({ keptGrants: redis.keptGrants, audit });
   } finally {
     await redis.close();
   }

@@ -297,8 +297,16 @@ describe.skipIf(command === undefined)("the page of connected accounts, in a bro
 });
 
 test("an operator lists and revokes grants, and the audit records all of it", async () => {
+  // The shell of an operator knows nothing of the audit.
+  const { PARLEY_AUDIT: _, ...shell } = env;
   const parley = (...args: string[]) =>
-    run(process.execPath, [join(import.meta.dirname, "../../apps/cli/main.ts"), ...args], { env: { PATH: process.env["PATH"], ...env } });
+    run(process.execPath, [join(import.meta.dirname, "../../apps/cli/main.ts"), ...args], { env: { PATH: process.env["PATH"], ...shell } });
+  const facts = async () => {
+    const streams = (await redis.keys()).filter((key) => key.endsWith(":audit"));
+    const records = (await Promise.all(streams.map((key) => redis.redis.xrange(key, "-", "+")))).flat();
+    return records.map(([, fields]) => fields.join(" ")).filter((text) => text.includes('"action":"grant"'));
+  };
+  const before = new Set(await facts());
   const ann = await person("ann");
   const { stdout } = await parley("grants", "list", "--json");
   const listed = stdout
@@ -313,6 +321,9 @@ test("an operator lists and revokes grants, and the audit records all of it", as
   expect((await parley("grants", "revoke", id, "--principal", principal)).stdout).toContain(
     "1 grant is revoked; the provider ended 1 of them",
   );
+  const revoked = (await facts()).filter((fact) => !before.has(fact));
+  for (const verdict of ["revoked", "provider_ended"])
+    expect(revoked.filter((fact) => fact.includes(`"verdict":"${verdict}"`))).toHaveLength(1);
   expect((await parley("grants", "list")).stdout).toMatch(
     /^\S{22} {2}u_\S+ {2}default {2}mail at id \(read\) {2}granted .*, used .*, ends .*\n$/,
   );
@@ -322,9 +333,7 @@ test("an operator lists and revokes grants, and the audit records all of it", as
   const { result } = await reaches(ann, again.taskId, ({ status }) => status === "completed");
   expect(result).toMatchObject({ isError: true });
 
-  const streams = (await redis.keys()).filter((key) => key.endsWith(":audit"));
-  const records = (await Promise.all(streams.map((key) => redis.redis.xrange(key, "-", "+")))).flat();
-  const verdicts = records.map(([, fields]) => fields.join(" ")).filter((text) => text.includes('"action":"grant"'));
+  const verdicts = await facts();
   for (const verdict of ["kept", "used", "refused", "ended", "revoked", "provider_ended"])
     expect(verdicts.filter((text) => text.includes(`"verdict":"${verdict}"`)).length, verdict).toBeGreaterThan(0);
 });
