@@ -33,7 +33,7 @@ export interface AuditFact {
   readonly upstream?: string;
   /** The key of the ask. */
   readonly ask?: string;
-  /** The action: `accept`, `decline`, `cancel`, `reply`, `timeout` if nobody answered in time, or `withdrawn` if an upstream gave the question up; never the content. */
+  /** The action: `accept`, `decline`, `cancel`, `reply`, `timeout` if nobody answered in time, or `withdrawn` if its tool or upstream gave the question up or its task ended; never the content. */
   readonly did?: string;
   /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;

@@ -2,7 +2,9 @@
 import {
   answerTask,
   type AuditFact,
+  callKey,
   cancelTask,
+  childId,
   createTask,
   DEFAULT_SETTINGS,
   eventKey,
@@ -15,7 +17,7 @@ import {
 } from "@parley/core";
 import { createScope, createValidator, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { accept, aCall, aLife, anAsk, anEvent, GRACE_MS, HOUR_MS } from "../../test/contract/builders.ts";
+import { accept, aCall, aLife, anAsk, anEvent, aWithdrawal, GRACE_MS, HOUR_MS } from "../../test/contract/builders.ts";
 import { aContentKey } from "../../test/contract/content-keys.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { until } from "../../test/support/until.ts";
@@ -111,11 +113,71 @@ describe("audit records", () => {
         asked: expect.any(Number) as number,
         call: digest,
       },
-      { ...common, number: 6, action: "cancel", tool: "tool subject", verdict: "cancelled" },
-      { ...common, number: 7, action: "cancel", tool: "tool subject", verdict: "finished" },
+      {
+        taskId,
+        tenant: "acme",
+        door: "end",
+        number: 6,
+        action: "answer",
+        tool: "tool subject",
+        ask: "name",
+        did: "withdrawn",
+        verdict: "accepted",
+        question: "digest-of-name",
+        version: 2,
+        asked: expect.any(Number) as number,
+        call: digest,
+      },
+      { ...common, number: 7, action: "cancel", tool: "tool subject", verdict: "cancelled" },
+      { ...common, number: 8, action: "cancel", tool: "tool subject", verdict: "finished" },
     ]);
     expect(all[1]?.call).toBe(all[0]?.call);
     expect(JSON.stringify(all)).not.toContain("MARKER");
+  });
+
+  test("report a question that its tool withdraws, and a child that ends with its parent, with its own question", async () => {
+    const audited = services();
+    const { store } = opened;
+    const life = aLife(store);
+    const taskId = await create(audited);
+    const token = await life.begin({ taskId, run: 1 });
+    const child = childId(audited.digest, { id: taskId, seed: "seed" }, "hotel", { tool: "child", arguments: {} });
+    const { askedAtMs, deadlineMs } = anAsk("hotel");
+    const open = {
+      key: callKey("hotel"),
+      digest: child,
+      calledAt: "0",
+      request: { type: "call", tool: "child" },
+      askedAtMs,
+      deadlineMs,
+    } as const;
+    const parent = { taskId, key: "hotel", rootId: taskId, depth: 1, path: "hotel" };
+    await store.create({
+      taskId: child,
+      call: aCall({ hidden: true, name: "child", parent, binding: "the binding" }),
+      graceMs: GRACE_MS,
+      parent: { token, open: { ...open, onTimeout: "cancel" }, nowMs: Date.now(), leaseMs: HOUR_MS },
+    });
+    await life.park(child, await life.begin({ taskId: child, run: 1 }), [ask("nights")]);
+    const written = { taskId, token, nowMs: Date.now(), leaseMs: HOUR_MS };
+    await store.record({ ...written, entries: [], asks: [ask("size"), ask("name")] });
+    await answerTask(audited, { ...alice, taskId, replies: { name: accept("Ann") } });
+    await store.record({ ...written, entries: [aWithdrawal("size", 1), aWithdrawal("name", 2)] });
+    await cancelTask(audited, { ...alice, taskId });
+
+    const told = (await records())
+      .slice(1)
+      .map(({ taskId: of, action, door, did, ask: key, verdict, parent: above, call, principal, tool: name }) =>
+        [of === child ? "child" : "parent", name, action, door, did, key, verdict, above === taskId, call?.length, principal].join(" "),
+      );
+    expect(told).toEqual([
+      "parent tool subject answer a door accept name accepted false 22 alice",
+      "parent tool subject answer tool withdrawn size accepted false 22 ",
+      "child tool child answer end withdrawn nights accepted false 11 ",
+      "child tool child cancel parent   cancelled true 11 ",
+      "parent tool subject cancel a door   cancelled false  alice",
+    ]);
+    expect(JSON.stringify(await records())).not.toContain("MARKER");
   });
 
   test("report each acceptance of an ask with a quorum once, in the order in which they were counted", async () => {

@@ -178,20 +178,23 @@ local function happens_to_ask(what, key, position)
   return link
 end
 
-local cancel_child
+local cancel_child, note_closed
 
 -- Removes an open ask with everything noted about it, and returns false if it was not open. `why` says what happened to it. The child of a
 -- call is cancelled.
 local function remove_ask(key, why, now_ms)
   local field = 'ask:' .. key
-  local child_id = string.sub(field, 1, #CALL) == CALL and string.match(redis.call('HGET', task, field) or '', '^%S+')
+  local is_call = string.sub(field, 1, #CALL) == CALL
+  local is_unanswered = why == 'withdrawn' or why == 'closed'
+  local ask = (is_call or is_unanswered) and redis.call('HGET', task, field) or ''
+  local child_id = is_call and string.match(ask, '^%S+')
   redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key)
   local was_open = redis.call('HDEL', task, field, 'accepted:' .. key) > 0
   if not was_open then return false end
   local link = happens_to_ask(why, key)
   -- It leaves the root at once, because scripts on the root go by its fields.
   if link then redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key) end
-  if child_id then cancel_child(child_id, now_ms) end
+  if child_id then cancel_child(child_id, now_ms) elseif is_unanswered then note_closed(key, ask, why, now_ms) end
   return true
 end
 
@@ -276,10 +279,12 @@ end
 local function audit(stream, record, length_max, now_ms, verdict)
   if record == '' then return end
   local function add(command, number)
-    return command(
-      'XADD', stream, 'MAXLEN', '~', length_max, string.format('%.0f', number) .. '-1',
-      'at', now_ms, 'verdict', verdict, 'record', record
-    )
+    local args = { 'XADD', stream }
+    if length_max then args = { 'XADD', stream, 'MAXLEN', '~', length_max } end
+    for _, arg in ipairs({ string.format('%.0f', number) .. '-1', 'at', now_ms, 'verdict', verdict, 'record', record }) do
+      args[#args + 1] = arg
+    end
+    return command(unpack(args))
   end
   local last = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
   local added = add(redis.pcall, last and tonumber(string.match(last[1], '^%d+')) + 1 or 1)
@@ -307,6 +312,30 @@ end
 -- The facts without what was given inline after them. The JSON itself contains no line feed.
 local function call_facts()
   return string.match(redis.call('HGET', task, 'call'), '^[^\n]*')
+end
+
+-- Writes a record of what a script does by itself to another task than its own, or because the task ends: nobody acts, and the caller knows nothing
+-- of it. Only tasks that were created with an audit have the digest that binds their records. The next record of the partition trims the stream.
+local BINDING, VERSION = 11, 12
+local AUDIT = string.gsub(due, 'due$', 'audit')
+
+local function note_own(record, now_ms, verdict)
+  local is_read, facts = pcall(cjson.decode, call_facts())
+  if not is_read or type(facts[BINDING]) ~= 'string' then return end
+  local kind, name, owner = facts[1], facts[2], facts[3]
+  record.taskId, record.tool, record.call = own_id(), kind .. ' ' .. name, facts[BINDING]
+  if type(owner) == 'table' then record.tenant = owner[2] end
+  if type(facts[VERSION]) == 'string' then record.toolVersion = facts[VERSION] end
+  audit(AUDIT, cjson.encode(record), nil, now_ms, verdict)
+end
+
+-- A question or an event that its tool has withdrawn, or that is open as its task ends or restarts.
+function note_closed(key, ask, why, now_ms)
+  local digest, revision, asked = string.match(ask, '^(%S+) (%S+) %S+ %S+ (%S+)')
+  if not digest then return end
+  local record = { action = 'answer', door = why == 'withdrawn' and 'tool' or 'end', did = 'withdrawn', ask = key, question = digest }
+  record.version, record.asked = tonumber(revision), tonumber(asked)
+  note_own(record, now_ms, 'accepted')
 end
 
 local function use_less(facts, field, by)
@@ -381,9 +410,11 @@ function cancel_child(id, now_ms)
     if not state or is_finished(state) then return end
     local is_read, facts = pcall(cjson.decode, call_facts())
     -- A damaged child can only end. Its parent must be able to end as well.
+    local link = read_link()
     local compensates = is_read and math.floor(facts[5] / COMPENSATES) % 2 == 1
     -- A task that never ran has done nothing to compensate.
     end_task(state, id, 'cancelled', now_ms, compensates and state.run > 0 and 'cancelled' or nil)
+    note_own({ action = 'cancel', door = 'parent', parent = link and link.parent or nil }, now_ms, 'cancelled')
   end)
 end
 
