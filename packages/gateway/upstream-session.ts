@@ -12,6 +12,8 @@ import {
   type ClientOptions,
   type PriorDiscovery,
   ProtocolError,
+  SdkError,
+  SdkErrorCode,
   SdkHttpError,
   SSEClientTransport,
   SseError,
@@ -250,7 +252,9 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     try {
       const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : priorKnown;
       const startedMs = performance.now();
+      const connected = boundConnecting(transport, connectTimeoutMs);
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
+      connected();
       const connectedMs = performance.now() - startedMs;
       begin = boundMessages(transport, { messagesMax, owner });
       if (isSse) {
@@ -510,6 +514,33 @@ function watchAnswer(response: Response, body: unknown, onOther: () => void): Re
 function isCallBody(body: unknown): boolean {
   const { method } = typeof body === "string" ? (JSON.parse(body) as { method?: unknown }) : {};
   return typeof method === "string" && CALLS.has(method);
+}
+
+/**
+ * The client bounds the requests by which it connects, but neither the start of a stream, which may never name an endpoint, nor the reply to a
+ * notification, whose body may never end. Returns the function that ends this, once the client is connected.
+ */
+function boundConnecting(transport: Transport, timeoutMs: number): () => void {
+  const start = transport.start.bind(transport);
+  const send = transport.send.bind(transport);
+  transport.start = () => inTime(start(), timeoutMs);
+  transport.send = (message, options) => {
+    const sent = send(message, options);
+    return "id" in message ? sent : inTime(sent, timeoutMs);
+  };
+  return () => void (transport.send = send);
+}
+
+async function inTime(work: Promise<void>, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new SdkError(SdkErrorCode.RequestTimeout, "Request timed out", { timeout: timeoutMs })), timeoutMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 interface Flood {
