@@ -21,6 +21,7 @@ export { QUORUM_MAX } from "./quorum.ts";
 
 // The environment
 export * from "./ports.ts";
+export { isAnnouncement } from "./announcement.ts";
 export * from "./settings.ts";
 export * from "./audit.ts";
 

@@ -449,6 +449,20 @@ describe("a watch", () => {
     expect(published.mock.calls).toEqual([["parley:announcements", '{"type":"prompts"}']]);
   });
 
+  test.each(["", "null", "tools", '"tools"', '{"type":"tool"}', '{"type":"resource"}', '{"type":"resource","uri":5}'])(
+    "of announcements is not ended by what is none: %j",
+    async (message) => {
+      logged.length = 0;
+      const { wakeUps, say } = subject();
+      const heard: unknown[] = [];
+      await wakeUps.onAnnouncement((announcement) => heard.push(announcement));
+      say("parley:announcements", message);
+      say("parley:announcements", '{"type":"tools"}');
+      expect(heard).toEqual([{ type: "tools" }]);
+      expect(logged).toEqual([[{ length: message.length }, "announcement not understood"]]);
+    },
+  );
+
   test("of announcements receives each, and after a lost connection that every list may have changed", async () => {
     const { wakeUps, say, lose, commands } = subject();
     const announced: unknown[] = [];

@@ -5,7 +5,7 @@
  * A wake-up can be lost. After a lost connection every listener is called once and reads again, which makes up for missed messages.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Announcement, type Log, ParleyError, type WakeUps } from "@parley/core";
+import { type Announcement, isAnnouncement, type Log, ParleyError, type WakeUps } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.ts";
 import { changeOf } from "./news.ts";
@@ -225,11 +225,22 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
     async onAnnouncement(listener) {
       return await listen(keys.announcements, (message) => {
         // What was announced during a lost connection is unknown, so every list may have changed.
-        const announcements = message === undefined ? EVERY_LIST : [JSON.parse(message) as Announcement];
+        const announcements = message === undefined ? EVERY_LIST : announced(message);
+        if (announcements.length === 0) log.warn({ length: message?.length }, "announcement not understood");
         for (const announcement of announcements) listener(announcement);
       });
     },
   };
+}
+
+/** Empty for a message that is no announcement. An error here would end each process that listens. */
+function announced(message: string): readonly Announcement[] {
+  try {
+    const announcement: unknown = JSON.parse(message);
+    return isAnnouncement(announcement) ? [announcement] : [];
+  } catch {
+    return [];
+  }
 }
 
 const EVERY_LIST: readonly Announcement[] = [{ type: "tools" }, { type: "prompts" }, { type: "resources" }];

@@ -535,6 +535,7 @@ describe("time, random values and reports", () => {
     expect((await runTool(knowing, {}, { principal: "ada", capabilities: { roots: true } })).text).toBe('ada {"roots":true}');
   });
 
+  const ANNOUNCED = 'ctx.announce takes { type: "tools" }, { type: "prompts" }, { type: "resources" } or { type: "resource", uri }';
   test.each<[string, (ctx: Context) => void, string]>([
     ["a status that is a list", (ctx) => ctx.status(["a", "b"] as never), "the message of ctx.status must be a string, and is a list"],
     [
@@ -560,6 +561,10 @@ describe("time, random values and reports", () => {
     ["progress that is not a number", (ctx) => ctx.progress(0 / 0), "the progress of ctx.progress must be a number, and is NaN"],
     ["progress that is a string", (ctx) => ctx.progress("50%" as never), "the progress of ctx.progress must be a number, and is a string"],
     ["a total without end", (ctx) => ctx.progress(1, Infinity), "the total of ctx.progress must be a number, and is Infinity"],
+    ["an announcement of nothing", (ctx) => ctx.announce(undefined as never), ANNOUNCED],
+    ["an announcement of a word", (ctx) => ctx.announce("tools" as never), ANNOUNCED],
+    ["an announcement of an unknown list", (ctx) => ctx.announce({ type: "tool" } as never), ANNOUNCED],
+    ["an announcement of a resource without its uri", (ctx) => ctx.announce({ type: "resource" } as never), ANNOUNCED],
   ])("%s is refused where it is reported", async (_what, report, message) => {
     const { text, error } = await runTool(tool(async (ctx) => report(ctx)));
     expect(error?.message ?? text).toContain(message);

@@ -3,6 +3,7 @@ import {
   ParleyError,
   describeViolations,
   fieldAt,
+  isAnnouncement,
   LOG_LEVELS,
   parseDuration,
   type Announcement,
@@ -223,7 +224,13 @@ export function createContext(effects: Effects): Context {
       effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),
     releaseCall: () => effects.report({ type: "release" }),
     immediateResponse: (text: string) => effects.immediateResponse(textOf("the text of ctx.immediateResponse", text)),
-    announce: (announcement: Announcement) => effects.announce(announcement),
+    announce(announcement: Announcement) {
+      if (!isAnnouncement(announcement))
+        throw new TypeError(
+          'ctx.announce takes { type: "tools" }, { type: "prompts" }, { type: "resources" } or { type: "resource", uri }',
+        );
+      effects.announce(announcement);
+    },
     async sample(name: string, request: SamplingRequest, options: WaitOptions = {}) {
       const params = samplingParams(name, request);
       return (await replyTo(name, { type: "sampling", params }, options)) as unknown as SamplingReply;
