@@ -10,8 +10,9 @@ import {
   type Tool,
 } from "@parley/core";
 import { ChildFailed, TimedOut, Withdrawn } from "./failures.ts";
-import { plainJson } from "./plain-data.ts";
+import { nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
+import { signalOf } from "./signal.ts";
 
 declare const TYPES: unique symbol;
 
@@ -40,7 +41,7 @@ export interface CallOptions {
 
 export function createCall(effects: Pick<Effects, "callTool">) {
   return async (tool: Tool | string, args: object = {}, { key, timeout, signal }: CallOptions = {}): Promise<unknown> => {
-    const name = typeof tool === "string" ? tool : tool.name;
+    const name = nameOf(tool);
     const own = key ?? name.replaceAll("/", ".");
     if (RESERVED.has(own)) {
       throw new ParleyError(
@@ -49,9 +50,19 @@ export function createCall(effects: Pick<Effects, "callTool">) {
       );
     }
     const given = plainJson(`the arguments of the call of ${name}`, args) as JsonObject;
-    const options: CoreOptions = present({ timeoutMs: timeout === undefined ? undefined : parseDuration(timeout), signal });
+    const options: CoreOptions = present({
+      timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
+      signal: signalOf(signal),
+    });
     return resultOf({ name, key: own }, await effects.callTool(own, { tool: name, arguments: given }, options));
   };
+}
+
+/** Not every author has types. */
+function nameOf(tool: Tool | string): string {
+  const name: unknown = typeof tool === "string" ? tool : (tool as Tool | undefined)?.name;
+  if (typeof name === "string" && typeof tool !== "function") return name;
+  throw new TypeError(`ctx.call calls a tool or the name of one, and was given ${nounFor(tool)}: write ctx.call(bookHotel, { … })`);
 }
 
 /** Prefixes of the engine's own keys. */

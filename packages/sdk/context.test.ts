@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import type { Effects, FileRef, JsonObject, Settled } from "@parley/core";
+import { MESSAGE_WANTED } from "./asks/wrong-ask.ts";
 import { createContext } from "./create-context.ts";
 import {
   type AskResult,
@@ -162,6 +163,8 @@ describe("elicit", () => {
     });
   });
 
+  const CALLED = "ctx.call calls a tool or the name of one, and was given";
+  const SIGNAL = "signal must be an AbortSignal, such as controller.signal, and is";
   test.each<[string, (ctx: Context) => Promise<unknown>, string]>([
     [
       "an ask with its message only",
@@ -183,6 +186,48 @@ describe("elicit", () => {
       "a request to the model without its options",
       (ctx) => ctx.sample("capital", undefined as never),
       'the ask "capital" has no request: call it with a name and { messages, maxTokens }',
+    ],
+    [
+      "a branch without work",
+      (ctx) => ctx.branch("ada", undefined as never),
+      'the branch "ada" has no work: give an async function after the key',
+    ],
+    [
+      "a secret without its options",
+      (ctx) => ctx.secret("key", undefined as never),
+      'the ask "key" has no options: call it with a name and { message }',
+    ],
+    [
+      "a secret whose message stands alone",
+      (ctx) => ctx.secret("key", "Your key?" as never),
+      'the ask "key" has no options: call it with a name and { message }',
+    ],
+    ["a secret without a message", (ctx) => ctx.secret("key", {} as never), `the ask "key" is invalid: /message ${MESSAGE_WANTED}`],
+    ["access without a message", (ctx) => ctx.oauth("key", {} as never), `the ask "key" is invalid: /message ${MESSAGE_WANTED}`],
+    ["a file without its options", (ctx) => ctx.file("scan", undefined as never), `the ask "scan" is invalid: /message ${MESSAGE_WANTED}`],
+    [
+      "an event whose timeout stands alone",
+      (ctx) => ctx.event("paid", "1 day" as never).received(),
+      'the options of the event "paid" are a string: give an object, such as { schema, timeout: "1 day" }',
+    ],
+    [
+      "an event whose schema is none",
+      (ctx) => ctx.event("paid", { schema: 5 as never }).received(),
+      'the ask "event:paid" is invalid: /schema must be a schema, such as z.object({ … })',
+    ],
+    ["a call of nothing", (ctx) => ctx.call(undefined as never, {} as never), `${CALLED} undefined: write ctx.call(bookHotel, { … })`],
+    ["a call of a function", (ctx) => ctx.call((() => "") as never, {} as never), `${CALLED} a function: write ctx.call(bookHotel, { … })`],
+    [
+      "a question with a controller for its signal",
+      (ctx) => ctx.elicit("size", { message: "?", schema: COUNT, signal: new AbortController() as never }),
+      `${SIGNAL} an AbortController`,
+    ],
+    ["a sleep with a word for its signal", (ctx) => ctx.sleep("pause", "1 hour", { signal: "stop" as never }), `${SIGNAL} a string`],
+    ["a sleep until then with none", (ctx) => ctx.sleepUntil("pause", 0, { signal: null as never }), `${SIGNAL} null`],
+    [
+      "a call with a controller for its signal",
+      (ctx) => ctx.call("find", {}, { signal: new AbortController() as never }),
+      `${SIGNAL} an AbortController`,
     ],
     [
       "a sleep without a duration",

@@ -35,6 +35,7 @@ import { assertPlain, nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { readAnswer, readAnswers } from "./read-answer.ts";
 import type { Recorded } from "./recorded.ts";
+import { signalOf } from "./signal.ts";
 import { check, type Checked, isSchema, jsonOf, jsonSchema, type Schema } from "./schema.ts";
 import type {
   AnsweredBy,
@@ -162,7 +163,9 @@ export function createContext(effects: Effects): Context {
     secret: pages.secret,
     oauth: pages.oauth,
     openFile: pages.openFile,
-    async file(name: string, { count, ...ask }: FilesAsk & { readonly count?: number | undefined }) {
+    async file(name: string, options: FilesAsk & { readonly count?: number | undefined }) {
+      // Not every author has types: without options, the message is missing.
+      const { count, ...ask } = options ?? {};
       const files = await pages.files(name, ask, count ?? 1);
       return count === undefined ? files[0] : files;
     },
@@ -180,7 +183,7 @@ export function createContext(effects: Effects): Context {
     event: createEvent(effects),
     sleep(name: string, duration: Duration | undefined, options: SleepOptions = {}) {
       if (duration === undefined) throw new TypeError(`the sleep "${name}" has no duration: give one after the name, such as "2 days"`);
-      return effects.sleep(name, parseDuration(duration), options);
+      return effects.sleep(name, parseDuration(duration), sleepOptions(options));
     },
     async sleepUntil(name: string, time: Date | string | number, options: SleepOptions = {}) {
       const atMs = new Date(time).getTime();
@@ -188,11 +191,14 @@ export function createContext(effects: Effects): Context {
         throw new RangeError(
           `the sleep "${name}" ends at ${JSON.stringify(time)}, which is not a time: give a Date, or a string such as "2026-12-24T18:00:00Z"`,
         );
-      return effects.sleep(name, Math.max(0, atMs - effects.now(name)), options);
+      return effects.sleep(name, Math.max(0, atMs - effects.now(name)), sleepOptions(options));
     },
     patched: (name: string) => effects.patched(name),
     deprecatePatch: (name: string) => effects.deprecatePatch(name),
-    branch: <T>(key: string, work: () => Promise<T>) => effects.branch(key, work),
+    branch<T>(key: string, work: () => Promise<T>) {
+      if (typeof work !== "function") throw new TypeError(`the branch "${key}" has no work: give an async function after the key`);
+      return effects.branch(key, work);
+    },
     restart(args: JsonObject) {
       const given = plainJson("the arguments of the restart", args);
       if (typeof given !== "object" || given === null || Array.isArray(given))
@@ -339,7 +345,7 @@ function askOptions({ timeout, onTimeout, signal, to, not, quorum }: GivenOption
   return present({
     timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),
     onTimeout,
-    signal,
+    signal: signalOf(signal),
     audience: audienceOf({ to, not, quorum }),
   });
 }
@@ -354,6 +360,10 @@ function audienceOf({ to = "caller", not, quorum }: Pick<GivenOptions, "to" | "n
   }
   if (not === undefined) return undefined;
   throw new ParleyError("INVALID_ASK", "no one could answer: `not` excludes the caller, and `to` names no one else");
+}
+
+function sleepOptions({ signal }: SleepOptions): SleepOptions {
+  return present({ signal: signalOf(signal) });
 }
 
 function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptions {

@@ -10,10 +10,12 @@ import {
   type Reading,
 } from "@parley/core";
 import { describeViolations, parseDuration } from "@parley/core";
+import { wrongAsk } from "./asks/wrong-ask.ts";
 import { DefinitionError, throwUnheard } from "./failures.ts";
+import { nounFor } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { readAnswer } from "./read-answer.ts";
-import { type InputOf, jsonOf, jsonSchema, type OutputOf, type Schema } from "./schema.ts";
+import { type InputOf, isSchema, jsonOf, jsonSchema, type OutputOf, type Schema } from "./schema.ts";
 
 /** Options of `ctx.event`. */
 export interface EventOptions<S extends Schema | JsonObject> {
@@ -54,6 +56,10 @@ const given = new WeakMap<TaskEvent<unknown>, Given<unknown>>();
 
 export function createEvent(effects: Pick<Effects, "event" | "mustBeAwaited">) {
   return <S extends Schema | JsonObject>(name: string, options: EventOptions<S> = {}): TaskEvent<unknown> => {
+    if (typeof options !== "object" || options === null)
+      throw new TypeError(
+        `the options of the event "${name}" are ${nounFor(options)}: give an object, such as { schema, timeout: "1 day" }`,
+      );
     const { schema, json } = schemaOf(name, options.schema);
     const giveUp = new AbortController();
     const signal = options.signal ? AbortSignal.any([options.signal, giveUp.signal]) : giveUp.signal;
@@ -133,10 +139,12 @@ const known = new WeakMap<object, EventSchema>();
 function schemaOf(name: string, schema: Schema | JsonObject | undefined): EventSchema {
   // Compiling the first schema is slow, and few tools wait for events.
   if (schema === undefined) return (anything ??= { schema: jsonSchema<Json>({}), json: {} });
+  if (!isSchema(schema) && (typeof schema !== "object" || schema === null))
+    throw wrongAsk(`event:${name}`, "/schema", "must be a schema, such as z.object({ … })");
   const before = known.get(schema);
   if (before) return before;
   try {
-    const standard = "~standard" in schema ? (schema as Schema) : jsonSchema(schema);
+    const standard = isSchema(schema) ? schema : jsonSchema(schema);
     const made = { schema: standard, json: jsonOf(`the event "${name}"`, standard, "input") };
     known.set(standard, made);
     return made;

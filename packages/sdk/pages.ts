@@ -4,6 +4,7 @@
  */
 import type { Audience, Duration, Effects, FileRef, JsonObject, Page } from "@parley/core";
 import { ParleyError } from "@parley/core";
+import { MESSAGE_WANTED, wrongAsk } from "./asks/wrong-ask.ts";
 import { Grant } from "./grant.ts";
 import { Secret } from "./secret.ts";
 
@@ -56,7 +57,8 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
   }
 
   return {
-    async files(name, { accept = [], maxBytes = FILE_BYTES, ...ask }, countMax) {
+    async files(name, options, countMax) {
+      const { accept = [], maxBytes = FILE_BYTES, ...ask } = checked(name, options);
       if (!effects.openFile)
         throw new ParleyError("FILES_UNAVAILABLE", `the ask "${name}" is for files, but this deployment stores none (PARLEY_FILES)`);
       const { files } = await askPage(name, ask, { kind: "files", accept, bytesMax: maxBytes, countMax });
@@ -67,11 +69,12 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
       return await effects.openFile(id);
     },
     async secret(name, ask) {
-      const { deposit: key } = await askPage(name, ask, { kind: "secret" });
+      const { deposit: key } = await askPage(name, checked(name, ask), { kind: "secret" });
       if (typeof key !== "string") throw new ParleyError("DEPOSIT_UNREADABLE", `the ask "${name}" was answered without its page`);
       return new Secret(() => effects.deposit(key));
     },
-    async oauth(name, { provider, scopes, ...ask }) {
+    async oauth(name, options) {
+      const { provider, scopes, ...ask } = checked(name, options);
       if (!effects.accessToken) throw noProviders(name);
       // Normalised, because the ask's digest is taken from it.
       const wanted = { kind: "oauth" as const, provider, scopes: Array.isArray(scopes) ? [...new Set(scopes)].toSorted() : scopes };
@@ -80,6 +83,13 @@ export function createPages(effects: Pick<Effects, "accessToken" | "deposit" | "
       return new Grant({ provider, scopes: (granted ?? []) as readonly string[] }, (refused) => token(key, refused));
     },
   };
+}
+
+/** For authors without types: clients refuse the state of the whole task for one question without a message. */
+function checked<A extends PageAsk>(name: string, ask: A): A {
+  if (typeof ask !== "object" || ask === null) throw wrongAsk(name, "", "has no options: call it with a name and { message }");
+  if (typeof ask.message !== "string") throw wrongAsk(name, "/message", MESSAGE_WANTED);
+  return ask;
 }
 
 function noProviders(name: string): ParleyError {

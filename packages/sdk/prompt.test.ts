@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { VIOLATIONS_WANTED } from "@parley/core";
+import { ParleyError, VIOLATIONS_WANTED } from "@parley/core";
 import { DefinitionError, RpcFailure, ToolError, definePrompt } from "./index.ts";
 import { decline, runTool, unavailable } from "./testing.ts";
 
@@ -53,6 +53,22 @@ describe("definePrompt", () => {
       run: expect.any(Function),
     });
     expect(await review.arguments[0]?.complete?.("b", {})).toEqual(["b.ts"]);
+  });
+
+  test.each<[unknown, string]>([
+    ["Rome", "a string"],
+    [["Rome", 5], "a list with other values"],
+    [{ Rome: true }, "an object"],
+  ])("suggests nothing that a client could not read: %j", async (suggested, what) => {
+    const travel = definePrompt({ name: "travel", arguments: { to: { complete: () => suggested as never } }, run: () => "" });
+    await expect(travel.arguments[0]?.complete?.("R", {})).rejects.toStrictEqual(
+      new ParleyError("INVALID_OUTPUT", `prompt travel: complete of to must return a list of strings, and returned ${what}`),
+    );
+  });
+
+  test.each([undefined, null])("may suggest nothing: %j", async (suggested) => {
+    const travel = definePrompt({ name: "travel", arguments: { to: { complete: () => suggested as never } }, run: () => "" });
+    expect(await travel.arguments[0]?.complete?.("R", {})).toEqual([]);
   });
 
   test("asks like a tool, and returns messages", async () => {

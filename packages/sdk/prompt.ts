@@ -10,6 +10,7 @@ import { checkKinds, checkNested, FUNCTION, type Kinds, OBJECT, SWITCH, TEXT } f
 import { nounFor, plainJson } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { isSchema } from "./schema.ts";
+import { suggestions } from "./suggestions.ts";
 import { type RunOptions, runSettings } from "./tool.ts";
 import { blockProblem } from "./tool-result.ts";
 
@@ -106,8 +107,12 @@ const ARGUMENT: Kinds = { title: TEXT, description: TEXT, required: SWITCH, comp
 function promptArgument(what: string, name: string, facts: PromptArgumentDefinition): PromptArgument {
   checkNested(what, `arguments.${name}`, facts ?? null, ARGUMENT);
   const { title, description, required = true, complete } = facts;
-  return { name, required, ...present({ title, description, complete }) };
+  const suggest =
+    complete && (async (value: string, others: Others) => suggestions(`${what}: complete of ${name}`, await complete(value, others)));
+  return { name, required, ...present({ title, description, complete: suggest }) };
 }
+
+type Others = { readonly [name: string]: string };
 
 function violations(args: readonly PromptArgument[], values: JsonObject): readonly Violation[] {
   const known = new Map(args.map((argument) => [argument.name, argument]));

@@ -155,6 +155,14 @@ describe("defineResourceTemplate", () => {
     );
   });
 
+  test("suggests nothing that a client could not read", async () => {
+    const complete = { aisle: () => "dairy" as never };
+    const wrong = defineResourceTemplate({ uriTemplate: "shop://{aisle}", name: "x", read: () => "", complete });
+    await expect(wrong.complete?.("aisle", "", {})).rejects.toThrow(
+      "resource template shop://{aisle}: complete of aisle must return a list of strings, and returned a string",
+    );
+  });
+
   test("refuses expansions other than simple ones", () => {
     expect(() => defineResourceTemplate({ uriTemplate: "shop://{+path}", name: "x", read: () => "" })).toThrow(
       /not supported: use \{name\}/,

@@ -5,6 +5,7 @@ import { DefinitionError } from "./failures.ts";
 import { checkKinds, checkNested, FUNCTION, type Kinds, oneOf, TEXT, wholeNumberFrom } from "./kinds.ts";
 import { nounFor } from "./plain-data.ts";
 import { present } from "./present.ts";
+import { suggestions } from "./suggestions.ts";
 import { contentsProblem } from "./tool-result.ts";
 import { type Variables, uriMatcher } from "./uri-template.ts";
 
@@ -64,13 +65,18 @@ export function defineResourceTemplate<const Template extends string>(definition
   const what = `resource template ${uriTemplate}`;
   checkFacts(what, definition);
   checkNested(what, "complete", definition.complete, completions(uriTemplate, definition.complete));
-  const suggestions = new Map(Object.entries<Suggest | undefined>(definition.complete ?? {}));
+  const suggest = new Map(Object.entries<Suggest | undefined>(definition.complete ?? {}));
   return markDefinition({
     ...facts(definition),
     uriTemplate,
     match: uriMatcher(uriTemplate),
     read: async (uri, variables) => contents(definition, uri, await definition.read(variables as Variables<Template>, uri)),
-    ...(suggestions.size === 0 ? {} : { complete: (variable, value, others) => suggestions.get(variable)?.(value, others) ?? [] }),
+    ...(suggest.size === 0
+      ? {}
+      : {
+          complete: async (variable, value, others) =>
+            suggestions(`${what}: complete of ${variable}`, await suggest.get(variable)?.(value, others)),
+        }),
   } satisfies ResourceTemplate);
 }
 
