@@ -77,7 +77,8 @@ async function givenArguments(
   const missing = fieldsOf(form).filter(({ name, isRequired }) => isRequired && !Object.hasOwn(given, name));
   if (missing.length === 0) return given;
   const { promptForFields } = await import("./prompts.ts");
-  const properties = Object.fromEntries(missing.map(({ name, schema: each }) => [name, each]));
+  const names = new Set(missing.map(({ name }) => name));
+  const properties = Object.fromEntries(Object.entries(form["properties"] as JsonObject).filter(([name]) => names.has(name)));
   const typed = await promptForFields({ ...form, properties }, { signal });
   return typed === LEFT ? undefined : { ...given, ...typed };
 }

@@ -99,9 +99,16 @@ export async function promptForFields(schema: JsonObject, { signal, refused, giv
     const violation = refused?.violations.find(({ path }) => isAt(path, field.name));
     if (violation) printToStderr(`${cleanLine(field.label)} ${cleanLine(violation.message)}`);
     const before = content[field.name];
-    const value = await promptForField(before === undefined ? field : { ...field, default: before }, { ...options, validate });
+    const isNullIfEmpty = field.isRequired && field.isNullable === true;
+    const shown = {
+      ...field,
+      isRequired: field.isRequired && !isNullIfEmpty,
+      ...(before !== undefined && before !== null && { default: before }),
+    };
+    const value = await promptForField(shown, { ...options, validate });
     if (isCancel(value)) return LEFT;
-    if (value === undefined) delete content[field.name];
+    if (value === undefined && isNullIfEmpty) content[field.name] = null;
+    else if (value === undefined) delete content[field.name];
     else content[field.name] = value as Json;
   }
   return content;
@@ -154,13 +161,16 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
     case "choices": {
       if (choices.length === 0) return await promptForText(field, { message, validate, ...options });
       const initialValues = Array.isArray(preset) ? preset.filter((value) => typeof value === "string") : [];
+      // A list that was left out would get its default, and a person who has emptied it wants none of it.
+      const mayLeaveOut = !isRequired && initialValues.length === 0;
       const judge = (given: readonly string[] | string | undefined) => validate(field, [given ?? []].flat());
       for (let chosen: readonly string[] = initialValues; ;) {
         const all = { message, options: choices, required: false, initialValues: [...chosen], maxItems: ROWS, ...options };
         const given = choices.length > LISTED_MAX ? await autocompleteMultiselect(all) : await multiselect(all);
         if (isCancel(given)) return given;
-        const problem = given.length === 0 && !isRequired ? undefined : judge(given);
-        if (problem === undefined) return given.length === 0 && !isRequired ? undefined : given;
+        if (given.length === 0 && mayLeaveOut) return undefined;
+        const problem = judge(given);
+        if (problem === undefined) return given;
         printToStderr(`${cleanLine(label)} ${problem}`);
         chosen = given;
       }

@@ -12,6 +12,8 @@ const SCHEMA: JsonObject = {
     address: { type: "object" },
     "no-smoking": { type: "boolean" },
     anything: {},
+    count: { type: ["integer", "null"] },
+    alias: { anyOf: [{ type: "string" }, { type: "null" }], default: null },
   },
   required: ["partySize"],
 };
@@ -33,6 +35,11 @@ describe("arguments from flags", () => {
       note: "a=b",
       dishes: ["soup", "fish"],
     });
+  });
+
+  test("that may be null have the other type, or are null", () => {
+    expect(flags("--count", "4", "--alias", "4")).toEqual({ count: 4, alias: "4" });
+    expect(flags("--count", "null", "--alias=null")).toEqual({ count: null, alias: null });
   });
 
   test("that are boolean need no value, and have a --no- form", () => {

@@ -61,6 +61,7 @@ function added(before: Json | undefined, value: Json): Json {
 
 function typed(value: string, field: Field): Json {
   const { type } = field.schema;
+  if (field.isNullable && value === "null") return null;
   if (type === "object" || (type === "array" && /^\s*\[/.test(value))) return parsed(value);
   // A schema that allows several types has no `type`.
   if (type === undefined && field.kind === "text") return parsed(value);

@@ -50,6 +50,41 @@ describe("the fields of a form", () => {
     ]);
   });
 
+  test.each([
+    { type: ["integer", "null"] },
+    { anyOf: [{ type: "integer" }, { type: "null" }] },
+    { oneOf: [{ type: "null" }, { type: "integer" }] },
+  ])("that may be null are like others, and say so: %j", (spelling) => {
+    const [field] = fieldsOf(form({ size: { title: "Size", default: null, ...spelling } }, ["size"]));
+    expect(field).toStrictEqual({
+      name: "size",
+      label: "Size",
+      kind: "integer",
+      isRequired: true,
+      isNullable: true,
+      choices: [],
+      schema: { title: "Size", type: "integer" },
+    });
+  });
+
+  test("that may be null keep their choices and defaults, and those of several types are left as they are", () => {
+    expect(
+      fieldsOf(
+        form({
+          plan: { type: ["string", "null"], enum: ["a", "b", null], default: "b" },
+          kind: { anyOf: [{ enum: ["a", "b"] }, { type: "null" }], default: "a" },
+          mixed: { anyOf: [{ type: "string" }, { type: "integer" }, { type: "null" }] },
+          types: { type: ["string", "integer"] },
+        }),
+      ),
+    ).toMatchObject([
+      { kind: "choice", choices: [{ value: "a" }, { value: "b" }], default: "b", isNullable: true },
+      { kind: "choice", choices: [{ value: "a" }, { value: "b" }], default: "a", isNullable: true },
+      { kind: "text", schema: { anyOf: [{}, {}, {}] } },
+      { kind: "text", schema: { type: ["string", "integer"] } },
+    ]);
+  });
+
   test("of a hostile schema are those that can be read, and nothing throws", () => {
     expect(fieldsOf({})).toEqual([]);
     expect(fieldsOf({ properties: "none" })).toEqual([]);

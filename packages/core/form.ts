@@ -28,10 +28,12 @@ export interface Field {
   readonly kind: FieldKind;
   readonly description?: string;
   readonly isRequired: boolean;
+  /** Present if the value may also be null, as for an optional argument of many servers. The rest of the field is without that. */
+  readonly isNullable?: true;
   readonly default?: Json;
   /** Empty unless the kind is `choice` or `choices`. */
   readonly choices: readonly Choice[];
-  /** The field's own schema, with limits and formats. */
+  /** The field's own schema, with limits and formats, and without null. */
   readonly schema: JsonObject;
 }
 
@@ -45,7 +47,8 @@ export function fieldsOf(schema: JsonObject): readonly Field[] {
   );
 }
 
-function field(name: string, schema: JsonObject, isRequired: boolean): Field {
+function field(name: string, given: JsonObject, isRequired: boolean): Field {
+  const schema = withoutNull(given);
   const { title, description, default: preset, type, items } = schema;
   const choices = (type === "array" ? isJsonObject(items) && choicesOf(items) : choicesOf(schema)) || [];
   return {
@@ -54,10 +57,33 @@ function field(name: string, schema: JsonObject, isRequired: boolean): Field {
     kind: kindOf(type, choices),
     ...(typeof description === "string" && { description }),
     isRequired,
+    ...(schema !== given && { isNullable: true }),
     ...(preset !== undefined && { default: preset }),
     choices,
     schema,
   };
+}
+
+/** Reads both spellings of a value that may be null: `type: ["integer", "null"]`, and `anyOf` with `{ type: "null" }`. Returns `schema` itself if it may not. */
+function withoutNull(schema: JsonObject): JsonObject {
+  const { type, enum: values, anyOf, oneOf, default: preset, ...rest } = schema;
+  const given = { ...rest, ...(preset !== undefined && preset !== null && { default: preset }) };
+  if (Array.isArray(type) && type.includes("null")) {
+    const types = type.filter((each) => each !== "null");
+    const choices = Array.isArray(values) ? values.filter((value) => value !== null) : values;
+    return {
+      ...given,
+      type: types.length === 1 ? (types[0] ?? null) : types,
+      ...(choices !== undefined && { enum: choices }),
+      ...(anyOf !== undefined && { anyOf }),
+      ...(oneOf !== undefined && { oneOf }),
+    };
+  }
+  const alternatives = anyOf ?? oneOf;
+  if (!Array.isArray(alternatives) || alternatives.length !== 2) return schema;
+  const other = alternatives.filter((each) => !isJsonObject(each) || each["type"] !== "null");
+  const [only] = other;
+  return other.length === 1 && isJsonObject(only) ? { ...only, ...given } : schema;
 }
 
 function kindOf(type: Json | undefined, choices: readonly Choice[]): FieldKind {

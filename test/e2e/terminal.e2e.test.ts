@@ -116,6 +116,20 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.shows('{"morning":""}');
   });
 
+  test("an argument that may be null is null if it is left empty, and a list whose default is deselected is empty", async () => {
+    const on = await terminal("call", "newsletters");
+    await on.shows("limit (optional)");
+    await on.type("0");
+    await on.press("Enter");
+    await on.shows("must be >= 1");
+    await on.press("BSpace", "Enter");
+    await begin(on);
+    await on.shows("Wanted (optional)");
+    await on.press("Space", "Enter");
+    await on.shows('{"limit":null,"wanted":[]}');
+    expect(await on.ended()).toBe(0);
+  });
+
   test("pasted lines become one line, which is not sent before Enter", async () => {
     const on = await terminal("call", "greet");
     await begin(on);

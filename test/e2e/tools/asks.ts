@@ -45,6 +45,20 @@ export const blank = defineTool({
   },
 });
 
+export const newsletters = defineTool({
+  name: "newsletters",
+  input: z.object({ limit: z.int().min(1).nullable() }),
+  async run(args, ctx) {
+    const schema = z.object({
+      wanted: z
+        .array(z.enum(["daily", "weekly"]))
+        .default(["daily"])
+        .meta({ title: "Wanted" }),
+    });
+    return JSON.stringify({ ...args, ...(await ctx.elicit("which", { message: "Which may we send?", schema })) });
+  },
+});
+
 export const visit = defineTool({
   name: "visit",
   input: z.object({}),

@@ -26,6 +26,10 @@ describe("a control", () => {
     [{ type: "array", items: { type: "object" } }, "json"],
     [{ type: "object", properties: {} }, "json"],
     [{ anyOf: [{ type: "string" }, { type: "number" }] }, "json"],
+    [{ anyOf: [{ type: "string" }, { type: "null" }] }, "text"],
+    [{ type: ["integer", "null"] }, "number"],
+    [{ anyOf: [{ type: "boolean" }, { type: "null" }] }, "tristate"],
+    [{ anyOf: [{ enum: ["a"] }, { type: "null" }], default: null }, "select"],
     [{}, "json"],
   ])("for %j is %s", (schema, control) => {
     expect(field(schema).control).toBe(control);
@@ -93,6 +97,21 @@ describe("content", () => {
     expect(of({ type: "array", items: { type: "string", enum: ["a"] } }, [])).toEqual({ it: [] });
     // The default of this field is the empty string.
     expect(of({ type: "string", default: "" }, "")).toEqual({ it: "" });
+  });
+
+  test("has an empty list where a person has emptied one that had a default", () => {
+    const days = { type: "array", items: { type: "string", enum: ["mon", "tue"] }, default: ["tue"] };
+    expect([of(days, [], false), of({ ...days, default: [] }, [], false)]).toEqual([{ it: [] }, {}]);
+    expect(of({ type: "array", items: { type: "string" }, default: ["a", "b"] }, " \n", false)).toEqual({ it: [] });
+  });
+
+  test("has null where a field that may be null is required and empty", () => {
+    for (const type of ["string", "integer", "boolean"]) {
+      const schema = { anyOf: [{ type }, { type: "null" }], default: null };
+      expect([of(schema, ""), of(schema, "", false)]).toEqual([{ it: null }, {}]);
+    }
+    expect(of({ type: ["integer", "null"] }, "4")).toEqual({ it: 4 });
+    expect(of({ type: ["string", "null"] }, "four")).toEqual({ it: "four" });
   });
 
   test("of a choice is the choice with that position, also if it is the empty string", () => {

@@ -26,6 +26,8 @@ export type Control =
 
 export interface Input extends Field {
   readonly control: Control;
+  /** An empty control means null: the field is required, and may be null. */
+  readonly isNullIfEmpty: boolean;
   /** A description of the limits. */
   readonly hint: string;
 }
@@ -36,7 +38,11 @@ export type Draft = Readonly<Record<string, Typed>>;
 export type Problems = Readonly<Record<string, string>>;
 
 export function inputsOf(schema: JsonObject): readonly Input[] {
-  return fieldsOf(schema).map((field) => ({ ...field, control: controlOf(field), hint: hintOf(field) }));
+  return fieldsOf(schema).map((given) => {
+    const isNullIfEmpty = given.isRequired && given.isNullable === true;
+    const field = { ...given, isRequired: given.isRequired && !isNullIfEmpty };
+    return { ...field, isNullIfEmpty, control: controlOf(field), hint: hintOf(field) };
+  });
 }
 
 function controlOf(field: Field): Control {
@@ -135,6 +141,7 @@ export function contentOf(inputs: readonly Input[], draft: Draft): { readonly co
     const read = unchangedMoment(input, typed) ?? readControl(input, typed ?? untouched(input));
     if ("problem" in read) problems.push([input.name, read.problem]);
     else if (read.value !== undefined) content.push([input.name, read.value]);
+    else if (input.isNullIfEmpty) content.push([input.name, null]);
   }
   // A field may have the name `__proto__`.
   return { content: Object.fromEntries(content), problems: Object.fromEntries(problems) };
@@ -143,15 +150,17 @@ export function contentOf(inputs: readonly Input[], draft: Draft): { readonly co
 type Read = { readonly value: Json | undefined } | { readonly problem: string };
 
 function readControl(input: Input, typed: Typed): Read {
-  const { control, isRequired } = input;
+  const { control, isRequired, default: preset } = input;
   if (typeof typed === "boolean") return { value: typed };
-  if (typeof typed !== "string") return typed.length === 0 && !isRequired ? { value: undefined } : { value: [...typed] };
+  // A list that was left out would get its default, and a person who has emptied it wants none of it.
+  const mayLeaveOut = !isRequired && !(Array.isArray(preset) && preset.length > 0);
+  if (typeof typed !== "string") return typed.length === 0 && mayLeaveOut ? { value: undefined } : { value: [...typed] };
   if (control === "lines") {
     const lines = typed
       .split("\n")
       .map((line) => line.trim())
       .filter(Boolean);
-    return lines.length === 0 && !isRequired ? { value: undefined } : { value: lines };
+    return lines.length === 0 && mayLeaveOut ? { value: undefined } : { value: lines };
   }
   if (typed === "") {
     if (!isRequired) return { value: undefined };
