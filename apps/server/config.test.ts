@@ -58,6 +58,30 @@ test("all problems are reported at once, each with the name of its setting", () 
   }
 });
 
+test.each([
+  ["PARLEY_ALLOWED_HOSTS", "https://parley.example.com"],
+  ["PARLEY_ALLOWED_HOSTS", "parley.example.com/"],
+  ["PARLEY_ALLOWED_HOSTS", "localhost, parley.*.com"],
+  ["PARLEY_ALLOWED_HOSTS", "::1"],
+  ["PARLEY_ALLOWED_HOSTS", "parley.example.com:https"],
+  ["PARLEY_ALLOWED_ORIGINS", "app.example.com"],
+  ["PARLEY_ALLOWED_ORIGINS", "https://app.example.com/"],
+  ["PARLEY_ALLOWED_ORIGINS", "https://*.example.com"],
+])("%s cannot be %s, which no request would match", (name, value) => {
+  const wrong = value.split(", ").at(-1);
+  const message = `${name}: ${JSON.stringify(wrong)} is not ${name.endsWith("HOSTS") ? "a host" : "an origin"}: `;
+  expect(() => readEnvironment(SERVER_SETTINGS, { REDIS_URL, [name]: value })).toThrow(message);
+});
+
+test.each([
+  ["PARLEY_ALLOWED_HOSTS", "*"],
+  ["PARLEY_ALLOWED_HOSTS", "*.example.com, *.example.com:8443, parley, parley:3000, 127.0.0.1, 10.0.0.1:3000, [::1], [::1]:3000"],
+  ["PARLEY_ALLOWED_ORIGINS", "*"],
+  ["PARLEY_ALLOWED_ORIGINS", "https://app.example.com, http://localhost:5173, http://[::1], null, vscode-webview://1a2b, file://"],
+])("%s can be %s", (name, value) => {
+  expect(readEnvironment(SERVER_SETTINGS, { REDIS_URL, [name]: value })).toMatchObject({ [name]: value.split(", ") });
+});
+
 test.each(["javascript", "data", "https:", "HTTPS", "https, file", "a b"])("no page can have the scheme %s", (schemes) => {
   expect(() => readEnvironment(SERVER_SETTINGS, { REDIS_URL, PARLEY_ASK_URL_SCHEMES: schemes })).toThrow(/PARLEY_ASK_URL_SCHEMES: must/);
 });

@@ -11,6 +11,7 @@ import {
   hostsEnvironment,
   list,
   LOCAL_HOSTS,
+  originProblem,
   logEnvironment,
   secretEnvironment,
   SettingsError,
@@ -74,7 +75,7 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
-  PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS).describe(
+  PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS, originProblem).describe(
     "Origins of web pages that may call: scheme://host for any port, or scheme://host:port; * for all.",
   ),
   PARLEY_PLAYGROUND: z

@@ -62,3 +62,13 @@ describe("spaces and line ends around a setting", () => {
     expect(readEnvironment(schema, { COUNT_FILE: " " })).toMatchObject({ COUNT: 1 });
   });
 });
+
+test.each([
+  ["seven", 'COUNT: must be a number, and is "seven"'],
+  ["1MB", 'COUNT: must be a number, and is "1MB"'],
+  ["1.5", 'COUNT: must be a whole number, and is "1.5"'],
+  ["0", 'COUNT: must be at least 1, and is "0"'],
+  ["9007199254740993", 'COUNT: must be at most 9007199254740991, and is "9007199254740993"'],
+])("a number cannot be %s, and the problem says what was expected", (given, problem) => {
+  expect(problemsOf({ COUNT: given })).toEqual([problem]);
+});

@@ -24,19 +24,20 @@ export function flag(fallback: boolean) {
   return z.stringbool().default(fallback);
 }
 
-/** A comma-separated list. Items are trimmed; empty ones are dropped. */
-export function list(fallback: readonly string[] = []) {
+/** A comma-separated list. Items are trimmed; empty ones are dropped. `problemOf`: why an item is not allowed. */
+export function list(fallback: readonly string[] = [], problemOf: (item: string) => string | undefined = () => undefined) {
   return z
     .string()
     .optional()
-    .transform((text) =>
-      text === undefined
-        ? [...fallback]
-        : text
-            .split(",")
-            .map((item) => item.trim())
-            .filter((item) => item !== ""),
-    );
+    .transform((text, schema) => {
+      if (text === undefined) return [...fallback];
+      const items = text
+        .split(",")
+        .map((item) => item.trim())
+        .filter((item) => item !== "");
+      for (const problem of items.map(problemOf)) if (problem !== undefined) schema.addIssue(problem);
+      return items;
+    });
 }
 
 /** Lists every problem of the environment, one per line. */
@@ -83,10 +84,29 @@ export function readEnvironment<Schema extends z.ZodObject>(schema: Schema, envi
   const given = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(given);
   if (parsed.success) return Object.freeze(parsed.data);
-  throw new SettingsError(
-    parsed.error.issues.map(({ path, message }) => {
-      const name = path.join(".");
-      return path.length === 1 && given[name] === undefined ? `${name} is not set` : `${name}: ${message}`;
-    }),
-  );
+  const problems = parsed.error.issues.map((issue) => {
+    const name = issue.path.join(".");
+    const text = given[name];
+    return issue.path.length === 1 && text === undefined ? `${name} is not set` : `${name}: ${numberProblem(issue, text) ?? issue.message}`;
+  });
+  // Two rules may say the same of one number.
+  throw new SettingsError([...new Set(problems)]);
 }
+
+/** The problem of a number in words: zod calls what is no number NaN. Undefined for any other problem, whose text may be a secret. */
+function numberProblem(issue: z.core.$ZodIssue, text = ""): string | undefined {
+  const given = `and is ${JSON.stringify(text.slice(0, 100))}`;
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.expected === "int") return `must be a whole number, ${given}`;
+      return issue.expected === "number" ? `must be a number, ${given}` : undefined;
+    case "too_small":
+      return NUMBERS.has(issue.origin) ? `must be at least ${issue.minimum}, ${given}` : undefined;
+    case "too_big":
+      return NUMBERS.has(issue.origin) ? `must be at most ${issue.maximum}, ${given}` : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const NUMBERS: ReadonlySet<string> = new Set(["number", "int"]);
