@@ -1,7 +1,7 @@
 /** Runs everything in one process, for one machine: Redis (unless REDIS_URL names one), a front end and a worker. */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { readEnvironment, withFiles, withLogFields } from "@parley/node";
+import { readEnvironment, SettingsError, withFiles, withLogFields } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { createTelemetry } from "@parley/telemetry";
@@ -32,15 +32,20 @@ export interface Running {
 
 export async function serveEverything({ port, tools, dataDir, embedded: started }: ServeAll): Promise<Running> {
   const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
+  const given = {
+    ...process.env,
+    ...(port !== undefined && { PARLEY_PORT: port }),
+    ...(tools !== undefined && { PARLEY_TOOLS: tools }),
+  };
+  // Before Redis is started, and those of the worker with those of the front end.
+  checkSettings({ ...given, ...(!url && { REDIS_URL: "redis://127.0.0.1" }) });
   const embedded = url ? undefined : (started ?? (await startEmbeddedRedis({ dataDir })));
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
     // An embedded Redis holds only this user's data, and the author of a tool needs to see its errors.
     ...(embedded && { PARLEY_SHOW_ERRORS: "true", PARLEY_FILES: `dir:${resolve(dataDir, "../files")}` }),
-    ...process.env,
+    ...given,
     ...(embedded && { REDIS_URL: embedded.url }),
-    ...(port !== undefined && { PARLEY_PORT: port }),
-    ...(tools !== undefined && { PARLEY_TOOLS: tools }),
   };
   try {
     const frontEnd = serverConfig(readEnvironment(SERVER_SETTINGS, environment));
@@ -71,6 +76,20 @@ export async function serveEverything({ port, tools, dataDir, embedded: started 
     await embedded?.close();
     throw error;
   }
+}
+
+/** Throws a SettingsError with the problems of both processes. */
+function checkSettings(environment: NodeJS.ProcessEnv): void {
+  const problems = [SERVER_SETTINGS, WORKER_SETTINGS].flatMap((schema) => {
+    try {
+      readEnvironment<typeof SERVER_SETTINGS | typeof WORKER_SETTINGS>(schema, environment);
+      return [];
+    } catch (error) {
+      if (error instanceof SettingsError) return error.problems;
+      throw error;
+    }
+  });
+  if (problems.length > 0) throw new SettingsError([...new Set(problems)]);
 }
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };

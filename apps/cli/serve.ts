@@ -6,10 +6,12 @@ import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
 import type { StartOptions } from "./commands/start.ts";
 import { serveWithoutOutput } from "./lost-output.ts";
+import { misspelt } from "./misspelt.ts";
 import { serveEverything } from "./serve-all.ts";
 
 export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<Running> {
   serveWithoutOutput();
+  warnOfMisspelt();
   const { url, playground, embedded, showsErrors, broken, close } = await serveEverything({ dataDir, ...rest });
   const errors = showsErrors ? "  Errors of tools are shown to clients (PARLEY_SHOW_ERRORS)\n" : "";
   const page = playground ? `  Playground: ${playground}\n` : "";
@@ -23,6 +25,7 @@ export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<Runn
 
 export async function serveFrontEnd(): Promise<Running> {
   serveWithoutOutput();
+  warnOfMisspelt();
   const server = await startServer(serverConfig(readEnvironment(SERVER_SETTINGS, process.env)));
   process.stdout.write(`${server.url}\n`);
   return server;
@@ -30,7 +33,15 @@ export async function serveFrontEnd(): Promise<Running> {
 
 export async function serveWorker(): Promise<Running> {
   serveWithoutOutput();
+  warnOfMisspelt();
   return await startWorker(workerConfig(readEnvironment(WORKER_SETTINGS, process.env)));
+}
+
+/** A name that is nearly that of a setting would be ignored without a word. */
+function warnOfMisspelt(): void {
+  const settings = Object.keys({ ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape });
+  for (const { name, meant } of misspelt(Object.keys(process.env), settings))
+    process.stderr.write(`parley: ${name} is not a setting, and is ignored: if you mean ${meant}, rename it\n`);
 }
 
 /** Without its embedded Redis the process cannot work, and would wait forever: nothing restarts that Redis. */

@@ -1,7 +1,7 @@
 /** `npm start`: everything in one process, with a Redis of its own. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -42,6 +42,21 @@ async function textOfThrown(env: Record<string, string>): Promise<string | undef
     if (child.exitCode === null) await once(child, "exit");
   }
 }
+
+test("says at once what is wrong with the settings of front end and worker, and which name is misspelt, before it starts a Redis", async () => {
+  const env = { REDIS_URL: "", PARLEY_PORT: "abc", PARLEY_CONCURRENCY: "0", PARLEY_ALLOWED_HOSTS: "http://a.example", PARLEY_LEESE: "9s" };
+  expect(await parley(["start", "--data-dir", dataDir], { env })).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `parley: PARLEY_LEESE is not a setting, and is ignored: if you mean PARLEY_LEASE, rename it
+parley: invalid settings:
+  PARLEY_ALLOWED_HOSTS: "http://a.example" is not a host: write a name or name:port without scheme and path, and IPv6 addresses in brackets
+  PARLEY_PORT: must be a number, and is "abc"
+  PARLEY_CONCURRENCY: must be at least 1, and is "0"
+`,
+  });
+  expect(await readdir(dataDir)).toEqual([]);
+});
 
 test("shows what tools throw, unless it is configured not to", async () => {
   expect(await textOfThrown({})).toBe("connect ECONNREFUSED postgres://admin:hunter2@db");
