@@ -137,6 +137,10 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
     [{ config: { PARLEY_LEASE: "soon" } }, /at '\/config\/PARLEY_LEASE': .*'soon' does not match pattern/s],
     [{ config: { PARLEY_LOG_LEVEL: "loud" } }, /at '\/config\/PARLEY_LOG_LEVEL': value must be one of 'trace', 'debug'/],
     [{ redis: { url: "http://redis" } }, /at '\/redis\/url': 'http:\/\/redis' does not match pattern/],
+    // A key with nothing below it, which is null.
+    [{ config: null }, "missing property 'config'"],
+    [{ server: { extraEnv: null } }, "at '/server': missing property 'extraEnv'"],
+    [{ redis: { existingSecret: null } }, "at '/redis': missing property 'existingSecret'"],
     // Unknown keys.
     [{ servers: {} }, "additional properties 'servers' not allowed"],
     [{ worker: { replicaCount: 2 } }, "at '/worker': additional properties 'replicaCount' not allowed"],
@@ -179,6 +183,18 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
     [
       { worker: { disruptionBudget: { maxUnavailable: null } } },
       "worker.disruptionBudget has neither minAvailable nor maxUnavailable: set one of them, or enabled to false.",
+    ],
+    [
+      { worker: { disruptionBudget: { maxUnavailable: null, minAvailable: 2 } } },
+      "worker.disruptionBudget.minAvailable is 2, and there may be only 2 pods: their nodes could never be drained. Set at most 1, or maxUnavailable.",
+    ],
+    [
+      { server: { autoscaling: { min: 3 }, disruptionBudget: { maxUnavailable: null, minAvailable: "67%" } } },
+      "server.disruptionBudget.minAvailable is 67%, and there may be only 3 pods",
+    ],
+    [
+      { worker: { extraEnv: [{ name: "PARLEY_DRAIN_TIMEOUT", value: "5m" }] } },
+      "extraEnv or worker.extraEnv sets PARLEY_DRAIN_TIMEOUT, on which other parts of the chart depend: set config.PARLEY_DRAIN_TIMEOUT.",
     ],
     [
       { server: { terminationGracePeriodSeconds: 27 } },
@@ -230,6 +246,7 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
     [{ server: { terminationGracePeriodSeconds: 28 } }],
     [{ worker: { autoscaling: { type: "keda", runsPerWorker: 50 } } }],
     [{ server: { autoscaling: { min: 10 } } }],
+    [{ server: { podLabels: null, affinity: null }, worker: { disruptionBudget: { maxUnavailable: null, minAvailable: "50%" } } }],
     [{ server: { autoscaling: { enabled: false }, resources: { requests: { cpu: null } } } }],
     [{ config: { PARLEY_CONCURRENCY: 10_000 } }],
   ])("and what is just still meant is not: %j", (values) => {

@@ -31,8 +31,16 @@
 {{- if and $values.disruptionBudget.enabled (not $values.disruptionBudget.minAvailable) (not $values.disruptionBudget.maxUnavailable) -}}
 {{- fail (printf "%s.disruptionBudget has neither minAvailable nor maxUnavailable: set one of them, or enabled to false." $role) -}}
 {{- end -}}
+{{- $fewest := int (include "parley.fewest" $context) -}}
+{{- if and $values.disruptionBudget.enabled $values.disruptionBudget.minAvailable (gt $fewest 1) -}}
+{{- $least := toString $values.disruptionBudget.minAvailable -}}
+{{- $pods := ternary (divf (mulf (trimSuffix "%" $least | float64) $fewest) 100 | ceil | int) (int $least) (hasSuffix "%" $least) -}}
+{{- if ge $pods $fewest -}}
+{{- fail (printf "%s.disruptionBudget.minAvailable is %s, and there may be only %d pods: their nodes could never be drained. Set at most %d, or maxUnavailable." $role $least $fewest (sub $fewest 1)) -}}
+{{- end -}}
+{{- end -}}
 {{- range $label := list "name" "instance" "component" -}}
-{{- if hasKey $values.podLabels (printf "app.kubernetes.io/%s" $label) -}}
+{{- if hasKey (default dict $values.podLabels) (printf "app.kubernetes.io/%s" $label) -}}
 {{- fail (printf "%s.podLabels sets app.kubernetes.io/%s, by which the chart selects its pods: use another label." $role $label) -}}
 {{- end -}}
 {{- end -}}
@@ -40,6 +48,9 @@
 {{- range concat $v.extraEnv $values.extraEnv -}}
 {{- if has .name $names -}}
 {{- fail (printf "extraEnv or %s.extraEnv sets %s, which is already set (use redis for REDIS_URL, seal for PARLEY_SECRET, ports for ports)." $role .name) -}}
+{{- end -}}
+{{- if has .name (list "PARLEY_ALLOWED_HOSTS" "PARLEY_AUTH" "PARLEY_AUTH_NONE_ANYWHERE" "PARLEY_BLOCKED_KILL" "PARLEY_CONCURRENCY" "PARLEY_DRAIN_TIMEOUT" "PARLEY_MODULE_TIMEOUT" "PARLEY_REDIS_START_TIMEOUT" "PARLEY_SHUTDOWN_DELAY" "PARLEY_SHUTDOWN_TIMEOUT") -}}
+{{- fail (printf "extraEnv or %s.extraEnv sets %s, on which other parts of the chart depend: set config.%s." $role .name .name) -}}
 {{- end -}}
 {{- $names = append $names .name -}}
 {{- end -}}
