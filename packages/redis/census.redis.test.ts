@@ -27,7 +27,7 @@ describe("the census", () => {
     const taskId = await life.parked([anAsk("size")]);
     await opened.queue.add({ taskId, run: 2, cause: "answered" });
     expect(await read()).toMatchObject({ unfinished: 2, parked: 1, overdue: 0, waitingRuns: 1, activeRuns: 0, asks: undefined });
-    expect(await read(Date.now() + 10_000)).toMatchObject({ overdue: 1 });
+    expect(await read(Date.now() + 10_000)).toMatchObject({ overdue: 1, oldestDueAtMs: expect.any(Number) });
   });
 
   test("finds the open asks of all partitions and the oldest of them, in rounds", async () => {
@@ -113,10 +113,17 @@ describe("the census of several partitions", () => {
       unfinished: 7,
       parked: 2,
       overdue: 2,
+      oldestDueAtMs: NOW_MS - 90_000,
       waitingRuns: 3,
       activeRuns: 21,
       asks: { open: 7, oldestAtMs: 600, countedAtMs: 800 },
     });
+  });
+
+  test("knows what has been due longest if a partition has no tasks, or none has", async () => {
+    expect((await read([[], [NOW_MS + 1]], [])).oldestDueAtMs).toBe(NOW_MS + 1);
+    await redis.redis.del(createKeys(redis.prefix).due(1));
+    expect((await read([], [])).oldestDueAtMs).toBeUndefined();
   });
 
   test.each([

@@ -23,6 +23,8 @@ export interface Census {
   readonly parked: number;
   /** Tasks whose run is overdue by more than `overdueAfterMs`. */
   readonly overdue: number;
+  /** When the run that has been due longest became due, or when the next one will; undefined without tasks. */
+  readonly oldestDueAtMs: number | undefined;
   readonly waitingRuns: number;
   readonly activeRuns: number;
   /** From the last complete round of counting; undefined before the first. */
@@ -53,11 +55,12 @@ export function createCensuses({ redis, keys, queue, partitions }: CensusesOptio
 
   async function ofPartition(partition: number, { parkedBeyondMs, overdueAfterMs, nowMs }: CensusOptions): Promise<Census> {
     const due = keys.due(partition);
-    const [unfinished, parked, overdue, jobs, [open, oldest, counted]] = await reached(
+    const [unfinished, parked, overdue, [, first], jobs, [open, oldest, counted]] = await reached(
       Promise.all([
         redis.zcard(due),
         redis.zcount(due, nowMs + parkedBeyondMs, "+inf"),
         redis.zcount(due, "-inf", nowMs - overdueAfterMs),
+        redis.zrangebyscore(due, "-inf", "+inf", "WITHSCORES", "LIMIT", 0, 1),
         queue.counts(partition),
         redis.hmget(keys.census(partition), "open_asks", "oldest_ask_at_ms", "counted_at_ms"),
       ]),
@@ -65,7 +68,8 @@ export function createCensuses({ redis, keys, queue, partitions }: CensusesOptio
     const asks = !counted
       ? undefined
       : { open: Number(open), oldestAtMs: oldest ? Number(oldest) : undefined, countedAtMs: Number(counted) };
-    return { unfinished, parked, overdue, waitingRuns: jobs.waiting, activeRuns: jobs.active, asks };
+    const oldestDueAtMs = first === undefined ? undefined : Number(first);
+    return { unfinished, parked, overdue, oldestDueAtMs, waitingRuns: jobs.waiting, activeRuns: jobs.active, asks };
   }
 
   return {
@@ -84,6 +88,7 @@ function added(a: Census, b: Census): Census {
     unfinished: a.unfinished + b.unfinished,
     parked: a.parked + b.parked,
     overdue: a.overdue + b.overdue,
+    oldestDueAtMs: earliest(a.oldestDueAtMs, b.oldestDueAtMs),
     waitingRuns: a.waitingRuns + b.waitingRuns,
     activeRuns: a.activeRuns + b.activeRuns,
     // A sum that lacks a partition would look like a loss.

@@ -3,18 +3,26 @@ import { type DeploymentCensus, showDeployment } from "./deployment.ts";
 import { NO_TELEMETRY } from "./settings.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 
-const CENSUS: DeploymentCensus = { unfinished: 7, parked: 4, overdue: 1, waitingRuns: 3, activeRuns: 2, asks: undefined };
+const CENSUS: DeploymentCensus = {
+  unfinished: 7,
+  parked: 4,
+  overdue: 1,
+  oldestDueAtMs: undefined,
+  waitingRuns: 3,
+  activeRuns: 2,
+  asks: undefined,
+};
 
 let telemetry: Telemetry;
 let read: () => Promise<DeploymentCensus>;
-let metrics: () => Promise<string[]>;
+let metrics: (names?: RegExp) => Promise<string[]>;
 
 beforeEach(async () => {
   const options = { process: "test", version: "1", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
   telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
   showDeployment(telemetry, { read: () => read(), leaseMs: 7_000 });
   const url = `${await telemetry.open()}/metrics`;
-  metrics = async () => (await (await fetch(url)).text()).split("\n").filter((line) => /^parley_(queue|tasks_unf)/.test(line));
+  metrics = async (names = /^parley_(queue|tasks_unf)/) => (await (await fetch(url)).text()).split("\n").filter((line) => names.test(line));
 });
 afterEach(() => telemetry.close());
 
@@ -26,4 +34,15 @@ test("waiting and active runs are exported, but not while the store is unavailab
   expect(await metrics()).toEqual(["parley_tasks_unfinished Nan"]);
   read = async () => CENSUS;
   expect(await metrics()).toEqual(shown);
+});
+
+test("how late the oldest run is, is exported; a run that is not due yet is not late", async () => {
+  const seconds = async (oldestDueAtMs: number | undefined) => {
+    read = async () => ({ ...CENSUS, oldestDueAtMs });
+    const [line] = await metrics(/^parley_oldest_due_seconds /);
+    return Number(line?.split(" ")[1]);
+  };
+  expect(await seconds(undefined)).toBe(0);
+  expect(await seconds(Date.now() + 60_000)).toBe(0);
+  expect(Math.round(await seconds(Date.now() - 60_000))).toBe(60);
 });

@@ -8,6 +8,8 @@ export interface DeploymentCensus {
   readonly unfinished: number;
   readonly parked: number;
   readonly overdue: number;
+  /** When the run that has been due longest became due; a later time if none is. */
+  readonly oldestDueAtMs: number | undefined;
   readonly waitingRuns: number;
   readonly activeRuns: number;
   readonly asks: { readonly open: number; readonly oldestAtMs: number | undefined; readonly countedAtMs: number } | undefined;
@@ -26,11 +28,11 @@ export interface ShowDeployment {
 export function showDeployment(telemetry: Telemetry, { read, leaseMs }: ShowDeployment): void {
   const { metrics } = telemetry;
   if (!metrics) return;
-  const { unfinished, parked, overdue, openAsks, oldestAsk, censusAge, queue } = metrics;
+  const { unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge, queue } = metrics;
 
   /** Clears the metrics if Redis is unavailable, so that outdated values are not shown as current. */
   function forget(error: unknown): never {
-    for (const gauge of [unfinished, parked, overdue, openAsks, oldestAsk, censusAge]) gauge.set(NaN);
+    for (const gauge of [unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge]) gauge.set(NaN);
     queue.reset();
     throw error;
   }
@@ -41,6 +43,7 @@ export function showDeployment(telemetry: Telemetry, { read, leaseMs }: ShowDepl
     unfinished.set(census.unfinished);
     parked.set(census.parked);
     overdue.set(census.overdue);
+    oldestDue.set(Math.max(0, nowMs - (census.oldestDueAtMs ?? nowMs)) / 1_000);
     queue.set({ state: "waiting" }, census.waitingRuns);
     queue.set({ state: "active" }, census.activeRuns);
     if (!census.asks) return;

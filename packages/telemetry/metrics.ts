@@ -139,6 +139,7 @@ export function createMetrics() {
       "Tasks that wait for an answer or a point in time, and will not run within a lease unless answered.",
     ),
     overdue: gauge("parley_tasks_overdue", "Tasks whose next run has been due for more than a few seconds."),
+    oldestDue: gauge("parley_oldest_due_seconds", "How long the run that has been due longest is due; 0 if none is."),
     openAsks: gauge("parley_asks_open", "Open asks, counted by the last census."),
     oldestAsk: gauge("parley_oldest_ask_seconds", "Age of the oldest open ask found by the last census; 0 if none is open."),
     censusAge: gauge("parley_census_age_seconds", "Age of the census that counted the asks."),
