@@ -68,6 +68,12 @@ async function covered(times: number): Promise<Map<number, string[]>> {
   });
 }
 
+/** Without those of this test: the one that asks, and the one that keeps the server. */
+async function connectionsOfParley(): Promise<number> {
+  const connections = ((await redis.client("LIST")) as string).split("\n").filter((line) => / cmd=(?!client)/.test(line));
+  return connections.filter((line) => !line.includes(" name=parley-embedded-owner ")).length;
+}
+
 async function kill(ids: readonly string[]): Promise<void> {
   const killed = ids.map((id) => workers.get(id)!);
   for (const id of ids) workers.delete(id);
@@ -80,6 +86,8 @@ describe("four workers of sixteen partitions, whose share is four", () => {
     const sizes = [...workers.keys()].map((id) => [...of.values()].filter((those) => those.includes(id)).length);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(2 * PARTITIONS);
     expect(Math.max(...sizes)).toBeLessThan(PARTITIONS);
+    // docs/scaling.md: two of a front end; three of a worker, and one for each partition that it serves.
+    await until(async () => (await connectionsOfParley()) === 2 + workers.size * 3 + 2 * PARTITIONS);
     await Promise.all(Array.from({ length: 100 }, () => lifecycle(client)));
   });
 
