@@ -47,6 +47,14 @@ describe("choices with titles", () => {
   });
 });
 
+test("a field may be left out whatever its name: also one that every object inherits", () => {
+  const names = ["constructor", "toString", "__proto__", "hasOwnProperty"];
+  const schema = form(Object.fromEntries(names.map((name) => [name, { type: "string" }])));
+  expect(validate(schema, {})).toEqual([]);
+  expect(validate({ ...schema, required: names }, {})).toHaveLength(names.length);
+  expect(validate(schema, { constructor: 7 })).toEqual([{ path: "/constructor", message: "must be string" }]);
+});
+
 describe("a problem", () => {
   const schema = form({ list: { type: "array", items: { type: "string" } } });
   const wrong = (length: number) => validate(schema, { list: Array<number>(length).fill(0) });

@@ -36,7 +36,16 @@ type Compile = (schema: JsonObject) => ValidateFunction;
 
 function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
   // strictNumbers: a JSON number such as 1e400 is parsed as Infinity, which could be stored only as null.
-  const ajv = new Ajv2020({ allErrors, strict: false, strictNumbers: true, validateFormats: true, addUsedSchema: false, logger: false });
+  // Otherwise a field named constructor, which every object inherits, could not be left out.
+  const ajv = new Ajv2020({
+    allErrors,
+    ownProperties: true,
+    strict: false,
+    strictNumbers: true,
+    validateFormats: true,
+    addUsedSchema: false,
+    logger: false,
+  });
   addFormats.default(ajv);
   keepLinear(ajv);
   const compiled = new Map<string, { schema: JsonObject; check: ValidateFunction }>();
