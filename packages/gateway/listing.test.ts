@@ -207,6 +207,17 @@ describe("a list that is read", () => {
     ]);
   });
 
+  test.each([1_200, 4_000])(
+    "leaves out an item that nests %i levels deep: a front end that lists it could list nothing",
+    async (levels) => {
+      const deep = JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`) as unknown;
+      const { read } = await reading(() => ({ tools: [tool("a"), { ...tool("deep"), _meta: { deep } }, tool("b")] }), "2025-11-25");
+      const { tools, leftOut } = await read();
+      expect(tools.map(({ name }) => name)).toEqual(["a", "b"]);
+      expect(leftOut).toEqual(["deep of tools nests deeper than 1000 levels"]);
+    },
+  );
+
   test.each(REVISIONS)("is an error if it is no list: %s", async (revision) => {
     const { read } = await reading(() => ({ tools: { a: tool("a") } }), revision);
     await expect(read()).rejects.toMatchObject({ code: "INVALID_RESULT" });

@@ -1,6 +1,6 @@
 /** What an upstream offers, in its own words and within bounds. Stored as JSON where front ends and workers find it. */
 import { type Client, type ClientCapabilities, ProtocolError, SdkError, SdkErrorCode, specTypeSchemas } from "@modelcontextprotocol/client";
-import type { JsonObject } from "@parley/core";
+import { type JsonObject, jsonExceeds, STORED_DEPTH_MAX } from "@parley/core";
 import { z } from "zod";
 import { withBodyError } from "./body-error.ts";
 import { wrongHeader } from "./param-headers.ts";
@@ -168,7 +168,8 @@ async function readList<Kind extends keyof Lists>(kind: Kind, { client, timeoutM
   let chars = 0;
   for (let pages = 0; pages < PAGES_MAX && chars <= PAGES_CHARS_MAX; pages += 1) {
     const { items: read, nextCursor } = await readPage(kind, cursor, { client, timeoutMs });
-    const given = read.map(withoutNulls);
+    // First: whatever else reads an item nests as deeply as it does, here and on front ends, whose lists would all fail with it.
+    const given = read.filter((item) => !nestsTooDeeply(item, kind, problems)).map(withoutNulls);
     const text = JSON.stringify(given);
     // A server that does not know its cursor begins again.
     if (nextCursor === cursor && text === before) return items as unknown as Lists[Kind];
@@ -217,6 +218,21 @@ async function readPage(
     return { items, nextCursor: nextCursor ?? undefined };
   } finally {
     if (onmessage) transport.onmessage = onmessage;
+  }
+}
+
+function nestsTooDeeply(item: unknown, kind: keyof Lists, problems: string[]): boolean {
+  if (!isTooDeep(item)) return false;
+  if (problems.length < LEFT_OUT_MAX) problems.push(`${nameOf(item)} of ${kind} nests deeper than ${STORED_DEPTH_MAX} levels`);
+  return true;
+}
+
+function isTooDeep(item: unknown): boolean {
+  try {
+    return jsonExceeds(JSON.stringify(item), { depthMax: STORED_DEPTH_MAX, valuesMax: Infinity }) !== undefined;
+  } catch {
+    // Parsing takes less of the stack than serializing.
+    return true;
   }
 }
 
