@@ -22,6 +22,12 @@ test.each(["evil/create", "elicitation/create ", "constructor"])(
   },
 );
 
+test("a question that nests deeper than can be written is refused", () => {
+  const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`) as unknown;
+  const refused = () => readQuestion("elicitation/create", { message: "?", requestedSchema: deep }, { settings: DEFAULT_SETTINGS });
+  expect(refused).toThrow(expect.objectContaining({ code: -32602, message: expect.stringContaining("nests too deeply") }));
+});
+
 describe("a form", () => {
   test("with every kind of field that MCP has is accepted unchanged", () => {
     const params = form(

@@ -46,9 +46,10 @@ export interface Judged {
 /** Throws ProtocolError −32602, with each violation and its path. `method`: a QuestionMethod, or what an upstream wrote in its place. */
 export function readQuestion(method: string, params: unknown, { settings, takesSecretsOnPages = false }: Judging): Judged {
   if (!isQuestionMethod(method)) throw invalid([{ path: "/method", message: `must be one of ${METHODS.join(", ")}` }]);
-  const size = JSON.stringify(params ?? null).length;
-  if (size > QUESTION_CHARS_MAX)
-    throw invalid([{ path: "", message: `has ${size} characters of JSON; the limit is ${QUESTION_CHARS_MAX}` }]);
+  const text = textOf(params);
+  if (text === undefined) throw invalid([{ path: "", message: "nests too deeply" }]);
+  if (text.length > QUESTION_CHARS_MAX)
+    throw invalid([{ path: "", message: `has ${text.length} characters of JSON; the limit is ${QUESTION_CHARS_MAX}` }]);
   const request = requestOf(method, isObject(params) ? params : {});
   const digest = digestOf(request);
   try {
@@ -75,6 +76,15 @@ export function isQuestionMethod(method: string): method is QuestionMethod {
 /** Two questions are the same if and only if their digests are equal (I4). */
 export function digestOf(request: AskRequest): string {
   return hash("sha256", canonicalJson(request), "base64url");
+}
+
+function textOf(params: unknown): string | undefined {
+  try {
+    return JSON.stringify(params ?? null);
+  } catch {
+    // Parsing takes less of the stack than serializing.
+    return undefined;
+  }
 }
 
 function requestOf(method: QuestionMethod, params: Record<string, unknown>): AskRequest {

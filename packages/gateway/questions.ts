@@ -5,6 +5,7 @@
  * once. Giving an answer twice has no further effect.
  */
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { ProtocolError } from "@modelcontextprotocol/client";
 import type { Answer, AskRequest, Settings } from "@parley/core";
 import type { CallRequest } from "./call-request.ts";
@@ -116,19 +117,29 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     };
   }
 
-  const requestIds = new Set<string>();
+  /** Open questions by request id. */
+  const open = new Map<string, { readonly asked: unknown; readonly answer: Promise<Answer>; readonly stop: AbortController }>();
 
-  /** The upstream matches answers by request id. With two open questions of the same id, neither could be answered reliably. */
+  /**
+   * The upstream matches answers by request id. A question that arrives once more, for example on a stream that was resumed, is the same one. With two
+   * different ones of the same id, neither could be answered reliably.
+   */
   async function askById(id: string | number, method: QuestionMethod, params: unknown, signal: AbortSignal): Promise<Answer> {
     const requestId = JSON.stringify(id);
-    if (requestIds.has(requestId)) {
-      onAmbiguous();
-    }
-    requestIds.add(requestId);
+    const known = open.get(requestId);
+    const isSame = known !== undefined && isDeepStrictEqual(known.asked, { method, params });
+    if (known && !isSame) onAmbiguous();
+    const stop = isSame ? known.stop : new AbortController();
+    // The client has a signal for each arrival, and cancels the last one.
+    if (signal.aborted) stop.abort();
+    else signal.addEventListener("abort", () => stop.abort(), { once: true });
+    if (isSame) return await known.answer;
+    const answer = ask(method, params, stop.signal);
+    open.set(requestId, { asked: { method, params }, answer, stop });
     try {
-      return await ask(method, params, signal);
+      return await answer;
     } finally {
-      requestIds.delete(requestId);
+      open.delete(requestId);
     }
   }
 

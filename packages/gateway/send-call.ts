@@ -16,7 +16,7 @@ import { isSessionTask } from "./session-tasks.ts";
 import type { ElicitationSettings } from "./settings.ts";
 import { requiresOnly, type UpstreamEvent } from "./upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
-import { ALL_LOGS, MESSAGES_MAX, readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
+import { ALL_LOGS, readTask, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
 import { wordFor } from "./word-for.ts";
 
 export interface SendCall {
@@ -108,7 +108,7 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
     owner: {
       onNotification: (method, params) => reportNotification(method, params, sending),
       onDropped: sending.onDropped,
-      onFlood: () => end({ type: "invalid", message: `sent more than ${MESSAGES_MAX} messages in one call` }),
+      onFlood: (sent) => end({ type: "invalid", message: `sent ${sent}` }),
       onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
     },
   });

@@ -27,6 +27,7 @@ import type { JsonObject } from "@parley/core";
 import { CommandTransport } from "./command-transport.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { MESSAGE_BYTES_MAX, requestId } from "./upstream-fetch.ts";
+import { boundReplies, REPLIES_WAITING_MAX } from "./pending-replies.ts";
 import { insistOnAnswers } from "./sent-answers.ts";
 import { dropOthers, isSharedStream, numberApart } from "./shared-stream.ts";
 import { createSessionTasks } from "./session-tasks.ts";
@@ -60,8 +61,8 @@ export interface SessionOwner {
   onCut?: ((why: string) => void) | undefined;
   /** Notifications that arrive with the replies to `tasks`. */
   onNotification?: ((method: string, params: unknown) => void) | undefined;
-  /** The upstream sent more messages than one call may; later ones are dropped. */
-  onFlood?: (() => void) | undefined;
+  /** The upstream sent more than one call may; what comes later is dropped. */
+  onFlood?: ((sent: string) => void) | undefined;
   /** A question was dropped, because the upstream sends the messages of one session to others. */
   onDropped?: (() => void) | undefined;
   /** The session must serve no other call. */
@@ -247,6 +248,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send, { owner, isSse });
     const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: stream.fetch });
     if (reached.by === "url") insistOnAnswers(transport, owner);
+    boundReplies(transport, () => owner.onFlood?.(`more than ${REPLIES_WAITING_MAX} requests without waiting for the replies`));
     let isSilent = wasSilent;
     let begin: () => void;
     try {
@@ -556,7 +558,7 @@ function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () 
     const { onFlood } = owner;
     messages += 1;
     if (!onFlood || messages <= messagesMax) onmessage?.(...message);
-    else if (messages === messagesMax + 1) onFlood();
+    else if (messages === messagesMax + 1) onFlood(`more than ${messagesMax} messages in one call`);
   };
   return () => void (messages = 0);
 }

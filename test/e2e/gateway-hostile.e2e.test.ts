@@ -71,6 +71,21 @@ describe("questions", () => {
     });
   });
 
+  test("that arrive twice, as on a stream that was resumed, are asked once", async () => {
+    const { taskId } = await client.call("bad_asked-twice", {});
+    const { inputRequests } = await until(async () => {
+      const task = await client.get(taskId);
+      return task.status === "input_required" && task;
+    });
+    expect(Object.keys(inputRequests ?? {})).toEqual(["question-1"]);
+    await client.answer(taskId, { "question-1": { action: "accept", content: { ok: true } } });
+    const task = await until(async () => {
+      const now = await client.get(taskId);
+      return now.status === "completed" && now;
+    });
+    expect(said(task)).toEqual({ action: "accept", content: { ok: true } });
+  });
+
   test("after the end of their call are asked of no one", async () => {
     const task = await run("bad_after-end");
     expect(said(task)).toBe("ended");
@@ -79,6 +94,13 @@ describe("questions", () => {
 
   test("of a method that MCP does not have are refused", async () => {
     expect(said(await run("bad_unknown-method"))).toBe(-32601);
+  });
+});
+
+test("twenty thousand pings at once end the call, and the worker is not blocked by replies to them", async () => {
+  expect(await run("bad_pings")).toMatchObject({
+    status: "failed",
+    error: { message: expect.stringContaining("more than 1000 requests"), data: { code: "UPSTREAM_INVALID", upstream: "bad" } },
   });
 });
 

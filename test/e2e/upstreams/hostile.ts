@@ -17,6 +17,8 @@ const TOOLS = [
   "unreadable",
   "nested",
   "one-id",
+  "asked-twice",
+  "pings",
   "after-end",
   "other-result",
   "no-result",
@@ -79,6 +81,15 @@ async function call(name: string, id: unknown, stream: ServerResponse): Promise<
     case "one-id":
       void ask(stream, key, form("first?"));
       return void ask(stream, key, form("second?"));
+    case "asked-twice": {
+      const reply = ask(stream, key, form("once?"));
+      stream.write(event({ id: key, method: "elicitation/create", params: form("once?") }));
+      return void end(text((await reply).result));
+    }
+    case "pings":
+      // In one piece, before it reads any reply.
+      stream.write(Array.from({ length: 20_000 }, (_, nth) => event({ id: `ping-${nth}`, method: "ping" })).join(""));
+      return;
     case "after-end":
       stream.write(event({ id, result: text("ended") }));
       void ask(stream, key, form("too late?"));
