@@ -147,6 +147,16 @@ describe("parley dev", () => {
     expect(said).toContain("0 of 1 waiting tasks continue");
   });
 
+  test("that cannot start for another reason than its tools says why and ends, as parley start does", async () => {
+    const port = new URL(url).port;
+    const { code, stderr } = await parley(["dev", "--port", port, "--tools", "./tools.ts", "--data-dir", "other"], {
+      cwd: folder,
+      env: { REDIS_URL: "" },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^parley: listen EADDRINUSE: .* set PARLEY_PORT to another one\n$/);
+  });
+
   test("Ctrl-C ends it with 0, and nothing answers any more", async () => {
     child.kill("SIGINT");
     expect(await once(child, "exit")).toEqual([0, null]);

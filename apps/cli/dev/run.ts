@@ -67,6 +67,8 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
       if (before === served?.url) print(`Restarted, ${served?.url ?? ""}`);
       else print(banner(served, embedded, dataDir));
     } catch (error) {
+      // A port in use, or a wrong setting: no change of a tool file helps.
+      if (isFirst) throw error;
       print(`The server does not start: ${wordOf(error)}`);
     }
   }
