@@ -1,4 +1,7 @@
-/** Records the URL of the front end that serves a data directory, so that a second command on the directory uses it instead of starting its own. */
+/**
+ * Records the URL of the front end that serves a data directory, so that a second command on the directory uses it instead of starting its own. A process that
+ * was killed leaves its record behind, and the server of another directory may have its port since: the record counts as long as its process lives.
+ */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,7 +13,7 @@ function fileOf(dataDir: string): string {
 }
 
 export async function noteServing(dataDir: string, url: string): Promise<void> {
-  await writeFile(fileOf(dataDir), JSON.stringify({ url }), { mode: 0o600 });
+  await writeFile(fileOf(dataDir), JSON.stringify({ url, pid: process.pid }), { mode: 0o600 });
 }
 
 export async function forgetServing(dataDir: string): Promise<void> {
@@ -20,10 +23,19 @@ export async function forgetServing(dataDir: string): Promise<void> {
 /** The MCP endpoint that serves the directory; undefined if none responds. */
 export async function findServing(dataDir: string): Promise<string | undefined> {
   try {
-    const { url } = JSON.parse(await readFile(fileOf(dataDir), "utf8")) as { url?: unknown };
-    return typeof url === "string" && (await answers(url)) ? url : undefined;
+    const { url, pid } = JSON.parse(await readFile(fileOf(dataDir), "utf8")) as { url?: unknown; pid?: unknown };
+    if (typeof url !== "string" || typeof pid !== "number" || !isAlive(pid)) return undefined;
+    return (await answers(url)) ? url : undefined;
   } catch {
     return undefined; // The directory was never served, or the file was only partly written.
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
