@@ -1,4 +1,6 @@
 /** The command line in a real terminal: what a person sees and types, and what remains afterwards. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -128,6 +130,22 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.press("Space", "Enter");
     await on.shows('{"limit":null,"wanted":[]}');
     expect(await on.ended()).toBe(0);
+  });
+
+  test("install does not write a client's file that has changed while a person was asked", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "parley-install-"));
+    try {
+      const file = join(folder, "mcp.json");
+      const on = await terminal("install", "cursor", "--file", file);
+      await on.shows("Write ");
+      await writeFile(file, '{"mcpServers":{"other":{"command":"x"}}}');
+      await on.press("Enter");
+      await on.shows("it has changed meanwhile");
+      expect(await on.ended()).toBe(1);
+      expect(await readFile(file, "utf8")).toBe('{"mcpServers":{"other":{"command":"x"}}}');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   test("pasted lines become one line, which is not sent before Enter", async () => {

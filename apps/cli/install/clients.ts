@@ -14,8 +14,8 @@ export interface ClientFile {
   readonly user: (place: Place) => string;
   /** The file for one folder, relative to it; undefined if the client has none. */
   readonly project?: string;
-  /** What the user has to do before the client sees the change. */
-  readonly next: string;
+  /** What the user has to do before the client sees the change to its file. */
+  readonly next: (written: { readonly file: string; readonly name: string }) => string;
 }
 
 export interface Place {
@@ -30,7 +30,7 @@ export const CLIENTS = {
     format: "json",
     servers: "mcpServers",
     user: (place) => join(applicationData(place), "Claude", "claude_desktop_config.json"),
-    next: "Quit Claude Desktop and start it again.",
+    next: () => "Quit Claude Desktop and start it again.",
   },
   "claude-code": {
     title: "Claude Code",
@@ -39,7 +39,7 @@ export const CLIENTS = {
     typed: true,
     user: ({ home }) => join(home, ".claude.json"),
     project: ".mcp.json",
-    next: "Start a new session, and look at /mcp.",
+    next: () => "Start a new session, and look at /mcp.",
   },
   vscode: {
     title: "VS Code",
@@ -48,7 +48,7 @@ export const CLIENTS = {
     typed: true,
     user: (place) => join(applicationData(place), "Code", "User", "mcp.json"),
     project: ".vscode/mcp.json",
-    next: "Run “MCP: List Servers” and start it.",
+    next: () => "Run “MCP: List Servers” and start it.",
   },
   cursor: {
     title: "Cursor",
@@ -56,7 +56,7 @@ export const CLIENTS = {
     servers: "mcpServers",
     user: ({ home }) => join(home, ".cursor", "mcp.json"),
     project: ".cursor/mcp.json",
-    next: "Look at Settings, Tools & MCP.",
+    next: () => "Look at Settings, Tools & MCP.",
   },
   codex: {
     title: "Codex",
@@ -64,7 +64,7 @@ export const CLIENTS = {
     servers: "mcp_servers",
     user: ({ home, env }) => join(env["CODEX_HOME"] || join(home, ".codex"), "config.toml"),
     project: ".codex/config.toml",
-    next: "Start Codex again, and look at /mcp.",
+    next: () => "Start Codex again, and look at /mcp.",
   },
   gemini: {
     title: "Gemini CLI",
@@ -72,7 +72,7 @@ export const CLIENTS = {
     servers: "mcpServers",
     user: ({ home }) => join(home, ".gemini", "settings.json"),
     project: ".gemini/settings.json",
-    next: "Start Gemini CLI again, and look at /mcp.",
+    next: () => "Start Gemini CLI again, and look at /mcp.",
   },
   inspector: {
     title: "MCP Inspector",
@@ -80,7 +80,7 @@ export const CLIENTS = {
     servers: "mcpServers",
     user: () => resolve("mcp.json"),
     project: "mcp.json",
-    next: "Run `npx @modelcontextprotocol/inspector --config mcp.json --server parley`.",
+    next: ({ file, name }) => `Run \`npx @modelcontextprotocol/inspector --config ${file} --server ${name}\`.`,
   },
 } as const satisfies Readonly<Record<string, ClientFile>>;
 

@@ -130,6 +130,11 @@ describe("the command", () => {
     expect(mcpServers.parley.args.at(-1)).toBe(`${join(home, "tools.ts")},${join(home, "more/tools.js")},@acme/tools`);
   });
 
+  test("says how to start the Inspector with the file and the name that were written", async () => {
+    const { stdout } = await parley("inspector", "--yes", "--file", "other.json", "--name", "mine");
+    expect(stdout).toContain(`--config ${join(home, "other.json")} --server mine\``);
+  });
+
   test("refuses a module that does not exist, and writes nothing", async () => {
     const { code, stderr } = await parley("cursor", "--yes", "--tools", "@acme/tools,./tols.ts");
     expect({ code, stderr }).toEqual({ code: 1, stderr: `parley: --tools ./tols.ts: there is no ${join(home, "tols.ts")}\n` });

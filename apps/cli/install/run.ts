@@ -64,11 +64,13 @@ export async function install(clientName: string, options: InstallOptions): Prom
     process.exitCode = consent;
     return;
   }
+  // Some clients write their file often, and a person may have thought about the change for a while.
+  if ((await textOf(file)) !== before) throw new Error(`${file} was not written: it has changed meanwhile. Run the command again`);
   const backup = await write(file, before, after);
   const kept = backup === undefined ? "" : `The previous file is saved as ${backup}.\n`;
   tell(
     { client: clientName, file, changed, ...(backup !== undefined && { backup }) },
-    `Written. ${kept}${options.remove ? "" : `${client.next}\n`}`,
+    `Written. ${kept}${options.remove ? "" : `${client.next({ file, name: options.name })}\n`}`,
   );
 }
 
