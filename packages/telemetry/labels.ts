@@ -3,7 +3,7 @@
  * load.
  */
 
-/** The methods of all supported revisions, and `batch` for several messages in one request. */
+/** The methods of all supported revisions; `batch` for several messages in one request, and `response` for a reply to a question. */
 const METHODS = new Set([
   "batch",
   "completion/complete",
@@ -22,6 +22,7 @@ const METHODS = new Set([
   "resources/subscribe",
   "resources/templates/list",
   "resources/unsubscribe",
+  "response",
   "server/discover",
   "subscriptions/listen",
   "tasks/cancel",
@@ -36,7 +37,7 @@ const METHODS = new Set([
 
 const DIALECTS = new Set(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]);
 
-/** `none` for a request that was not a valid message, `other` for an unknown method. */
+/** `none` for a request without a method: a GET, a DELETE, or no valid message. `other` for an unknown method. */
 export function methodLabel(method: string | undefined): string {
   return method === undefined ? "none" : METHODS.has(method) ? method : "other";
 }

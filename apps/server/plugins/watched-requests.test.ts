@@ -65,6 +65,19 @@ describe("a request is counted", () => {
     await until(async () => (await requests()).includes("tasks/result 2025-11-25 gone 2"));
   });
 
+  test("as a response if it answers a question", async () => {
+    const { front, requests } = await counted();
+    const client = await openSession(front);
+    const call = await client.stream(front, "tools/call", { name: "greet", arguments: {} });
+    const { id } = await call.next();
+    await client.reply(front, id, { action: "accept", content: { name: "" } });
+    await client.reply(front, (await call.next()).id, { action: "accept", content: { name: "Ann" } });
+    await call.ended();
+
+    await until(async () => (await requests()).length === 4);
+    expect(await requests()).toEqual(expect.arrayContaining(["response 2025-11-25 refused 1", "response 2025-11-25 ok 1"]));
+  });
+
   test("as refused or failed by the error that it is answered with", async () => {
     const { front, requests } = await counted();
     const client = await openSession(front);

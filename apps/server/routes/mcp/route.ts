@@ -22,7 +22,7 @@ export interface McpRoute extends Omit<FamilyDeps, "outletOptions"> {
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The JSON-RPC method, for the log. */
+    /** The JSON-RPC method, `response` or `batch`: for log, metrics and traces. */
     rpcMethod: string | undefined;
   }
 }

@@ -192,7 +192,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       return await receiveMessages({ context, messages, outlet, reply });
     }
     const message = dialect.decode(body);
-    if (message.type !== "response" && message.type !== "rejected") request.rpcMethod = message.method;
+    if (message.type !== "rejected") request.rpcMethod = message.type === "response" ? "response" : message.method;
     if (message.type === "rejected") return sendJson(reply, message.httpStatus, message.message);
     if (
       !(await permitted(frontEnd, request, reply, { actions: actionsOf(message), ...(message.type === "request" && { id: message.id }) }))
