@@ -1,4 +1,6 @@
 /** What operators see: /metrics of both processes, the dashboard, the alerts and the documentation agree. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -124,6 +126,16 @@ describe("the operator's port", () => {
       expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: "ok" });
       expect((await fetch(`${url}/healthz`)).status).toBe(200);
     }
+  });
+
+  test("tells the health check of a container, which has no other way to ask", async () => {
+    const checked = async (port: string) => {
+      const check = spawn(process.execPath, ["apps/cli/healthcheck.ts"], { env: { ...process.env, PARLEY_METRICS_PORT: port } });
+      const [code] = (await once(check, "exit")) as [number];
+      return code;
+    };
+    for (const url of [server, worker]) expect(await checked(new URL(url).port)).toBe(0);
+    expect(await checked("1")).toBe(1);
   });
 
   test("is not on the port that serves clients", async () => {
