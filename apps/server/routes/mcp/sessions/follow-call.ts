@@ -383,6 +383,8 @@ class CallStream {
     const seen = this.#cursor.stream === "call" ? this.#cursor.seen : undefined;
     for (const { ask, requestId, moment } of asksToSend(this.#route, session.id, this.#task, { seen, reopened: this.#reopened })) {
       if (this.#canAsk(ask)) {
+        // A question that is not sent must not be recorded as shown. The client gets it when it comes back.
+        if (channel.closed.aborted) return;
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
         noteShown(services, this.#exchange, this.#task, [ask]);
         await channel.drained();
@@ -398,6 +400,7 @@ class CallStream {
     for (const { ask, requestId, mark } of asksToSend(this.#route, session.id, this.#task)) {
       const isReopened = this.#reopened.has(ask.key);
       if ((this.#sent.has(mark) && !isReopened) || !this.#canAsk(ask)) continue;
+      if (channel.closed.aborted) return;
       this.#prime();
       const claimed = await hold.claim({ taskId, ask, event: this.#cursor.event + 1 });
       if (claimed === "elsewhere") continue;

@@ -230,6 +230,8 @@ class StandaloneStream implements ChangeReporter<Change> {
     for (const { ask, requestId, mark } of asks) {
       if (sent.has(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
       const claimed = await this.#hold?.claim({ taskId: task.id, ask, event: this.#event + 1 });
+      // The client has left. A question that is not sent must not be recorded as shown.
+      if (this.#changes.stopped) return;
       if (claimed === "claimed" || claimed === "put") sent.add(mark);
       if (claimed !== "claimed" && !(claimed === "put" && reopened.has(ask.key))) continue;
       const asked = encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id });

@@ -1,0 +1,390 @@
+/** What clients can rely on in the streams of a session, beyond what one conversation shows. */
+import { connect } from "node:net";
+import type { AuditFact, SessionStore } from "@parley/core";
+import { createMemorySessions, createMemoryWakeUps, type MemoryWakeUps } from "@parley/core/memory";
+import { systemClock } from "@parley/node";
+import { describe, expect, test, vi } from "vitest";
+import { until } from "../../../../../test/support/until.ts";
+import { deploy } from "../../../deployment.fixture.ts";
+import { type EventStream, openSession, type SessionClient } from "../../../session-client.fixture.ts";
+import { held, offered } from "../../../tools.fixture.ts";
+
+const MINUTE_MS = 60_000;
+
+async function twoFronts(options: Omit<Parameters<typeof deploy>[0], "catalogue"> = {}) {
+  const deployment = await deploy({ catalogue: offered, ...options });
+  const [a, b] = deployment.fronts;
+  if (!a || !b) throw new Error("two front ends are needed");
+  return { ...deployment, a, b };
+}
+
+const idsIn = ({ text }: EventStream) => [...text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id);
+const greet = { name: "greet", arguments: {} };
+const status = "notifications/tasks/status";
+
+async function createdTask(client: SessionClient, front: Parameters<SessionClient["request"]>[0], name = "greet"): Promise<string> {
+  const { messages } = await client.request(front, "tools/call", { name, arguments: {}, task: {} });
+  return String(messages[0]?.result?.["taskId"]);
+}
+
+describe("a stream", () => {
+  test.each([
+    ["reports", "a call"],
+    ["questions", "a call"],
+    ["questions", "a tasks/result"],
+  ])("sends the %s of %s at the pace of its client, and none to one that is gone", async (what, of) => {
+    const shown: string[] = [];
+    const audit = { note: async ({ action }: AuditFact) => void shown.push(action) };
+    const { a, services, logged } = await twoFronts({ times: { keepAliveMs: 5, stallTimeoutMs: 300 }, audit });
+    const client = await openSession(a);
+    const stream =
+      of === "a call"
+        ? await client.stream(a, "tools/call", { name: "interview", arguments: {} })
+        : await client.stream(a, "tasks/result", { taskId: await createdTask(client, a, "interview") });
+    const ask = await stream.next();
+    stream.close();
+    const taskId = String(ask.id).split(":")[0] ?? "";
+    await until(() => !services.wakeUps.isWatched(taskId));
+    shown.length = 0;
+    const large = "x".repeat(500_000);
+    const load = services.store.load.bind(services.store);
+    const many = Array.from({ length: 60 }, (_, position) => position);
+    vi.spyOn(services.store, "load").mockImplementation(async (id) => {
+      const task = await load(id);
+      const [open] = task?.asks ?? [];
+      if (!task || !open || open.request.type !== "form" || what === "reports") return task;
+      const { request } = open;
+      const later = { revision: task.revision + 1 };
+      return {
+        ...task,
+        asks: many.map((position) => ({
+          ...open,
+          key: `q${position}`,
+          since: { ...later, position },
+          request: { ...request, message: large },
+        })),
+      };
+    });
+    let pages = 0;
+    vi.spyOn(services.store, "feed").mockImplementation(async () => {
+      pages += 1;
+      if (what === "questions") return { items: [], cursor: undefined, cursors: [] };
+      const items = many.slice(0, 16).map(() => ({ type: "log", level: "error", data: large }) as const);
+      return { items, cursor: String(pages), cursors: items.map((_, index) => `${pages}-${index}`) };
+    });
+
+    const { port } = new URL(a.url);
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.once("data", () => socket.pause());
+    const head = ["GET /mcp HTTP/1.1", "Host: localhost", "Accept: text/event-stream", `Mcp-Session-Id: ${client.sessionId}`];
+    socket.write([...head, `Last-Event-ID: ${ask.eventId}`, "", ""].join("\r\n"));
+
+    await until(() => logged.some(({ fields }) => fields["method"] === "GET" && fields["gone"]));
+    await until(() => !services.wakeUps.isWatched(taskId));
+    expect(what === "reports" ? pages : shown.filter((action) => action === "shown").length).toBeLessThan(40);
+    expect(what === "reports" ? pages : shown.length).toBeGreaterThan(0);
+    socket.destroy();
+  });
+});
+
+describe("the stream of a call", () => {
+  test("has an event id as soon as it is resumed, so that it can be resumed again", async () => {
+    const { a, b } = await twoFronts({ times: { resumableAfterMs: 10 * MINUTE_MS } });
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", greet, 1);
+    const ask = await call.next();
+    call.close();
+    const resumed = await client.listen(b, ask.eventId);
+    const answer = resumed.next();
+    await until(() => idsIn(resumed).length > 0, { timeoutMs: 5_000 });
+    expect(resumed.text).toMatch(/^id: .*\nretry: \d+\ndata: $/m);
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+    expect(await answer).toMatchObject({ id: 1 });
+  });
+
+  test.each(["2025-06-18", "2025-03-26"])("of %s stays open when its tool releases it: its client would not come back", async (version) => {
+    const { a } = await twoFronts({ times: { keepAliveMs: 5 } });
+    const client = await openSession(a, { version });
+    const before = held.release;
+    const call = await client.stream(a, "tools/call", { name: "let-go", arguments: {}, _meta: { progressToken: "p" } }, 1);
+    await call.next();
+    await until(() => held.release !== before);
+    const result = call.next();
+    await until(() => call.text.includes(": keep-alive\n\n"));
+    held.release();
+    expect(await result).toMatchObject({ id: 1, result: { content: [{ text: "done" }] } });
+  });
+
+  test("that is resumed from a report does not repeat it", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "start-over", arguments: {}, _meta: { progressToken: 5 } }, 1);
+    const reported = await call.next();
+    expect(reported).toMatchObject({ params: { message: "first" } });
+    call.close();
+    const resumed = await client.listen(b, reported.eventId);
+    expect(await resumed.next()).toMatchObject({ method: "elicitation/create" });
+  });
+
+  test("leaves nothing in its session once it was answered, resumed or not", async () => {
+    const { a, b, sessions } = await twoFronts({ times: { resumableAfterMs: 0 } });
+    const client = await openSession(a);
+    const accept = { action: "accept", content: { name: "Ann" } };
+    const noted = async () => (await sessions.calls(client.sessionId)).size;
+
+    const call = await client.stream(a, "tools/call", greet, "answered");
+    await client.reply(b, (await call.next()).id, accept);
+    await call.ended();
+    await until(async () => (await noted()) === 0);
+
+    const lost = await client.stream(a, "tools/call", greet, "resumed");
+    const ask = await lost.next();
+    lost.close();
+    const resumed = await client.listen(b, ask.eventId);
+    await client.reply(a, ask.id, accept);
+    await resumed.ended();
+    await until(async () => (await noted()) === 0);
+  });
+});
+
+describe("tasks/result", () => {
+  test("that is resumed after a lost question repeats it under another event id: ids are unique in a session", async () => {
+    const { a, b } = await twoFronts({ times: { resumableAfterMs: 0 } });
+    const client = await openSession(a);
+    const result = await client.stream(a, "tasks/result", { taskId: await createdTask(client, a) });
+    const ask = await result.next();
+    const [primed] = idsIn(result);
+    result.close();
+
+    const resumed = await client.listen(b, primed);
+    expect((await resumed.next()).id).toBe(ask.id);
+
+    const ids = [...idsIn(result), ...idsIn(resumed)];
+    expect(ids.length).toBeGreaterThanOrEqual(4);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("that was answered leaves its task out of the session", async () => {
+    const { a, b, sessions } = await twoFronts();
+    const client = await openSession(a);
+    const taskId = await createdTask(client, a);
+    const result = await client.stream(b, "tasks/result", { taskId });
+    expect((await sessions.interests(client.sessionId)).taskIds).toEqual([taskId]);
+    await client.reply(a, (await result.next()).id, { action: "decline" });
+    await result.ended();
+    expect((await sessions.interests(client.sessionId)).taskIds).toEqual([]);
+  });
+
+  test("can be sent again under the id of one that was cancelled", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const taskId = await createdTask(client, a);
+    const first = await client.stream(a, "tasks/result", { taskId }, "again");
+    const ask = await first.next();
+    await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "again" } });
+    await first.ended();
+
+    const second = await client.stream(b, "tasks/result", { taskId }, "again");
+    expect((await second.next()).id).toBe(ask.id);
+    await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
+    expect(await second.next()).toMatchObject({ id: "again", result: { content: [{ text: "Hello, Ann!" }] } });
+  });
+});
+
+describe("a session's own stream", () => {
+  test("is primed with an id that no other event has, in the revision that has priming events", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const first = await client.listen(a);
+    const over = first.ended();
+    await until(() => idsIn(first).length > 0);
+    expect(first.text).toMatch(/^id: .*\nretry: \d+\ndata: $/m);
+    const second = await client.listen(b);
+    await client.request(a, "tools/call", { name: "announce", arguments: {} });
+    await second.next();
+    await over;
+    const ids = [...idsIn(first), ...idsIn(second)];
+    expect(ids.length).toBeGreaterThanOrEqual(4);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test.each(["2025-06-18", "2025-03-26"])(
+    "of %s begins with its first message: its clients know no events without one",
+    async (version) => {
+      const { a } = await twoFronts();
+      const client = await openSession(a, { version });
+      const stream = await client.listen(a);
+      await client.request(a, "tools/call", { name: "announce", arguments: {} });
+      await stream.next();
+      expect(stream.text).not.toMatch(/^data: $/m);
+    },
+  );
+
+  test("keeps its session alive for as long as it is open", async () => {
+    const { a, b, skip, sessionTouched } = await twoFronts({ times: { sessionTtlMs: MINUTE_MS, keepAliveMs: 20 } });
+    const client = await openSession(a);
+    const stream = await client.listen(a);
+    for (let round = 0; round < 4; round += 1) {
+      skip(40_000);
+      await sessionTouched();
+    }
+    expect((await client.request(b, "ping")).status).toBe(200);
+    stream.close();
+  });
+
+  test("that is resumed repeats a question that was lost with the connection, and no other", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    await createdTask(client, b);
+    const told = await own.next();
+    const ask = await own.next();
+    own.close();
+
+    const resumed = await client.listen(b, told.eventId);
+    expect(await resumed.next()).toMatchObject({ method: status });
+    const again = await resumed.next();
+    expect([again.id, again.method]).toEqual([ask.id, "elicitation/create"]);
+    resumed.close();
+
+    const third = await client.listen(a, again.eventId);
+    expect(await third.next()).toMatchObject({ method: status });
+    await client.reply(b, ask.id, { action: "accept", content: { name: "Ann" } });
+    expect(await third.next()).toMatchObject({ method: status, params: { status: expect.not.stringMatching("input_required") } });
+  });
+
+  test("asks what the stream of a tasks/result asked and lost", async () => {
+    const { a, b } = await twoFronts({ times: { keepAliveMs: 20 } });
+    const client = await openSession(a);
+    const taskId = await createdTask(client, b);
+    const result = await client.stream(b, "tasks/result", { taskId }, 2);
+    const ask = await result.next();
+    const own = await client.listen(a);
+    expect(await own.next()).toMatchObject({ method: status, params: { status: "input_required" } });
+    const moved = own.next();
+    result.close();
+    expect(await moved).toMatchObject({
+      id: ask.id,
+      method: "elicitation/create",
+      params: { _meta: { "io.modelcontextprotocol/related-task": { taskId } } },
+    });
+  });
+
+  test("reports each state of a task once, however often it looks", async () => {
+    const { a, b, services } = await twoFronts({ times: { keepAliveMs: 5 } });
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const before = held.release;
+    const taskId = await createdTask(client, b, "hold");
+    await until(() => held.release !== before);
+    const read = vi.spyOn(services.store, "load");
+    await until(() => read.mock.calls.length > 2);
+    await client.request(b, "tasks/cancel", { taskId });
+    expect(await own.next()).toMatchObject({ method: status, params: { taskId, status: "cancelled" } });
+  });
+
+  test("asks nothing of a client that cannot be asked, which learns from the status that a question is open", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a, { capabilities: {} });
+    const own = await client.listen(a);
+    const taskId = await createdTask(client, b);
+    expect(await own.next()).toMatchObject({ method: status, params: { taskId, status: "input_required" } });
+    await client.request(b, "tasks/cancel", { taskId });
+    expect(await own.next()).toMatchObject({ method: status, params: { taskId, status: "cancelled" } });
+  });
+
+  test("ends when its front end shuts down, and its client comes back to another one", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    void a.app.close();
+    await own.ended();
+    expect(own.text).toMatch(/retry: \d+\n\n$/);
+    const resumed = await client.listen(b, own.lastEventId);
+    await client.request(b, "tools/call", { name: "announce", arguments: {} });
+    expect((await resumed.next()).method).toMatch("list_changed");
+  });
+
+  test("reports a resource no longer once its session has unsubscribed", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    await client.request(b, "resources/subscribe", { uri: "test://text" });
+    await client.request(b, "tools/call", { name: "touch", arguments: {} });
+    expect(await own.next()).toMatchObject({ method: "notifications/resources/updated" });
+    await client.request(b, "resources/unsubscribe", { uri: "test://text" });
+    await client.request(b, "tools/call", { name: "touch", arguments: {} });
+    await client.request(b, "tools/call", { name: "announce", arguments: {} });
+    expect((await own.next()).method).toMatch("list_changed");
+  });
+
+  test("follows a task no longer that has ended, or that has expired", async () => {
+    const { a, b, services, sessions } = await twoFronts();
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const [ended, expired] = [await createdTask(client, b), await createdTask(client, b)];
+    const load = services.store.load.bind(services.store);
+    for (let asks = 0; asks < 2;) asks += (await own.next()).method === "elicitation/create" ? 1 : 0;
+    vi.spyOn(services.store, "load").mockImplementation(async (id) => (id === expired ? undefined : await load(id)));
+    (services.wakeUps as MemoryWakeUps).changed(expired);
+    await client.request(b, "tasks/cancel", { taskId: ended });
+    await until(async () => (await sessions.interests(client.sessionId)).taskIds.length === 0);
+    for (const taskId of [ended, expired]) expect(services.wakeUps.isWatched(taskId)).toBe(false);
+  });
+
+  test("records each question that it sends as shown", async () => {
+    const shown: (string | undefined)[] = [];
+    const audit = {
+      note: async ({ action, door, ask }: AuditFact) => void (action === "shown" && door?.endsWith("GET") && shown.push(ask)),
+    };
+    const { a, b } = await twoFronts({ audit });
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    await createdTask(client, b, "approve");
+    for (let asks = 0; asks < 2;) asks += (await own.next()).method === "elicitation/create" ? 1 : 0;
+    expect(shown).toEqual(["ops", "legal"]);
+  });
+
+  test("records no question as shown to a client that left before it was sent", async () => {
+    const memory = createMemorySessions({ clock: systemClock, wakeUps: createMemoryWakeUps() });
+    const [claimed, back] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const sessions: SessionStore = {
+      ...memory,
+      async claimAsk(claim) {
+        const became = await memory.claimAsk(claim);
+        if (claim.key !== "legal") return became;
+        claimed.resolve();
+        await back.promise;
+        return became;
+      },
+    };
+    const shown: (string | undefined)[] = [];
+    const audit = {
+      note: async ({ action, door, ask }: AuditFact) => void (action === "shown" && door?.endsWith("GET") && shown.push(ask)),
+    };
+    const { a, b, services } = await twoFronts({ sessions, audit });
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const taskId = await createdTask(client, b, "approve");
+    const reading = own.ended();
+    await claimed.promise;
+
+    own.close();
+    await reading;
+    await until(() => !services.wakeUps.isWatched(taskId));
+    back.resolve();
+    await client.request(a, "ping");
+    expect(shown).toEqual(["ops"]);
+  });
+
+  test("leaves no watch behind when its client disconnects", async () => {
+    const { a, b, services } = await twoFronts();
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const taskId = await createdTask(client, b);
+    await own.next();
+    expect([taskId, `session:${client.sessionId}`].map((name) => services.wakeUps.isWatched(name))).toEqual([true, true]);
+    own.close();
+    await until(() => ![taskId, `session:${client.sessionId}`].some((name) => services.wakeUps.isWatched(name)));
+  });
+});
