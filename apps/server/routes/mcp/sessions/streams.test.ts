@@ -6,6 +6,7 @@ import { systemClock } from "@parley/node";
 import { describe, expect, test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import { deploy } from "../../../deployment.fixture.ts";
+import type { Times } from "../../../front-end/limits.ts";
 import { type EventStream, openSession, type SessionClient } from "../../../session-client.fixture.ts";
 import { held, offered } from "../../../tools.fixture.ts";
 
@@ -124,6 +125,73 @@ describe("the stream of a call", () => {
     call.close();
     const resumed = await client.listen(b, reported.eventId);
     expect(await resumed.next()).toMatchObject({ method: "elicitation/create" });
+  });
+
+  test.each<[string, Partial<Times>, string]>([
+    ["2025-11-25", { resumableAfterMs: 0, streamAfterMs: 10 * MINUTE_MS }, "text/event-stream"],
+    ["2025-06-18", { resumableAfterMs: 10 * MINUTE_MS, streamAfterMs: 0 }, "text/event-stream"],
+    ["2025-06-18", { resumableAfterMs: 0, streamAfterMs: 10 * MINUTE_MS }, "application/json"],
+  ])("of %s begins when its client could come back, or else needs to be kept waiting: %o", async (version, times, contentType) => {
+    const { a } = await twoFronts({ times });
+    const client = await openSession(a, { version });
+    const before = held.release;
+    const called = client.request(a, "tools/call", { name: "hold", arguments: {} });
+    await until(() => held.release !== before);
+    await client.request(a, "ping");
+    held.release();
+    expect((await called).contentType).toMatch(contentType);
+  });
+
+  test("of a call at work stays while its front end shuts down, until the call ends", async () => {
+    const { a } = await twoFronts({ times: { resumableAfterMs: 0, shutdownTimeoutMs: MINUTE_MS } });
+    const client = await openSession(a);
+    const before = held.release;
+    const call = await client.stream(a, "tools/call", { name: "hold", arguments: {} }, 1);
+    await until(() => held.release !== before);
+    const closed = a.app.close();
+    const result = call.next();
+    await until(() => a.app.server.server.listening === false);
+    held.release();
+    expect(await result).toMatchObject({ id: 1, result: { content: [{ text: "released" }] } });
+    await closed;
+  });
+
+  test("whose task no longer exists ends with an error", async () => {
+    const { a, services } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", greet, 1);
+    const ask = await call.next();
+    vi.spyOn(services.store, "load").mockResolvedValue(undefined);
+    (services.wakeUps as MemoryWakeUps).changed(String(ask.id).split(":")[0] ?? "");
+    expect(await call.next()).toMatchObject({ id: 1, error: { code: -32602, data: { code: "TASK_NOT_FOUND" } } });
+    await call.ended();
+  });
+
+  test("that ends before its front end watches the session leaves no watch behind", async () => {
+    const wakeUps = createMemoryWakeUps();
+    const memory = createMemorySessions({ clock: systemClock, wakeUps });
+    const [awaited, back] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const watched = Promise.withResolvers<void>();
+    const sessions: SessionStore = {
+      ...memory,
+      async watch(...watch) {
+        awaited.resolve();
+        await back.promise;
+        const unwatch = await memory.watch(...watch);
+        watched.resolve();
+        return unwatch;
+      },
+    };
+    const { a } = await twoFronts({ sessions, times: { keepAliveMs: 5 } });
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", greet, 1);
+    const ask = await call.next();
+    await awaited.promise;
+    await client.reply(a, ask.id, { action: "decline" });
+    await call.ended();
+    back.resolve();
+    await watched.promise;
+    await until(() => !wakeUps.isWatched(`session:${client.sessionId}`));
   });
 
   test("leaves nothing in its session once it was answered, resumed or not", async () => {
