@@ -262,6 +262,16 @@ describe("JSON Schema that a form cannot express", () => {
     expect(violationsOf(schema)).toMatchObject([{ path: "/field", message: expect.stringContaining("no type that forms know") }]);
   });
 
+  test.each(["partysize", "toString"])("is not asked if it requires %s, a field that no one sees", (name) => {
+    const schema = { type: "object", properties: { partySize: { type: "integer" } }, required: ["partySize", name] };
+    const message = `names "${name}", which is no field of the form`;
+    expect(() => formSchema("question", schema)).toThrow(
+      new ParleyError("INVALID_ASK", `the ask "question" is invalid: /required ${message}`, {
+        violations: [{ path: "/required", message }],
+      }),
+    );
+  });
+
   test("has no fields and nothing required if it does not mention them", () => {
     expect(formSchema("question", { type: "object" })).toStrictEqual({ type: "object", properties: {} });
     expect(formSchema("question", { type: "object", properties: {}, required: [] })).toStrictEqual({ type: "object", properties: {} });

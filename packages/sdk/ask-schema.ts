@@ -33,12 +33,14 @@ export function formSchema(ask: string, schema: JsonObject): JsonObject {
     if (typeof found === "string") violations.push({ path: `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, message: found });
     else fields[name] = found;
   }
+  const required = Array.isArray(root["required"]) ? root["required"] : [];
+  // No one could fill in such a field, so the question would have no answer.
+  for (const name of required) {
+    if (!Object.hasOwn(properties, String(name)))
+      violations.push({ path: "/required", message: `names ${JSON.stringify(name)}, which is no field of the form` });
+  }
   if (violations.length > 0) throw invalidAsk(ask, violations);
-  return {
-    type: "object",
-    properties: fields,
-    ...(Array.isArray(root["required"]) && root["required"].length > 0 ? { required: root["required"] } : {}),
-  };
+  return { type: "object", properties: fields, ...(required.length > 0 ? { required } : {}) };
 }
 
 function invalidAsk(ask: string, violations: readonly Violation[]): ParleyError {
