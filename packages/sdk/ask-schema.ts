@@ -36,7 +36,7 @@ export function formSchema(ask: string, schema: JsonObject): JsonObject {
   const required = Array.isArray(root["required"]) ? root["required"] : [];
   // No one could fill in such a field, so the question would have no answer.
   for (const name of required) {
-    if (!Object.hasOwn(properties, String(name)))
+    if (typeof name !== "string" || !Object.hasOwn(properties, name))
       violations.push({ path: "/required", message: `names ${JSON.stringify(name)}, which is no field of the form` });
   }
   if (violations.length > 0) throw invalidAsk(ask, violations);

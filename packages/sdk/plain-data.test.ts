@@ -61,3 +61,10 @@ test("dates, repeated objects and undefined fields are plain", () => {
   expect(plainJson("it", { nothing: null, own: { toJSON: () => "own", n: 1n } })).toStrictEqual({ nothing: null, own: "own" });
   expect(plainJson("it", undefined)).toBeNull();
 });
+
+test("is plain up to the depth that can be stored, and deeper data is refused however deep it is", () => {
+  const nested = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as unknown;
+  expect(() => assertPlain("it", nested(1_000))).not.toThrow();
+  for (const levels of [1_001, 7_000])
+    expect(() => assertPlain("the result", nested(levels))).toThrow("the result is not plain data: it nests deeper than 1000 levels");
+});

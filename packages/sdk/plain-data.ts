@@ -1,4 +1,4 @@
-import { type Json, ParleyError } from "@parley/core";
+import { type Json, ParleyError, STORED_DEPTH_MAX } from "@parley/core";
 import { Grant } from "./grant.ts";
 import { Secret } from "./secret.ts";
 
@@ -44,6 +44,8 @@ function find(value: unknown, at: At): string | undefined {
       if (value === null) return undefined;
       if (value instanceof Secret) return `${place} is a secret`;
       if (value instanceof Grant) return `${place} is a grant`;
+      // Also where the stack of this function would end.
+      if (parents.length >= STORED_DEPTH_MAX) return `it nests deeper than ${STORED_DEPTH_MAX} levels`;
       if (parents.includes(value)) return `${place} contains itself`;
       if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is an invalid date`;
       if (value instanceof Promise) return `${place} is a promise: await it`;

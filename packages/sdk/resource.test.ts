@@ -3,6 +3,8 @@ import { ParleyError } from "@parley/core";
 import { DefinitionError } from "./failures.ts";
 import { defineResource, defineResourceTemplate } from "./resource.ts";
 
+const BASE64 = 'must be base64, such as by Buffer.from(…).toString("base64"), without "data:" before it';
+
 describe("defineResource", () => {
   test("serves text and bytes with its mime type", async () => {
     const page = defineResource({ uri: "test://page", name: "page", mimeType: "text/plain", read: () => "hello" });
@@ -23,6 +25,7 @@ describe("defineResource", () => {
     [{ rows: 2 }, "an object, which is neither text, bytes nor a list of contents"],
     [["row"], "contents that no client can read: /0 must be an object, and is a string"],
     [[{ uri: "a:b", text: "" }, { text: "" }], "contents that no client can read: /1/uri must be a string, and is undefined"],
+    [[{ uri: "a:b", blob: "data:image/png;base64,AQI=" }], `contents that no client can read: /0/blob ${BASE64}`],
     [[{ uri: "a:b", text: 5 }], "contents that no client can read: /0 must have a text or a blob, each a string"],
   ])("serves nothing that a client could not read: %j", async (returned, problem) => {
     const read = () => returned as never;
@@ -67,13 +70,13 @@ describe("defineResource", () => {
     ["without read", { read: undefined }, " has no read: give the function that returns its contents"],
     ["without a name", { name: undefined }, " has no name: give it one for lists"],
     ["whose type is a number", { mimeType: 5 }, ": mimeType must be a string"],
-    ["whose annotations are a word", { annotations: "high" }, ": annotations must be an object"],
+    ["whose annotations are a word", { annotations: "high" }, ": annotations must be an object, and is a string"],
     [
       "for an unknown audience",
       { annotations: { audience: ["model"] } },
-      ': annotations.audience must be a list of "user" and "assistant"',
+      ': annotations/audience must be a list of "user" and "assistant"',
     ],
-    ["with too high a priority", { annotations: { priority: 5 } }, ": annotations.priority must be a number from 0 to 1"],
+    ["with too high a priority", { annotations: { priority: 5 } }, ": annotations/priority must be a number from 0 to 1"],
   ])("a resource and a template %s is refused when the module loads", (_what, part, message) => {
     const facts = { name: "page", read: () => "", ...part };
     expect(() => defineResource({ uri: "test://page", ...facts } as never)).toThrow(new DefinitionError(`resource test://page${message}`));

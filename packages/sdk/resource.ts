@@ -2,11 +2,11 @@
 import { type JsonObject, ParleyError, type Resource, type ResourceContents, type ResourceTemplate } from "@parley/core";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "./failures.ts";
-import { checkKinds, checkNested, FUNCTION, type Kinds, oneOf, TEXT, wholeNumberFrom } from "./kinds.ts";
+import { checkKinds, checkNested, FUNCTION, type Kinds, TEXT, wholeNumberFrom } from "./kinds.ts";
 import { nounFor } from "./plain-data.ts";
 import { present } from "./present.ts";
 import { suggestions } from "./suggestions.ts";
-import { contentsProblem } from "./tool-result.ts";
+import { annotationsProblem, contentsProblem } from "./tool-result.ts";
 import { type Variables, uriMatcher } from "./uri-template.ts";
 
 interface ResourceFacts {
@@ -84,20 +84,12 @@ type Suggest = (value: string, others: { readonly [name: string]: string }) => r
 
 const KINDS: Kinds = { title: TEXT, description: TEXT, mimeType: TEXT };
 
-const ANNOTATIONS: Kinds = {
-  audience: {
-    is: (value) => Array.isArray(value) && value.every(oneOf("user", "assistant").is),
-    wanted: 'a list of "user" and "assistant"',
-  },
-  priority: { is: (value) => typeof value === "number" && value >= 0 && value <= 1, wanted: "a number from 0 to 1" },
-  lastModified: TEXT,
-};
-
 function checkFacts(what: string, definition: ResourceFacts & { readonly read: unknown }): void {
   if (typeof definition.read !== "function") throw new DefinitionError(`${what} has no read: give the function that returns its contents`);
   if (typeof definition.name !== "string") throw new DefinitionError(`${what} has no name: give it one for lists`);
   checkKinds(what, definition, KINDS);
-  checkNested(what, "annotations", definition.annotations, ANNOTATIONS);
+  const problem = annotationsProblem(definition.annotations);
+  if (problem !== undefined) throw new DefinitionError(`${what}: annotations${problem}`);
 }
 
 /** A suggestion for what is no variable would never be asked for. */

@@ -1,3 +1,4 @@
+import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -6,6 +7,7 @@ import { jsonSchema } from "./schema.ts";
 import { errorResult, structuredResult, toolResult } from "./tool-result.ts";
 
 const block = text("x");
+const BASE64 = 'must be base64, such as by Buffer.from(…).toString("base64"), without "data:" before it';
 
 function refusal(error: unknown): unknown {
   if (!(error instanceof ParleyError)) throw error;
@@ -64,11 +66,32 @@ describe("a return value becomes a result", () => {
       { type: "resource", resource: { uri: "a:b", text: 4 } },
       "/content/1/resource must have a text or a blob, each a string",
     ],
+    ["a picture as an address", { type: "image", data: "data:image/png;base64,AQI=", mimeType: "image/png" }, `/content/1/data ${BASE64}`],
+    ["a sound as it is", { type: "audio", data: "RIFF\u0000\u00ff", mimeType: "audio/wav" }, `/content/1/data ${BASE64}`],
+    [
+      "a resource whose bytes are not encoded",
+      { type: "resource", resource: { uri: "a:b", blob: "\u00ff" } },
+      `/content/1/resource/blob ${BASE64}`,
+    ],
+    ["annotations in a word", { ...block, annotations: "high" }, "/content/1/annotations must be an object, and is a string"],
+    ["too high a priority", { ...block, annotations: { priority: 5 } }, "/content/1/annotations/priority must be a number from 0 to 1"],
+    [
+      "an unknown audience",
+      { ...block, annotations: { audience: ["model"] } },
+      '/content/1/annotations/audience must be a list of "user" and "assistant"',
+    ],
+    [
+      "a day as a moment",
+      { ...block, annotations: { lastModified: "2026-12-24" } },
+      '/content/1/annotations/lastModified must be a moment such as "2026-12-24T19:30:00Z"',
+    ],
     ["a link without a name", { type: "resource_link", uri: "a:b" }, "/content/1/name must be a string, and is undefined"],
   ])("but not content that no client can read: %s", (_what, broken, wrong) => {
     const refused = new ParleyError("INVALID_OUTPUT", `tool draw returned content that no client can read: ${wrong}`);
     for (const returned of [[block, broken], { content: [block, broken], isError: true }])
       expect(() => toolResult("draw", returned)).toThrow(refused);
+    // The official client refuses the whole result.
+    expect(CallToolResultSchema.safeParse({ content: [block, broken] }).success).toBe(false);
   });
 
   test.each<[object, string]>([

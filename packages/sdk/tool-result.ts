@@ -82,6 +82,9 @@ export function blockProblem({ type, ...block }: JsonObject): string | undefined
   if (typeof type !== "string" || !Object.hasOwn(TEXTS, type)) return `/type must be one of ${Object.keys(TEXTS).join(", ")}`;
   const missing = TEXTS[type as ContentBlock["type"]].find((field) => typeof block[field] !== "string");
   if (missing !== undefined) return `/${missing} must be a string, and is ${nounFor(block[missing])}`;
+  const annotated = annotationsProblem(block["annotations"]);
+  if (annotated !== undefined) return `/annotations${annotated}`;
+  if ((type === "image" || type === "audio") && !isBase64(block["data"])) return `/data ${NOT_BASE64}`;
   if (type !== "resource") return undefined;
   const problem = contentsProblem(block["resource"]);
   return problem === undefined ? undefined : `/resource${problem}`;
@@ -93,8 +96,33 @@ export function contentsProblem(contents: unknown): string | undefined {
     return ` must be an object, and is ${nounFor(contents)}`;
   const { uri, text, blob } = contents as { readonly uri?: unknown; readonly text?: unknown; readonly blob?: unknown };
   if (typeof uri !== "string") return `/uri must be a string, and is ${nounFor(uri)}`;
-  return typeof text === "string" || typeof blob === "string" ? undefined : " must have a text or a blob, each a string";
+  if (typeof text !== "string" && typeof blob !== "string") return " must have a text or a blob, each a string";
+  return blob === undefined || isBase64(blob) ? undefined : `/blob ${NOT_BASE64}`;
 }
+
+const NOT_BASE64 = 'must be base64, such as by Buffer.from(…).toString("base64"), without "data:" before it';
+const BASE64 = /^[A-Za-z0-9+/=\s]*$/;
+
+function isBase64(text: unknown): boolean {
+  return typeof text === "string" && BASE64.test(text);
+}
+
+/** The same for the annotations of a block or a resource. */
+export function annotationsProblem(annotations: unknown): string | undefined {
+  if (annotations === undefined) return undefined;
+  if (typeof annotations !== "object" || annotations === null || Array.isArray(annotations))
+    return ` must be an object, and is ${nounFor(annotations)}`;
+  const { audience, priority, lastModified } = annotations as { readonly [name: string]: unknown };
+  if (audience !== undefined && !(Array.isArray(audience) && audience.every((each) => each === "user" || each === "assistant")))
+    return '/audience must be a list of "user" and "assistant"';
+  if (priority !== undefined && !(typeof priority === "number" && priority >= 0 && priority <= 1))
+    return "/priority must be a number from 0 to 1";
+  if (lastModified !== undefined && !(typeof lastModified === "string" && MOMENT.test(lastModified)))
+    return '/lastModified must be a moment such as "2026-12-24T19:30:00Z"';
+  return undefined;
+}
+
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** What each block needs to have as a string. */
 const TEXTS: Readonly<Record<ContentBlock["type"], readonly string[]>> = {
