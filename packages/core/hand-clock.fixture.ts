@@ -4,6 +4,7 @@
  */
 import { systemClock } from "@parley/node";
 import type { Clock } from "./ports.ts";
+import { sleepOn } from "./sleep-on.ts";
 
 interface Sleeper {
   readonly atMs: number;
@@ -13,22 +14,18 @@ interface Sleeper {
 export function createHandClock() {
   let nowMs = 1_000_000;
   const sleepers = new Set<Sleeper>();
-  const clock: Clock = {
-    ...systemClock,
-    now: () => nowMs,
-    sleep: (ms, signal) =>
-      new Promise<void>((resolve) => {
-        if (signal?.aborted) return resolve();
-        const wake = () => {
-          sleepers.delete(sleeper);
-          signal?.removeEventListener("abort", wake);
-          resolve();
-        };
-        const sleeper: Sleeper = { atMs: nowMs + ms, wake };
-        sleepers.add(sleeper);
-        signal?.addEventListener("abort", wake, { once: true });
-      }),
+  const after = (ms: number, callback: () => void) => {
+    const sleeper: Sleeper = {
+      atMs: nowMs + ms,
+      wake() {
+        sleepers.delete(sleeper);
+        callback();
+      },
+    };
+    sleepers.add(sleeper);
+    return () => void sleepers.delete(sleeper);
   };
+  const clock: Clock = { ...systemClock, now: () => nowMs, after, sleep: sleepOn(after) };
   return {
     clock,
     /** The remaining time of each sleeper, shortest first. */

@@ -78,4 +78,5 @@ export { publicUrlSetting } from "./public-url.ts";
 export * from "./invalid-cursor.ts";
 export { jsonExceeds } from "./json-extent.ts";
 export * from "./over.ts";
+export * from "./sleep-on.ts";
 export * from "./turns.ts";

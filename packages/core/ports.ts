@@ -507,6 +507,8 @@ export type Announcement = { readonly type: "tools" | "prompts" | "resources" } 
 
 export interface Clock {
   now(): number;
+  /** Calls back after `ms`, unless the returned function is called before. Costs less than `sleep`. */
+  after(ms: number, callback: () => void): () => void;
   /** Resolves after `ms`, or at once when `signal` is aborted. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Resolves when everything that is ready to run has run (Node.js: setImmediate). */

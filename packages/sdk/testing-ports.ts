@@ -17,6 +17,7 @@ import {
   LONGEST_TIMER_MS,
   ParleyError,
   type Scope,
+  sleepOn,
 } from "@parley/core";
 
 export interface TestClock extends Clock {
@@ -33,24 +34,22 @@ export function createTestClock(start: Date): TestClock {
   const moveTo = (atMs: number) => {
     nowMs = Math.max(nowMs, atMs);
   };
+  const after = (ms: number, callback: () => void) => {
+    const untilMs = nowMs + ms;
+    const wake = () => {
+      moveTo(untilMs);
+      callback();
+    };
+    const timer = startTimer(wake, Math.min(ms, LONGEST_TIMER_MS));
+    return () => stopTimer(timer);
+  };
   return {
     now: () => nowMs,
     moveTo,
     idle: () => nextTurn(),
     afterMicrotasks: (callback) => queueMicrotask(() => process.nextTick(callback)),
-    sleep: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted === true) return resolve();
-        const untilMs = nowMs + ms;
-        const wake = () => {
-          stopTimer(timer);
-          signal?.removeEventListener("abort", wake);
-          if (signal?.aborted !== true) moveTo(untilMs);
-          resolve();
-        };
-        const timer = startTimer(wake, Math.min(ms, LONGEST_TIMER_MS));
-        signal?.addEventListener("abort", wake, { once: true });
-      }),
+    after,
+    sleep: sleepOn(after),
   };
 }
 

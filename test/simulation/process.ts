@@ -3,7 +3,7 @@
  *
  * A dead process is never told anything again, so everything it was doing stops for good.
  */
-import type { Clock } from "@parley/core";
+import { type Clock, sleepOn } from "@parley/core";
 
 export interface Process {
   readonly name: string;
@@ -62,25 +62,26 @@ export function forever(): Promise<never> {
 
 /** Core's clock as one process sees it. Microtasks and ticks are Node's own. */
 export function createClock(time: Time, process: Process): Clock & { afterMicrotasks(callback: () => void): void } {
+  const after = (ms: number, callback: () => void) => {
+    const timer: Timer = {
+      process,
+      atMs: time.nowMs + Math.max(1, ms),
+      wake() {
+        remove();
+        if (process.isAlive) callback();
+      },
+    };
+    const remove = () => {
+      const index = time.timers.indexOf(timer);
+      if (index >= 0) time.timers.splice(index, 1);
+    };
+    time.timers.push(timer);
+    return remove;
+  };
   return {
     now: () => time.nowMs,
-    sleep(ms, signal) {
-      if (signal?.aborted) return Promise.resolve();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer: Timer = {
-        process,
-        atMs: time.nowMs + Math.max(1, ms),
-        wake() {
-          signal?.removeEventListener("abort", timer.wake);
-          const index = time.timers.indexOf(timer);
-          if (index >= 0) time.timers.splice(index, 1);
-          if (process.isAlive) resolve();
-        },
-      };
-      time.timers.push(timer);
-      signal?.addEventListener("abort", timer.wake, { once: true });
-      return promise;
-    },
+    after,
+    sleep: sleepOn(after),
     idle() {
       const { promise, resolve } = Promise.withResolvers<void>();
       time.idle.push({ process, wake: resolve });

@@ -69,17 +69,17 @@ export async function getSettledTask(services: Services, ref: TaskRef): Promise<
     if (graceLeftMs(services, task) <= 0) return task;
   }
   const over = new AbortController();
-  const done = new AbortController();
+  let stopTimer: (() => void) | undefined;
   let last: Task | undefined;
   try {
     for await (const task of followTask(services, { ...ref, signal: over.signal })) {
       const leftMs = graceLeftMs(services, known(task, ref));
       if (leftMs <= 0) return task;
-      if (!last) void services.clock.sleep(leftMs, done.signal).then(() => over.abort(OVER));
+      stopTimer ??= services.clock.after(leftMs, () => over.abort(OVER));
       last = task;
     }
   } finally {
-    done.abort(OVER);
+    stopTimer?.();
   }
   return known(last, ref);
 }
@@ -129,8 +129,7 @@ export interface WaitForTask {
 export async function waitForTask(services: Services, { task, caller, until, timeoutMs, signal }: WaitForTask): Promise<Task> {
   const timeout = new AbortController();
   const stop = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
-  const done = new AbortController();
-  void services.clock.sleep(timeoutMs, done.signal).then(() => timeout.abort(OVER));
+  const stopTimer = services.clock.after(timeoutMs, () => timeout.abort(OVER));
   let last = task;
   try {
     for await (const seen of followTask(services, { taskId: task.id, caller, signal: stop })) {
@@ -138,7 +137,7 @@ export async function waitForTask(services: Services, { task, caller, until, tim
       if (until(seen)) break;
     }
   } finally {
-    done.abort(OVER);
+    stopTimer();
   }
   return last;
 }

@@ -8,7 +8,6 @@
  * ever runs twice at the same time. The lease counts from before the write was sent, by the same clock as the
  * store's.
  */
-import { OVER } from "../over.ts";
 import { stopped } from "../run-stopped.ts";
 import type { Begun, Fenced, Finish, ParentDue, Parked, ParkRequest, Refused, Report } from "../ports.ts";
 import type { KeyedEntry } from "../journal.ts";
@@ -61,7 +60,9 @@ export function leaseRun(
   const stop = new AbortController();
   let isLost = false;
   let stoppedBy: "cancelled" | "timeout" | "draining" | undefined;
-  const released = new AbortController();
+  let isReleased = false;
+  let stopRenewing: () => void = () => undefined;
+  let stopWatching: () => void = () => undefined;
   let heldUntilMs = begun.heldUntilMs;
   const fence = (): Fenced => ({ taskId, token, nowMs: clock.now() });
 
@@ -86,13 +87,17 @@ export function leaseRun(
 
   const renew = () => renewing((fenced) => store.renew({ ...fenced, leaseMs }));
 
-  async function keepRenewing(): Promise<void> {
-    for (;;) {
-      await clock.sleep(renewEveryMs, released.signal);
-      if (released.signal.aborted || isLost || stoppedBy === "cancelled") return;
-      // The store may be reachable again before the lease expires.
-      await renew().catch(() => undefined);
-    }
+  function keepRenewing(): void {
+    stopRenewing = clock.after(renewEveryMs, () => {
+      if (isLost || stoppedBy === "cancelled") return;
+      void renewOnce();
+    });
+  }
+
+  async function renewOnce(): Promise<void> {
+    // The store may be reachable again before the lease expires.
+    await renew().catch(() => undefined);
+    if (!isReleased) keepRenewing();
   }
 
   /**
@@ -105,18 +110,15 @@ export function leaseRun(
     return heldUntilMs - nowMs;
   }
 
-  async function watchLease(): Promise<void> {
-    for (;;) {
-      if (stoppedBy === "cancelled") return;
-      const leftMs = leftOfLease();
-      if (leftMs <= 0) {
-        log.warn({ taskId }, "lease could not be renewed in time, run stopped");
-        lose();
-        return;
-      }
-      await clock.sleep(leftMs, released.signal);
-      if (released.signal.aborted || isLost) return;
+  function watchLease(): void {
+    if (isLost || stoppedBy === "cancelled") return;
+    const leftMs = leftOfLease();
+    if (leftMs > 0) {
+      stopWatching = clock.after(leftMs, watchLease);
+      return;
     }
+    log.warn({ taskId }, "lease could not be renewed in time, run stopped");
+    lose();
   }
 
   async function isRenewed(): Promise<boolean> {
@@ -127,8 +129,8 @@ export function leaseRun(
   const drain = () => stopBy("draining");
   if (stopping?.aborted) drain();
   stopping?.addEventListener("abort", drain);
-  void keepRenewing();
-  void watchLease();
+  keepRenewing();
+  watchLease();
 
   return {
     token,
@@ -155,7 +157,9 @@ export function leaseRun(
     settle: (entries) => store.settle({ ...fence(), entries }),
     release() {
       stopping?.removeEventListener("abort", drain);
-      released.abort(OVER);
+      isReleased = true;
+      stopRenewing();
+      stopWatching();
     },
   };
 }

@@ -13,7 +13,6 @@ import { DEFAULT_TENANT } from "../caller.ts";
 import { type Catalogue, runnableOf } from "../catalogue.ts";
 import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
-import { OVER } from "../over.ts";
 import type { Awaiting, Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { Answer, LogLevel, Open, Task, TaskAtWork } from "../task.ts";
@@ -199,10 +198,7 @@ async function replayHandler(
   { catalogue, runnable, handler, begun: { task, journalSize }, journal, lease, compensation }: HeldWork,
 ): Promise<RunEnd> {
   const { clock, scope, digest, validate, wakeUps, settings, files } = services;
-  const done = new AbortController();
-  void clock.sleep(runnable.settings.runTimeoutMs, done.signal).then(() => {
-    if (!done.signal.aborted) lease.stop("timeout");
-  });
+  const done = clock.after(runnable.settings.runTimeoutMs, () => lease.stop("timeout"));
   try {
     return await replay({
       task,
@@ -236,7 +232,7 @@ async function replayHandler(
       },
     });
   } finally {
-    done.abort(OVER);
+    done();
   }
 }
 

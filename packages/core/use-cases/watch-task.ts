@@ -1,4 +1,3 @@
-import { OVER } from "../over.ts";
 import type { Clock, TaskChange } from "../ports.ts";
 import type { Task } from "../task.ts";
 import type { Services } from "./services.ts";
@@ -49,31 +48,39 @@ const RETRY_MS = 1_000;
  */
 export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clock">, taskId: string): TaskWatch {
   const ear = createEar(clock);
-  const over = new AbortController();
+  let isOver = false;
+  let leave: () => void = () => undefined;
+  let stopTimer: () => void = () => undefined;
   let isProven = false;
   let proof: Promise<void> | undefined;
   const subscribed = subscribe();
 
   async function subscribe(): Promise<void> {
-    while (!over.signal.aborted) {
+    while (!isOver) {
       try {
-        const leave = await wakeUps.watch(taskId, (change) => {
+        leave = await wakeUps.watch(taskId, (change) => {
           isProven = true;
           ear.hear(change);
         });
-        if (over.signal.aborted) leave();
-        else over.signal.addEventListener("abort", leave, { once: true });
+        if (isOver) leave();
         return;
       } catch {
-        await clock.sleep(RETRY_MS, over.signal);
+        await passing(RETRY_MS);
       }
     }
   }
 
   async function prove(): Promise<void> {
     await subscribed;
-    await clock.sleep(PROOF_MS, over.signal);
+    await passing(PROOF_MS);
     if (!isProven) ear.hear();
+  }
+
+  /** Never resolves once the watch is closed, and then nothing holds what awaits it. */
+  async function passing(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      if (!isOver) stopTimer = clock.after(ms, resolve);
+    });
   }
 
   return {
@@ -83,7 +90,11 @@ export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clo
     },
     heard: ear.heard,
     wake: ear.wake,
-    close: () => over.abort(OVER),
+    close() {
+      isOver = true;
+      stopTimer();
+      leave();
+    },
   };
 }
 
@@ -130,14 +141,14 @@ function createEar(clock: Clock): Ear {
     },
     async next(readAt = 0) {
       if (heard <= readAt) {
-        const rest = new AbortController();
         await new Promise<void>((resolve) => {
+          const stopTimer = clock.after(REREAD_MS, resolve);
           onHeard = () => {
-            if (heard > readAt) resolve();
+            if (heard <= readAt) return;
+            stopTimer();
+            resolve();
           };
-          void clock.sleep(REREAD_MS, rest.signal).then(resolve);
         });
-        rest.abort(OVER);
       }
       heard = 0;
     },

@@ -5,7 +5,7 @@
  */
 import { createHook } from "node:async_hooks";
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
-import type { Clock, Scope } from "@parley/core";
+import { type Clock, type Scope, sleepOn } from "@parley/core";
 
 /** Turns of the event loop without a change, after which only time can change anything. */
 const QUIET_TURNS = 20;
@@ -36,6 +36,21 @@ export function createIdleClock(startMs: number, scope: Pick<Scope, "get">): Idl
   let nowMs = startMs;
   let timers: Timer[] = [];
   let changes = 0;
+  const after = (ms: number, callback: () => void) => {
+    const timer: Timer = {
+      atMs: nowMs + ms,
+      wake() {
+        remove();
+        callback();
+      },
+    };
+    const remove = () => {
+      timers = timers.filter((each) => each !== timer);
+      changes += 1;
+    };
+    timers.push(timer);
+    return remove;
+  };
   const begun = new Map<number, string>();
   const hook = createHook({
     init(id, type) {
@@ -51,21 +66,8 @@ export function createIdleClock(startMs: number, scope: Pick<Scope, "get">): Idl
       changes += 1;
       queueMicrotask(() => process.nextTick(callback));
     },
-    sleep: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted === true) return resolve();
-        const timer: Timer = {
-          atMs: nowMs + ms,
-          wake() {
-            timers = timers.filter((each) => each !== timer);
-            signal?.removeEventListener("abort", timer.wake);
-            changes += 1;
-            resolve();
-          },
-        };
-        timers.push(timer);
-        signal?.addEventListener("abort", timer.wake, { once: true });
-      }),
+    after,
+    sleep: sleepOn(after),
     async pass({ isOver, patienceMs }) {
       try {
         return await pass(isOver, patienceMs);

@@ -14,7 +14,6 @@ import {
   isFinished,
   isOnPage,
   noteShown,
-  OVER,
   ParleyError,
   readable,
   RpcFailure,
@@ -90,7 +89,9 @@ class CallStream {
   #openPages = new Set<string>();
   #watchesSession = false;
   #isSessionOver = false;
-  readonly #done = new AbortController();
+  #isOver = false;
+  #stopPriming: () => void = () => undefined;
+  #unwatchSession: () => void = () => undefined;
   readonly #stops: readonly (() => void)[];
   #sessionUsedAtMs: number;
 
@@ -116,7 +117,7 @@ class CallStream {
         if (!this.#watchesSession) void this.#watchSession();
         else if (route.services.clock.now() - this.#sessionUsedAtMs >= route.times.sessionTtlMs / SESSION_RENEWALS) this.#renewSession();
       }),
-      () => this.#done.abort(OVER),
+      () => this.#stop(),
     ];
   }
 
@@ -186,7 +187,7 @@ class CallStream {
   /** Ends with the error, unless the answer was already sent. */
   fail(error: unknown): Followed {
     const reply = this.#failure(error);
-    return this.#done.signal.aborted ? "answered" : this.#end(reply);
+    return this.#isOver ? "answered" : this.#end(reply);
   }
 
   async close(): Promise<void> {
@@ -212,9 +213,7 @@ class CallStream {
   #primeInTime(): void {
     const { services, times } = this.#route;
     const afterMs = this.#canComeBack ? times.resumableAfterMs : times.streamAfterMs;
-    void services.clock.sleep(afterMs, this.#done.signal).then(() => {
-      if (!this.#done.signal.aborted) this.#prime();
-    });
+    this.#stopPriming = services.clock.after(afterMs, () => this.#prime());
   }
 
   #prime(): void {
@@ -235,12 +234,17 @@ class CallStream {
     this.#watchesSession = true;
     const { sessions } = this.#route;
     const { session } = this.#exchange;
-    const over = this.#done.signal;
     const unwatch = await sessions.watch(session.id, (hasEnded) => hasEnded && this.#endSession()).catch(() => undefined);
-    if (over.aborted) return unwatch?.();
-    if (unwatch) over.addEventListener("abort", unwatch, { once: true });
+    if (this.#isOver) return unwatch?.();
+    if (unwatch) this.#unwatchSession = unwatch;
     // It may have ended before. If Redis is away, a later renewal finds out.
     this.#renewSession();
+  }
+
+  #stop(): void {
+    this.#isOver = true;
+    this.#stopPriming();
+    this.#unwatchSession();
   }
 
   #endSession(): void {
@@ -278,7 +282,7 @@ class CallStream {
 
   #end(reply: Reply): Followed {
     // Stops priming: opening a stream after a JSON response would crash the process.
-    this.#done.abort(OVER);
+    this.#stop();
     // The official client (@modelcontextprotocol/sdk) does not take an error for the answer, and comes back until it is refused.
     const isFailed = "error" in reply.message;
     this.#exchange.channel.answer(reply, () =>

@@ -15,7 +15,13 @@ async function subject() {
   const look = vi.spyOn(store, "summaries");
   const sessions = forgetEnded(plain, {
     store,
-    clock: { ...clock, sleep: async () => undefined, idle: async () => undefined, afterMicrotasks: () => undefined },
+    clock: {
+      ...clock,
+      after: () => () => undefined,
+      sleep: async () => undefined,
+      idle: async () => undefined,
+      afterMicrotasks: () => undefined,
+    },
   });
   return { sessions, life: aLife(store), look, skip: (ms: number) => (nowMs += ms) };
 }

@@ -4,7 +4,7 @@
  * Ends when the task finishes or asks the caller, when the client disconnects, when the call takes too long, or when this front end shuts
  * down.
  */
-import { cancelTask, findTask, heardTask, isFinished, OVER, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
+import { cancelTask, findTask, heardTask, isFinished, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
 import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
@@ -32,18 +32,17 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   let seen = task;
   const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor });
   const ends = untilExpiry(route, exchange.caller);
-  const done = new AbortController();
   let timedOut = false;
   channel.closed.addEventListener("abort", watch.wake);
   ends.ending.addEventListener("abort", watch.wake);
   // A call that was handed over may come back here on its existing connection, which is still served.
   if (ends.ending.aborted) watch.wake();
-  void services.clock.sleep(times.callTimeoutMs, done.signal).then(() => {
+  const stopTimeout = services.clock.after(times.callTimeoutMs, () => {
     timedOut = true;
     watch.wake();
   });
-  void services.clock.sleep(times.streamAfterMs, done.signal).then(() => {
-    if (!done.signal.aborted && channel.acceptsStream) channel.open();
+  const stopOpening = services.clock.after(times.streamAfterMs, () => {
+    if (channel.acceptsStream) channel.open();
   });
 
   const stopBeat = heartbeat.onBeat(() => {
@@ -87,7 +86,8 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     if (!isFinished(seen.status)) return await askCaller(route, called, exchange, { task: seen, feedCursor: feed.cursor });
     return resultOf(seen, called.encodeResult);
   } finally {
-    done.abort(OVER);
+    stopTimeout();
+    stopOpening();
     stopBeat();
     channel.closed.removeEventListener("abort", watch.wake);
     ends.ending.removeEventListener("abort", watch.wake);
