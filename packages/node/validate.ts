@@ -36,7 +36,7 @@ type Compile = (schema: JsonObject) => ValidateFunction;
 
 function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
   // strictNumbers: a JSON number such as 1e400 is parsed as Infinity, which could be stored only as null.
-  // Otherwise a field named constructor, which every object inherits, could not be left out.
+  // ownProperties: without it, a field named constructor, which every object inherits, could not be left out.
   const ajv = new Ajv2020({
     allErrors,
     ownProperties: true,
