@@ -245,7 +245,11 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     const firstId = numberApart(client);
     const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
     const send = reached.by === "url" ? withPresentHeaders(name, reached, sendAs) : sendAs;
-    const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send, { owner, isSse });
+    const stream = streamWatch(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send, {
+      owner,
+      isSse,
+      listens: options.listChanged !== undefined,
+    });
     const transport = transportTo({ name, reached, connectTimeoutMs, ...rest }, { isSse, owner, fetch: stream.fetch });
     if (reached.by === "url") insistOnAnswers(transport, owner);
     boundReplies(transport, () => owner.onFlood?.(`more than ${REPLIES_WAITING_MAX} requests without waiting for the replies`));
@@ -428,10 +432,13 @@ const RETRIES_MAX = 3;
  *
  * Some servers answer a call with HTTP 202, which Streamable HTTP does not allow, and send its result on that stream, where the client finds it. Without
  * the stream the call would never end. The client opens no other stream after one that had a result, so the session is not used again.
+ *
+ * A server without session ids has no stream of a session: what it sends on the stream that belongs to no request could be a question of any other call,
+ * and another caller would be asked. Only for changes of lists is it opened then; what is asked there is refused.
  */
 function streamWatch(
   fetch: FetchLike,
-  { owner, isSse }: { readonly owner: SessionOwner; readonly isSse: boolean },
+  { owner, isSse, listens }: { readonly owner: SessionOwner; readonly isSse: boolean; readonly listens: boolean },
 ): { readonly fetch: FetchLike; opened(timeoutMs: number): Promise<"open" | "none" | "late"> } {
   const { promise, resolve } = Promise.withResolvers<"open" | "none">();
   let isBegun = false;
@@ -469,6 +476,12 @@ function streamWatch(
       }
       if (!isBegun) triesLeft = 1;
       isBegun = true;
+      if (!isSse && !listens && !new Headers(init.headers).has("mcp-session-id")) {
+        resolve("none");
+        triesLeft = 0;
+        cutIfAwaited();
+        return new Response(null, { status: 405 });
+      }
       try {
         await pause(init.signal);
         const response = await fetch(url, init);
