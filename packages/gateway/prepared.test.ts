@@ -164,6 +164,13 @@ describe("a session that is used again", () => {
     expect(sessions.size).toBe(1);
   });
 
+  test("serves a limited number of calls: its upstream may leave something behind with each", async () => {
+    const up = reusing({ usesMax: 3 });
+    for (let round = 0; round < 7; round += 1) await ended(up);
+    expect([...new Set(calls)].map((one) => calls.filter((each) => each === one).length)).toEqual([3, 3, 1]);
+    await until(() => sessions.size === 1);
+  });
+
   test("serves one call at a time", async () => {
     const up = reusing();
     const together = [calling(up, "ask"), calling(up, "ask")];

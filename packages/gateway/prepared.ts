@@ -23,6 +23,7 @@ export interface PreparedOptions {
   readonly keptMs?: number;
   readonly reusedMs?: number;
   readonly preparedMax?: number;
+  readonly usesMax?: number;
   /** Delays the opening of the next sessions. Default: no delay. */
   readonly whenQuiet?: (work: () => void) => void;
 }
@@ -37,10 +38,14 @@ const PROCESSES_AHEAD_MAX = 1;
 const KEPT_MS = 10_000;
 /** Reused sessions are kept longer, because some servers take seconds to start. */
 const REUSED_MS = 60_000;
+/** How many calls a session serves: its upstream may leave something behind with each, such as a response that never ends. */
+export const USES_MAX = 1_000;
 
 interface Opened {
   readonly session: UpstreamSession;
   readonly owner: SessionOwner;
+  /** How many calls it has served. */
+  readonly uses: number;
 }
 
 interface Ready extends Opened {
@@ -63,7 +68,13 @@ const HANDLED = ["sampling/createMessage", "roots/list"] as const;
 
 export function prepareSessions(
   connector: UpstreamConnector,
-  { keptMs = KEPT_MS, reusedMs = REUSED_MS, preparedMax = PREPARED_MAX, whenQuiet = (work) => work() }: PreparedOptions = {},
+  {
+    keptMs = KEPT_MS,
+    reusedMs = REUSED_MS,
+    preparedMax = PREPARED_MAX,
+    usesMax = USES_MAX,
+    whenQuiet = (work) => work(),
+  }: PreparedOptions = {},
 ): PreparedSessions {
   const pools = new Map<string, Pool>();
   const over = new AbortController();
@@ -120,12 +131,12 @@ export function prepareSessions(
     const session = await connector.open(upstream, { capabilities, signal: over.signal, owner });
     // Where a connection costs nothing, opening it early gains nothing.
     if (session.isStateless || over.signal.aborted) return await session.close();
-    wait(pool, { session, owner }, keptMs);
+    wait(pool, { session, owner, uses: 0 }, keptMs);
   }
 
   /** Keeps the session until a call takes it, or until the upstream does something in it. */
-  function wait(pool: Pool, { session, owner }: Opened, ms: number): Ready {
-    const one: Ready = { session, owner, sinceMs: performance.now(), timer: setTimeout(() => leave(pool, one), ms) };
+  function wait(pool: Pool, { session, owner, uses }: Opened, ms: number): Ready {
+    const one: Ready = { session, owner, uses, sinceMs: performance.now(), timer: setTimeout(() => leave(pool, one), ms) };
     const { client } = session;
     client.onclose = () => leave(pool, one);
     client.onerror = () => leave(pool, one);
@@ -164,10 +175,11 @@ export function prepareSessions(
       ...opened.session,
       async close(closing: Closing = {}) {
         const { session, owner } = opened;
-        const isUsable = session.client.transport !== undefined && owner.isSpent !== true;
+        const uses = opened.uses + 1;
+        const isUsable = session.client.transport !== undefined && owner.isSpent !== true && uses < usesMax;
         const isReady = isOpen && closing.isDone === true && !over.signal.aborted && isUsable;
         isOpen = false;
-        if (isReady) giveBack(poolOf(key, upstream), upstream, opened);
+        if (isReady) giveBack(poolOf(key, upstream), upstream, { ...opened, uses });
         else await session.close(closing);
       },
     };
@@ -198,11 +210,11 @@ export function prepareSessions(
       if (!one) {
         const owner = { ...request.owner };
         const session = await connector.open(upstream, { ...request, owner });
-        if (upstream.reusesSessions) return reusable(key, upstream, { session, owner });
+        if (upstream.reusesSessions) return reusable(key, upstream, { session, owner, uses: 0 });
         if (!session.isStateless) prepareNext();
         return session;
       }
-      const { session, owner } = one;
+      const { session, owner, uses } = one;
       remove(pool, one);
       session.begin();
       request.prepare?.(session.client);
@@ -211,7 +223,7 @@ export function prepareSessions(
       owner.onDropped = request.owner?.onDropped;
       owner.onFlood = request.owner?.onFlood;
       prepareNext();
-      return { ...(upstream.reusesSessions ? reusable(key, upstream, { session, owner }) : session), isPrepared: true };
+      return { ...(upstream.reusesSessions ? reusable(key, upstream, { session, owner, uses }) : session), isPrepared: true };
     },
     sessionTasks: connector.sessionTasks,
     forget: connector.forget,

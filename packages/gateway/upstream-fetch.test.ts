@@ -85,6 +85,16 @@ describe("a stream that begins with the response to its request", () => {
     await until(async () => typeOf(await post()) === "application/json" && ports.lastIndexOf(ports[0]) > 0);
   });
 
+  test("and that never ends is closed soon after, so that connections do not accumulate", async () => {
+    let isClosed = false;
+    const { post } = await served((_request, response) => {
+      response.on("close", () => void (isClosed = true));
+      events(response, event(RESULT));
+    });
+    expect(await (await post()).json()).toEqual(RESULT);
+    await until(() => isClosed);
+  });
+
   test("and that continues without end is cut off at the bound of a response", async () => {
     let isClosed = false;
     let goOn = (): unknown => undefined;

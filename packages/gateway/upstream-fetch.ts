@@ -63,8 +63,10 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
       if (whole === "") return new Response("", rest);
       const first = primed(sentHeaders.get("last-event-id"));
       if (whole === undefined) return new Response(eventsOf(reply.body, { ...bounds, isStream: true, first }), rest);
-      // The rest is not needed, but a connection can be reused only after its response was read to the end.
+      // The rest is not needed, but a connection can be reused only after its response was read to the end. Some servers never end it.
       reply.body.dump({ limit: responseBytesMax }).catch(() => undefined);
+      const late = setTimeout(() => reply.body.destroy(), REST_MS).unref();
+      reply.body.once("close", () => clearTimeout(late));
       return wholeResponse(whole, { status, headers: [...rest.headers.filter(([name]) => name !== "content-type"), JSON_TYPE] });
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
@@ -87,6 +89,9 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
 }
 
 const REDIRECTS_MAX = 5;
+
+/** How long a stream may continue after the response that it begins with. */
+const REST_MS = 1_000;
 
 /** The next address, if it is of the same origin and gets the same request. */
 function redirectWithin({ href, origin }: URL, { status, headers }: Response): URL | undefined {
