@@ -213,6 +213,34 @@ describe("the events of a stream, read as the client reads them,", () => {
     await expect(reader.read()).rejects.toThrow();
   });
 
+  test.each([
+    [
+      "as events",
+      (body: ReadableStream<Uint8Array>) => body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()),
+    ],
+    ["as bytes", (body: ReadableStream<Uint8Array>) => body],
+  ])("leave a turn for other work, however many come at once: %s", async (_read, readable) => {
+    const { post } = await served((_request, response) => events(response, event({}).repeat(20_000)).end());
+    const { body } = await post({});
+    let turns = 0;
+    let isRead = false;
+    const count = (): unknown =>
+      isRead ||
+      setImmediate(() => {
+        turns += 1;
+        count();
+      });
+    // Everything has arrived before the first event is read.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    let first = true;
+    for await (const _ of readable(body!)) {
+      if (first) count();
+      first = false;
+    }
+    isRead = true;
+    expect(turns).toBeGreaterThan(20);
+  });
+
   test("say when the client may connect again, each time that they do", async () => {
     const { post } = await served((_request, response) =>
       events(response, `retry: 20\n\n${event(ASKED)}retry: 30\n\n${event(RESULT)}`).end(),

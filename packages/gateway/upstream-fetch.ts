@@ -5,9 +5,12 @@
  * A redirect is followed within the upstream's origin only: at another one it would bring along the headers of the file, among them keys in headers
  * that fetch does not know as credentials, and the arguments of the call. The MCP client sees to that itself (`redirect: "manual"`).
  *
+ * Reading pauses after each burst: what is buffered could otherwise be read for seconds without a turn for anything else, such as the renewal of a lease.
+ *
  * The requests are sent by undici's dispatcher without its fetch, which halves the CPU time of a call.
  */
 import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type FetchLike } from "@modelcontextprotocol/client";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { Agent, request } from "undici";
@@ -89,6 +92,11 @@ export function createUpstreamFetch({ messageBytesMax = MESSAGE_BYTES_MAX, respo
 }
 
 const REDIRECTS_MAX = 5;
+
+/** How many events, or bytes where they are read as bytes, are read before a pause, and its length. */
+const BURST_EVENTS = 64;
+const BURST_BYTES = 65_536;
+const PAUSE_MS = 5;
 
 /** How long a stream may continue after the response that it begins with. */
 const REST_MS = 1_000;
@@ -270,8 +278,11 @@ class EventBytes extends ReadableStream<Uint8Array> {
   readonly #cancel: () => void;
 
   constructor(next: NextBytes, cancel: () => void) {
+    let burst = 0;
     const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      if (burst >= BURST_BYTES) await sleep(PAUSE_MS);
       const bytes = await next();
+      burst = (burst % BURST_BYTES) + (bytes?.byteLength ?? 0);
       if (bytes) controller.enqueue(bytes);
       else controller.close();
     };
@@ -300,13 +311,18 @@ async function* eventsIn(
 ): AsyncGenerator<EventSourceMessage, undefined> {
   const decoder = new TextDecoder();
   let events: EventSourceMessage[] = [];
+  let burst = 0;
   const parser = createParser({ onEvent: (event) => void events.push(event), onRetry: tellRetry(theirs) });
   try {
     for (let bytes = await next(); bytes; bytes = await next()) {
       parser.feed(decoder.decode(bytes, { stream: true }));
       const read = events;
       events = [];
-      yield* read;
+      for (const event of read) {
+        if (burst === BURST_EVENTS) await sleep(PAUSE_MS);
+        burst = (burst % BURST_EVENTS) + 1;
+        yield event;
+      }
     }
     return undefined;
   } finally {
