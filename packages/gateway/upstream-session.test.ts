@@ -16,7 +16,7 @@ import { CommandTransport } from "./command-transport.ts";
 import { readListing } from "./listing.ts";
 import { GATEWAY_HEADER } from "./settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
-import { createConnector, type OpenSession, type SessionOwner } from "./upstream-session.ts";
+import { createConnector, INTRODUCTION_CHARS_MAX, type OpenSession, type SessionOwner } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "./upstreams.ts";
 import { wordFor } from "./word-for.ts";
 
@@ -105,6 +105,28 @@ describe("a server", () => {
     const opened = streams.length;
     await expect(client.callTool({ name: "tool" })).rejects.toThrow("Connection closed");
     expect(streams).toHaveLength(opened);
+  });
+
+  test.each([
+    ["instructions are not kept: a held call would keep them too", { instructions: "x".repeat(1_000_000) }, true],
+    ["capabilities are within the limit", { capabilities: { tools: {}, experimental: { x: { y: "x".repeat(65_000) } } } }, true],
+    ["capabilities are too large", { capabilities: { tools: {}, experimental: { x: { y: "x".repeat(INTRODUCTION_CHARS_MAX) } } } }, false],
+  ])("whose %s", async (_what, said, isTaken) => {
+    const url = await listening((request, response) => {
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      void json(request).then((message) => {
+        const { id, method } = message as { id?: number; method: string };
+        if (method !== "initialize") return response.writeHead(202).end();
+        const result = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "test", version: "1" }, ...said };
+        response.writeHead(200, { "content-type": "application/json", "mcp-session-id": "one" });
+        return response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+      });
+    });
+    const opened = connecting(url, { revisions: "sessions" }).open();
+    if (!isTaken) return await expect(opened).rejects.toMatchObject({ code: "INVALID_RESULT" });
+    const { client, close } = await opened;
+    expect(client.getInstructions()).toBeUndefined();
+    await close();
   });
 
   test("receives its configured headers and none of the caller's, and the deployment and name by which it is reached", async () => {

@@ -262,6 +262,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
       connected();
       const connectedMs = performance.now() - startedMs;
+      boundIntroduction(client);
       begin = boundMessages(transport, { messagesMax, owner });
       if (isSse) {
         dropOthers(transport, {
@@ -556,6 +557,17 @@ async function inTime(work: Promise<void>, timeoutMs: number): Promise<void> {
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** In characters of JSON: what a server declares about itself. */
+export const INTRODUCTION_CHARS_MAX = 65_536;
+
+/** A held call keeps its client. With what an upstream may say about itself, thousands of them would fill the memory. */
+function boundIntroduction(client: Client): void {
+  // The client has no option for it. Nobody here reads them.
+  Object.assign(client, { _instructions: undefined });
+  const { length } = JSON.stringify([client.getServerCapabilities(), client.getServerVersion()]);
+  if (length > INTRODUCTION_CHARS_MAX) throw new SdkError(SdkErrorCode.InvalidResult, "its capabilities are too large");
 }
 
 interface Flood {
