@@ -13,9 +13,12 @@ const HEALTHY = {
   appendOnly: true,
   appendFsync: "everysec",
   missingRights: [],
+  isCluster: false,
+  mode: "fits",
+  replicas: 0,
   usedMemoryBytes: 1,
   maxmemoryBytes: 0,
-};
+} as const;
 
 describe("the doctor", () => {
   test.each([
@@ -39,9 +42,20 @@ describe("the doctor", () => {
     [{ appendOnly: false }, "advice", "no append-only file"],
     [{ appendFsync: "no" }, "advice", "up to half a minute"],
     [{ usedMemoryBytes: 90, maxmemoryBytes: 100 }, "advice", "90 % of maxmemory"],
+    [{ mode: "no cluster" }, "problem", "it is not a Cluster, and REDIS_URL names one"],
+    [{ mode: "node" }, "advice", "it is a node of a Cluster"],
   ] as const)("says what is wrong with a Redis of %j, and what to do", (facts, level, says) => {
     const findings = redisFindings({ ...HEALTHY, ...facts });
     expect(findings).toContainEqual({ level, about: "Redis", says: expect.stringContaining(says), cure: expect.stringMatching(/\S/) });
+  });
+
+  test("says that nothing would be acknowledged by as many replicas as the settings require", () => {
+    const findings = (replicas: number, facts: object = {}) => redisFindings({ ...HEALTHY, ...facts }, { replicas }).slice(1);
+    expect(findings(1, { replicas: 1 })).toEqual([]);
+    expect(findings(2, { replicas: 1 })).toMatchObject([
+      { level: "problem", says: "PARLEY_REDIS_REPLICAS is 2, and 1 replica is connected: no call or answer would be acknowledged" },
+    ]);
+    expect(findings(1, { isCluster: true })).toMatchObject([{ level: "problem", says: "PARLEY_REDIS_REPLICAS is not for a Cluster" }]);
   });
 
   test("reports all problems at once: settings, an unreachable Redis, a port in use, tools that do not load", async () => {

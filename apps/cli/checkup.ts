@@ -33,7 +33,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
   const settings = unread ? environment : { ...environment, REDIS_URL: environment["REDIS_URL"] || "redis://127.0.0.1" };
   const found = configuration(settings);
   const areSettingsFine = !unread && found.every(({ level }) => level !== "problem");
-  found.push(...(unread ? [] : await redis(environment["REDIS_URL"], environment["PARLEY_PREFIX"] || "parley")));
+  found.push(...(unread ? [] : await redis(environment)));
   const isServing = Boolean(environment["REDIS_URL"]) && found.every(({ level }) => level !== "problem");
   const loaded = await tools(settings);
   return [
@@ -116,8 +116,9 @@ function upstreams(file: string | undefined): Finding[] {
   return [{ level: "fine", about: "upstreams", says }];
 }
 
-async function redis(url: string | undefined, prefix: string): Promise<Finding[]> {
+async function redis(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   const about = "Redis";
+  const { REDIS_URL: url, PARLEY_PREFIX: prefix, PARLEY_REDIS_REPLICAS: replicas } = environment;
   if (!url) {
     return [
       {
@@ -129,24 +130,16 @@ async function redis(url: string | undefined, prefix: string): Promise<Finding[]
     ];
   }
   try {
-    return redisFindings(await inspectRedis(url, prefix));
+    return redisFindings(await inspectRedis(url, prefix || "parley"), { replicas: Number(replicas || 0) });
   } catch (error) {
     const says = `${withoutPassword(url)} cannot be used: ${error instanceof Error ? error.message : String(error)}`;
     return [{ level: "problem", about, says, cure: "Start it, or correct REDIS_URL (redis://user:password@host:port)." }];
   }
 }
 
-export function redisFindings({
-  version,
-  recent,
-  readOnly,
-  maxmemoryPolicy,
-  appendOnly,
-  appendFsync,
-  missingRights,
-  usedMemoryBytes,
-  maxmemoryBytes,
-}: RedisFacts): Finding[] {
+/** `replicas`: how many must have a write before it is acknowledged. */
+export function redisFindings(facts: RedisFacts, { replicas }: { readonly replicas: number } = { replicas: 0 }): Finding[] {
+  const { version, recent, readOnly, maxmemoryPolicy, appendOnly, appendFsync, missingRights, usedMemoryBytes, maxmemoryBytes } = facts;
   const about = "Redis";
   const findings: Finding[] = [
     recent
@@ -159,6 +152,37 @@ export function redisFindings({
       about,
       says: "it is a replica and refuses writes",
       cure: "Name its master in REDIS_URL; with Sentinel, the sentinels: redis-sentinel://host,host/name.",
+    });
+  }
+  if (facts.mode === "no cluster") {
+    findings.push({
+      level: "problem",
+      about,
+      says: "it is not a Cluster, and REDIS_URL names one",
+      cure: "Use redis:// (rediss:// over TLS); with Sentinel, redis-sentinel://host,host/name.",
+    });
+  }
+  if (facts.mode === "node") {
+    findings.push({
+      level: "advice",
+      about,
+      says: "it is a node of a Cluster, of which REDIS_URL names this node alone",
+      cure: "Use redis-cluster://, unless this node has all slots.",
+    });
+  }
+  if (replicas > 0 && facts.isCluster) {
+    findings.push({
+      level: "problem",
+      about,
+      says: "PARLEY_REDIS_REPLICAS is not for a Cluster",
+      cure: "Remove it, or use Sentinel: docs/redis.md#failover.",
+    });
+  } else if (replicas > facts.replicas) {
+    findings.push({
+      level: "problem",
+      about,
+      says: `PARLEY_REDIS_REPLICAS is ${replicas}, and ${counted(facts.replicas, "replica is", "replicas are")} connected: no call or answer would be acknowledged`,
+      cure: "Connect as many replicas, or lower the setting.",
     });
   }
   if (missingRights.length > 0) {

@@ -89,6 +89,18 @@ describe("waiting for a suitable Redis", () => {
     expect(await inspectRedis(await serve("used_memory:7\r\n"), "parley")).toMatchObject({ version: "Redis 0", usedMemoryBytes: 7 });
   });
 
+  test("a single server behind the address of a Cluster is refused, and inspected as such", async () => {
+    const url = embedded.url.replace("redis://", "redis-cluster://");
+    await expect(wait(url)).rejects.toThrow(
+      /: it is not a Cluster\. Use redis:\/\/ for a single server, redis-sentinel:\/\/ with Sentinel$/,
+    );
+    expect(await inspectRedis(url, "parley")).toMatchObject({ mode: "no cluster", isCluster: false, replicas: 0 });
+    // The first node is away.
+    expect(await inspectRedis(url.replace("@", "@127.0.0.1:1,"), "parley")).toMatchObject({ mode: "no cluster" });
+    expect(await inspectRedis(embedded.url, "parley")).toMatchObject({ mode: "fits" });
+    expect(await inspectRedis(await serve("cluster_enabled:1\r\n"), "parley")).toMatchObject({ mode: "node", isCluster: true });
+  });
+
   test.each(["6.1.99", "5.9.0", "0"])("a server of version %s is too old", async (version) => {
     const url = await serve(version === "0" ? "nothing:1\r\n" : `redis_version:${version}\r\n`);
     await expect(wait(url)).rejects.toMatchObject({

@@ -25,7 +25,7 @@ export interface WaitForRedis {
  * no eviction. Throws a ParleyError UNAVAILABLE with what to do.
  */
 export async function waitForRedis({ url, startTimeoutMs, allowEviction, replicas, log }: WaitForRedis): Promise<void> {
-  if (replicas > 0 && addressOf(url).type === "cluster") throw unfit(url, "PARLEY_REDIS_REPLICAS is not for a cluster: leave it at 0");
+  if (replicas > 0 && isClusterAddress(url)) throw unfit(url, "PARLEY_REDIS_REPLICAS is not for a cluster: leave it at 0");
   const giveUpAtMs = Date.now() + startTimeoutMs;
   let told = false;
   for (;;) {
@@ -306,11 +306,21 @@ export function isReadOnly(info: string): boolean {
   return field(info, "role") === "slave" && field(info, "slave_read_only") === "1" && field(info, "cluster_enabled") !== "1";
 }
 
+export function isClusterAddress(url: string): boolean {
+  return addressOf(url).type === "cluster";
+}
+
+/** Whether the address of a Cluster leads to a server that is none. It would answer, and never say which node has which slots. */
+export function isNoCluster(url: string, info: string): boolean {
+  return isClusterAddress(url) && field(info, "cluster_enabled") === "0";
+}
+
 function checkFitness(info: string, { url, allowEviction, replicas, log }: Omit<WaitForRedis, "startTimeoutMs">): void {
   const version = field(info, "redis_version") ?? "0";
   if (!isRecent(version)) {
     throw unfit(url, `it has version ${version}; Parley needs Redis ${OLDEST_VERSION.join(".")} or newer, or Valkey`);
   }
+  if (isNoCluster(url, info)) throw unfit(url, "it is not a Cluster. Use redis:// for a single server, redis-sentinel:// with Sentinel");
   // From INFO, because CONFIG GET is disabled on hosted servers.
   const policy = field(info, "maxmemory_policy") ?? "noeviction";
   if (policy !== "noeviction") {

@@ -1,6 +1,6 @@
 /** What an operator should know about a Redis before trusting it with tasks. `parley doctor` turns it into advice. */
 import type { Redis } from "ioredis";
-import { field, isReadOnly, isRecent, openForOnce, refusesUs } from "./connect.ts";
+import { field, isClusterAddress, isNoCluster, isReadOnly, isRecent, openForOnce, refusesUs } from "./connect.ts";
 import { missingRights } from "./rights.ts";
 
 export interface RedisFacts {
@@ -9,6 +9,11 @@ export interface RedisFacts {
   readonly recent: boolean;
   /** A replica that refuses writes. */
   readonly readOnly: boolean;
+  readonly isCluster: boolean;
+  /** Whether the address names what it is: `no cluster` behind the address of one, or `node` for the address of a Cluster's node alone. */
+  readonly mode: "fits" | "no cluster" | "node";
+  /** Replicas that are connected to it. */
+  readonly replicas: number;
   readonly maxmemoryPolicy: string;
   /** Whether there is an append-only file. */
   readonly appendOnly: boolean;
@@ -23,8 +28,19 @@ export interface RedisFacts {
 
 /** `prefix`: of the deployment's keys and channels. Throws an Error that says why Redis could not be asked. */
 export async function inspectRedis(url: string, prefix: string): Promise<RedisFacts> {
-  // The nodes of a cluster are configured alike, so the first speaks for all.
-  const redis = openForOnce(url, 3_000)[0] as Redis;
+  let failed: unknown;
+  // The nodes of a cluster are configured alike, so the first that answers speaks for all.
+  for (const redis of openForOnce(url, 3_000)) {
+    try {
+      return await inspect(redis, url, prefix);
+    } catch (error) {
+      failed = error;
+    }
+  }
+  throw failed;
+}
+
+async function inspect(redis: Redis, url: string, prefix: string): Promise<RedisFacts> {
   // The cause of a failed connection arrives as an event; the promise only says that the connection is closed.
   let cause: Error | undefined;
   redis.on("error", (error: Error) => (cause = error));
@@ -35,14 +51,18 @@ export async function inspectRedis(url: string, prefix: string): Promise<RedisFa
     const [, appendFsync] = (await redis.call("CONFIG", "GET", "appendfsync").catch(() => [])) as string[];
     const compatible = field(info, "redis_version") ?? "0";
     const valkey = field(info, "valkey_version");
+    const isCluster = field(info, "cluster_enabled") === "1";
     return {
       version: valkey === undefined ? `Redis ${compatible}` : `Valkey ${valkey}`,
       recent: isRecent(compatible),
       readOnly: isReadOnly(info),
+      isCluster,
+      mode: isNoCluster(url, info) ? "no cluster" : isCluster && !isClusterAddress(url) ? "node" : "fits",
+      replicas: Number(field(info, "connected_slaves") ?? 0),
       maxmemoryPolicy: field(info, "maxmemory_policy") ?? "noeviction",
       appendOnly: field(info, "aof_enabled") === "1",
       appendFsync,
-      missingRights: await missingRights(redis, { prefix, isCluster: field(info, "cluster_enabled") === "1" }),
+      missingRights: await missingRights(redis, { prefix, isCluster }),
       usedMemoryBytes: Number(field(info, "used_memory") ?? 0),
       maxmemoryBytes: Number(field(info, "maxmemory") ?? 0),
     };
