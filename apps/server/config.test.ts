@@ -98,6 +98,21 @@ test("every setting of the front end has a description", () => {
   }
 });
 
+test("the operator's port cannot be that of clients on one address", () => {
+  const configured = (environment: NodeJS.ProcessEnv) => () =>
+    serverConfig(readEnvironment(SERVER_SETTINGS, { REDIS_URL, PARLEY_AUTH_NONE_ANYWHERE: "true", ...environment }));
+  const problem =
+    "PARLEY_METRICS_PORT: 8080 is the port of clients (PARLEY_PORT, or PORT), who must not reach the operator's port: choose another one";
+  expect(configured({ PORT: "8080", PARLEY_METRICS_PORT: "8080" })).toThrow(problem);
+  expect(configured({ PARLEY_PORT: "8080", PARLEY_HOST: "0.0.0.0", PARLEY_METRICS_PORT: "8080" })).toThrow(problem);
+  for (const fine of [
+    { PARLEY_PORT: "0", PARLEY_METRICS_PORT: "0" },
+    { PORT: "8080", PARLEY_PORT: "8081", PARLEY_METRICS_PORT: "8080" },
+    { PARLEY_PORT: "8080", PARLEY_METRICS_PORT: "8080", PARLEY_METRICS_HOST: "10.0.0.7" },
+  ])
+    expect(configured(fine)).not.toThrow();
+});
+
 test("a lease that would expire before it is renewed is refused, and so are comments that would fill every stream", () => {
   const configured = (environment: NodeJS.ProcessEnv) => () =>
     serverConfig(readEnvironment(SERVER_SETTINGS, { REDIS_URL, ...environment }));

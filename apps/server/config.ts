@@ -200,7 +200,12 @@ export interface ServerConfig {
 
 /** Throws SettingsError for contradictory settings, UpstreamsError and OauthFileError for invalid files. */
 export function serverConfig(environment: ServerEnvironment): ServerConfig {
-  const problems = [...coreProblems(environment), ...identityProblems(environment, environment.PARLEY_HOST), ...oauthProblems(environment)];
+  const problems = [
+    ...coreProblems(environment),
+    ...portProblems(environment),
+    ...identityProblems(environment, environment.PARLEY_HOST),
+    ...oauthProblems(environment),
+  ];
   if (problems.length > 0) throw new SettingsError(problems);
   const oauth = openOauthFile(environment, process.env);
   return deepFrozen({
@@ -208,7 +213,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     core: { ...coreSettings(environment), oauthScopes: oauthScopes(oauth) },
     oauth,
     host: environment.PARLEY_HOST,
-    port: environment.PARLEY_PORT ?? environment.PORT ?? 3000,
+    port: portOf(environment),
     tools: environment.PARLEY_TOOLS,
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
@@ -273,6 +278,22 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       shutdownTimeoutMs: environment.PARLEY_SHUTDOWN_TIMEOUT,
     },
   });
+}
+
+function portOf({ PARLEY_PORT, PORT }: Pick<ServerEnvironment, "PARLEY_PORT" | "PORT">): number {
+  return PARLEY_PORT ?? PORT ?? 3000;
+}
+
+const EVERY_ADDRESS = ["0.0.0.0", "::"];
+
+/** Otherwise the second of them would find its port taken, by this very process. */
+function portProblems(environment: ServerEnvironment): readonly string[] {
+  const { PARLEY_METRICS_PORT: metricsPort, PARLEY_HOST: host, PARLEY_METRICS_HOST: metricsHost } = environment;
+  const isOneAddress = host === metricsHost || EVERY_ADDRESS.includes(host) || EVERY_ADDRESS.includes(metricsHost);
+  if (!metricsPort || metricsPort !== portOf(environment) || !isOneAddress) return [];
+  return [
+    `PARLEY_METRICS_PORT: ${metricsPort} is the port of clients (PARLEY_PORT, or PORT), who must not reach the operator's port: choose another one`,
+  ];
 }
 
 function deepFrozen<T extends object>(object: T): T {
