@@ -1,8 +1,10 @@
 /**
  * Runs Jobs as a controller and a kubelet would: as a process on this machine, with the arguments and the environment of the Job. The image
- * is this repository; volumes are left out.
+ * is this repository. Files of ConfigMaps are in a folder of their own, of which the variables say the path; other volumes are left out.
  */
 import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApiServer } from "./api-server.ts";
 import type { PodSpec } from "./promises.ts";
@@ -37,6 +39,7 @@ export function environmentOf(
 export function runJobs({ kubectl }: ApiServer, root: string): RunningJobs {
   const started = new Set<string>();
   const logs = new Map<string, string>();
+  const folder = mkdtempSync(join(tmpdir(), "parley-jobs-"));
   let ended = 0;
   let working: Promise<void> | undefined;
   const timer = setInterval(() => {
@@ -54,9 +57,10 @@ export function runJobs({ kubectl }: ApiServer, root: string): RunningJobs {
 
   async function run({ metadata: { name, namespace }, spec }: Job): Promise<void> {
     const [container] = spec.template.spec.containers;
+    const env = environmentOf(container?.env, (secret, key) => secretValue(namespace, secret, key));
     const child = spawn(process.execPath, [join(root, "apps/cli/main.ts"), ...(container?.args ?? [])], {
       cwd: root,
-      env: { PATH: process.env["PATH"], ...environmentOf(container?.env, (secret, key) => secretValue(namespace, secret, key)) },
+      env: { PATH: process.env["PATH"], ...mounted(env, spec.template.spec, namespace) },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let said = "";
@@ -73,6 +77,27 @@ export function runJobs({ kubectl }: ApiServer, root: string): RunningJobs {
     if (code !== 0) throw new Error(`the Job ${name} cannot end: ${problems}`);
   }
 
+  /** The variables, with the paths at which this machine has what they name. */
+  function mounted(
+    env: Readonly<Record<string, string>>,
+    { containers, volumes = [] }: PodSpec,
+    namespace: string,
+  ): Record<string, string> {
+    const paths: [inPod: string, here: string][] = [];
+    for (const { name, mountPath } of containers[0]?.volumeMounts ?? []) {
+      const { configMap } = (volumes.find((volume) => volume["name"] === name) ?? {}) as { configMap?: { name: string } };
+      if (!configMap) continue;
+      const { data = {} } = JSON.parse(kubectl(["get", "configmap", configMap.name, "-n", namespace, "-o", "json"]).out) as {
+        data?: Record<string, string>;
+      };
+      mkdirSync(join(folder, name), { recursive: true });
+      for (const [file, text] of Object.entries(data)) writeFileSync(join(folder, name, file), text);
+      paths.push([`${mountPath}/`, `${join(folder, name)}/`]);
+    }
+    const here = (value: string) => paths.reduce((path, [inPod, own]) => (path.startsWith(inPod) ? path.replace(inPod, own) : path), value);
+    return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, here(value)]));
+  }
+
   function secretValue(namespace: string, name: string, key: string): string {
     const { data } = JSON.parse(kubectl(["get", "secret", name, "-n", namespace, "-o", "json"]).out) as { data: Record<string, string> };
     return Buffer.from(data[key] ?? "", "base64").toString();
@@ -84,6 +109,7 @@ export function runJobs({ kubectl }: ApiServer, root: string): RunningJobs {
     async stop() {
       clearInterval(timer);
       await working;
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

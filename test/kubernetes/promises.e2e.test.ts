@@ -108,6 +108,11 @@ describe("a broken promise is noticed", () => {
     ],
     ["P10", "a ConfigMap that is not there", (all) => all.delete("ConfigMap parley-settings")],
     [
+      "P11",
+      "a volume within another",
+      (all) => set(all, "Deployment parley-worker", "spec.template.spec.containers.0.volumeMounts.1.mountPath", "/tmp/data"),
+    ],
+    [
       "P10",
       "a port that is not listened on",
       (all) => set(all, "Deployment parley-server", "spec.template.spec.containers.0.ports.0.containerPort", 8080),

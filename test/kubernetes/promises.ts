@@ -12,6 +12,7 @@
  *   P8  Clients reach only the clients' port; the operator's port is open only to named sources; every pod has a network policy.
  *   P9  Routes do not end streams.
  *   P10 Everything that is referred to exists or is known to be provided by the operator; settings are settings of Parley.
+ *   P11 No volume is mounted into another: the outer one is read-only, or would hide the inner one.
  */
 import { parseDuration } from "@parley/core";
 import { SERVER_SETTINGS } from "@parley/server";
@@ -41,6 +42,7 @@ export interface Container {
   readonly lifecycle?: { readonly preStop?: { readonly sleep?: { readonly seconds: number } } };
   readonly resources?: { readonly requests?: Record<string, unknown>; readonly limits?: Record<string, unknown> };
   readonly securityContext?: Record<string, unknown>;
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
   readonly startupProbe?: Probe;
   readonly readinessProbe?: Probe;
   readonly livenessProbe?: Probe;
@@ -124,6 +126,12 @@ export function broken(objects: readonly KubernetesObject[], brought: Brought): 
     const drainS = drainSeconds(container, settings);
     const graceS = pod.terminationGracePeriodSeconds ?? 30;
     if (graceS < drainS + SPARE_S) say("P5", `has ${graceS} s to end and needs ${drainS} and ${SPARE_S} s`);
+
+    const mounted = (container.volumeMounts ?? []).map(({ mountPath }) => `${mountPath}/`);
+    for (const inner of mounted) {
+      const outer = mounted.find((path) => path !== inner && inner.startsWith(path));
+      if (outer !== undefined) say("P11", `mounts ${inner} into ${outer}`);
+    }
 
     const scalers = objects.filter(
       ({ kind, spec }) =>

@@ -10,7 +10,7 @@ export const CHART = join(ROOT, "deploy/helm/parley");
 export const KUSTOMIZE = join(ROOT, "deploy/kubernetes");
 
 /** Each is an overlay of kustomize and an example of values, and both are the same. */
-export const OVERLAYS = ["small", "production", "sentinel", "cluster", "identity"] as const;
+export const OVERLAYS = ["small", "production", "sentinel", "cluster", "identity", "gateway"] as const;
 
 export interface KubernetesObject {
   readonly apiVersion: string;

@@ -243,6 +243,8 @@ async function onServer(server: ApiServer): Promise<void> {
     const production = ["--values", join(CHART, "examples/production.yaml")];
     check("helm: says which ConfigMap is missing", containing(run(...install, ...production).problems, authority));
     kubectl(["create", "configmap", "parley-redis-ca", "-n", "parley", "--from-literal=ca.crt=none"]);
+    kubectl(["create", "secret", "generic", "crm", "-n", "parley", "--from-literal=token=t"]);
+    kubectl(["create", "configmap", "parley-upstreams", "-n", "parley", '--from-literal=upstreams.json={"upstreams":[]}']);
     check("helm: installs", problems(run(...install)));
     for (const name of OVERLAYS) {
       check(
@@ -253,11 +255,11 @@ async function onServer(server: ApiServer): Promise<void> {
     check("helm: rolls back", problems(run("rollback", "parley", "1", "--no-hooks")));
     check("helm: and has then what it had", lost(helmText({})));
     check("helm: uninstalls", problems(run("uninstall", "parley", "--no-hooks")));
-    kubectl(["delete", "secret", "parley-redis", "parley-seal", "parley-login", "-n", "parley"]);
+    kubectl(["delete", "secret", "parley-redis", "parley-seal", "parley-login", "crm", "-n", "parley"]);
     const later = ["--set", "doctor.enabled=false", "--set-json", `extraObjects=[${JSON.stringify(EXTERNAL_SECRET)}]`];
     check("helm: installs without its Secret if the release brings it", problems(run(...install, ...later)));
     check("helm: uninstalls", problems(run("uninstall", "parley", "--no-hooks")));
-    kubectl(["delete", "configmap", "parley-redis-ca", "-n", "parley"]);
+    kubectl(["delete", "configmap", "parley-redis-ca", "parley-upstreams", "-n", "parley"]);
   }
 
   /** In the order of the page. Jobs of hooks are run as processes, since no kubelet does it. */
@@ -267,12 +269,15 @@ async function onServer(server: ApiServer): Promise<void> {
     if (!redis) return;
     symlinkSync(program, join(directory, "helm"));
     writeFileSync(join(directory, "ca.crt"), "none");
+    writeFileSync(join(directory, "upstreams.json"), JSON.stringify({ upstreams: [{ name: "crm", url: "https://crm.example.com/mcp" }] }));
     const env = {
       ...process.env,
       PATH: `${directory}:${process.env["PATH"]}`,
       KUBECONFIG: server.kubeconfig,
       REDIS_URL: redis.url,
       CA_FILE: join(directory, "ca.crt"),
+      UPSTREAMS_FILE: join(directory, "upstreams.json"),
+      CRM_TOKEN: "token",
     };
     const jobs = runJobs(server, ROOT);
     try {
