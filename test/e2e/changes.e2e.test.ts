@@ -121,6 +121,11 @@ test("waiting tasks are replayed from Redis before a rollout, and the output rep
   expect(failed.stdout).toMatch(/^✗ \S+ {2}greet {2}\w+: .*with the error TypeError$/m);
   expect(failed.stdout + failed.stderr).not.toContain("MARKER");
 
+  expect(await operatorWith({ PARLEY_TOOLS: GREET, PARLEY_CONTENT_KEYS: "" }, "replay", "--waiting")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/unknown: the task cannot be read: .*\n[^]*7 unknown/),
+  });
+
   // An image without the tool.
   const without = await waiting(OTHER);
   expect(without).toMatchObject({ code: 1, stdout: expect.stringContaining("diverges: the modules have no tool greet") });

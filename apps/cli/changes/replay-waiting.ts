@@ -11,7 +11,7 @@ import { ofUpstreams } from "../of-upstreams.ts";
 import { onStderr } from "../on-stderr.ts";
 import { print, printJson, printToStderr } from "../terminal.ts";
 import { idsOf, recordedTask } from "./export.ts";
-import { noCounts, patienceOf, replayed, showCounts } from "./replay.ts";
+import { noCounts, patienceOf, showCounts } from "./replay.ts";
 import { type ReplayReport, startReplayThread } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
 
@@ -39,7 +39,7 @@ export async function replayWaiting(
           break;
         }
         tasks += 1;
-        const report = withoutContent(await replayed(thread, task));
+        const report = "unreadable" in task ? unreadable(task) : withoutContent(await thread.replay(task));
         if (report.isMissing && "call" in task && isUpstreams(task.call.name)) {
           skipped += 1;
           continue;
@@ -69,6 +69,10 @@ async function* waitingTasks(redis: RedisBackend): AsyncGenerator<RecordedTask |
     const task = await recordedTask(redis, taskId, { withContent: true, fields: [] });
     if (task) yield task;
   }
+}
+
+function unreadable({ unreadable: why }: UnreadableTask): ReplayReport {
+  return { verdict: "unknown", reason: `the task cannot be read: ${why}`, recorded: [], found: [] };
 }
 
 /** Without the texts of questions, and of errors, which may repeat what a caller or a person entered. */

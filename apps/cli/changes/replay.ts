@@ -46,7 +46,7 @@ export function patienceOf(timeout: string): number {
   return parseDuration(/^\d+$/.test(timeout) ? Number(timeout) : timeout);
 }
 
-export async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<ReplayReport> {
+async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<ReplayReport> {
   if (!("unreadable" in task)) return await thread.replay(task);
   return { verdict: "unknown", reason: `the task could not be read when it was exported: ${task.unreadable}`, recorded: [], found: [] };
 }
