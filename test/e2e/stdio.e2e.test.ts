@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -208,6 +208,21 @@ describe("with a server of its own", () => {
       { id: 1, error: { message: expect.stringMatching(/^tool module ".*none.mjs" cannot be loaded/) } },
     ]);
     expect(none.said()).toContain("cannot be loaded");
+  });
+
+  test("a call that waits while the server of this process breaks is answered with an error", async () => {
+    const directory = join(dataDir, "broken");
+    const pipe = pipeTo(["--data-dir", directory, "--tools", TOOLS]);
+    await initialized(pipe);
+    pipe.send({ jsonrpc: "2.0", id: "call", method: "tools/call", params: { name: "greet", arguments: { marker: "broken" } } });
+    await pipe.message(isQuestion);
+    const { serverPid } = JSON.parse(await readFile(join(directory, "server.json"), "utf8")) as { serverPid: number };
+    process.kill(serverPid, "SIGKILL");
+    expect(await pipe.ended).toBe(1);
+    expect(pipe.messages.flat().find(({ id }) => id === "call")?.error?.message).toMatch(
+      /^the server ended before tools\/call was answered/,
+    );
+    expect(pipe.said()).toContain("redis.log says why");
   });
 
   test(

@@ -60,7 +60,7 @@ export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: Std
   process.on("SIGINT", () => void end(0));
   void local?.broken.then((why) => {
     log(why);
-    void end(1);
+    void end(1, undefined, "the server ended");
   });
 
   try {
