@@ -244,6 +244,26 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(await bottom(".field:has(:focus) .problem")).toBeLessThanOrEqual(top as number);
   });
 
+  test("a refusal that concerns no field of its form is in sight, also from the end of a long form", async () => {
+    const page = await open(at("2025-06-18", "every_field"), { viewport: { width: 1_360, height: 500 } });
+    await call(page, "every_field");
+    const field = (label: string, exactly = {}) => dialog(page).getByLabel(label, exactly);
+    await field("Name").fill("Ann");
+    await field("Code").fill("ABC");
+    await field("E-mail").fill("ann@example.com");
+    await field("Day", { exact: true }).fill("2026-12-24");
+    await field("Price").fill("1.5");
+    await field("Plan").selectOption("plus");
+    await field("Size").selectOption("Large");
+    // In this revision, a list of choices is a field for each.
+    for (const day of ["mon", "tue", "wed"]) await field(`Days: ${day}`).selectOption("Yes");
+    await canAnswer(page);
+    await press(page, "Enter");
+    const refusal = dialog(page).getByText("must NOT have more than 2 items");
+    await refusal.waitFor();
+    await expect.poll(async () => (await refusal.boundingBox())?.y).toBeGreaterThan(0);
+  });
+
   test("input that the browser cannot read is reported at its field, and not left out", async () => {
     const page = await open(at("2026-07-28+tasks", "every_field"));
     await call(page, "every_field");

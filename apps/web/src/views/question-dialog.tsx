@@ -25,6 +25,7 @@ const SCOPE = "answer";
 export function QuestionDialog({ question, tool, place, count, onToken }: QuestionDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const form = useRef<HTMLFormElement>(null);
+  const refusal = useRef<HTMLParagraphElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
   const [draft, setDraft] = useState<Draft>(() => keptDraft(place, question));
   const [problems, setProblems] = useState<Problems>({});
@@ -48,6 +49,11 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   useLayoutEffect(() => {
     if (Object.keys(draft).length > 0) keepDraft(place, question, { draft, inputs });
   }, [draft]);
+
+  // The buttons of a long form are far below what concerns the whole of it. A field with a problem has the focus instead.
+  useEffect(() => {
+    if (!isSending && Object.keys(problems).every((name) => name === "")) refusal.current?.scrollIntoView({ block: "center" });
+  }, [problem, isSending]);
 
   async function send(reply: Reply): Promise<void> {
     setSending(true);
@@ -106,7 +112,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
         </h2>
         <Said id="question-text" text={wordsOf(question.message)} label="The question" />
         {problem !== undefined && (
-          <p class="banner" role="alert" dir="auto">
+          <p ref={refusal} class="banner" role="alert" dir="auto">
             {problem}
           </p>
         )}
