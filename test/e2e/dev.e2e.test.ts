@@ -6,12 +6,15 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
+import { findChromium, startChromium } from "../support/chromium.ts";
 import { parley } from "../support/parley.ts";
 import { MAIN } from "../support/pipe.ts";
 import { until } from "../support/until.ts";
 
 /** Inside the repository: the modules import packages of it. */
 const OUT = resolve(import.meta.dirname, "../../out");
+
+const chromium = findChromium();
 
 let folder: string;
 let child: ChildProcess;
@@ -145,6 +148,27 @@ describe("parley dev", () => {
     const said = await says(`Restarted, ${url}`, at);
     expect(said).toContain(`✗ ${taskId}  greet  diverges: `);
     expect(said).toContain("0 of 1 waiting tasks continue");
+  });
+
+  test.skipIf(chromium === undefined)("the open playground shows changed tools when a person comes back to it", async () => {
+    const browser = await startChromium(chromium ?? "");
+    try {
+      const page = await browser.newPage();
+      page.setDefaultTimeout(60_000);
+      await page.goto(new URL("/play/#tool=greet", url).href);
+      await page.getByRole("button", { name: "Call greet" }).waitFor();
+      const at = printed.length;
+      save("tools.ts", greeting("Hello").replace("z.object({})", `z.object({ title: z.string().nullable() })`));
+      await says(`Restarted, ${url}`, at);
+      expect(await page.getByLabel("title").count()).toBe(0);
+      await page.evaluate('dispatchEvent(new Event("focus"))');
+      await page.getByLabel("title").fill("Dr.");
+    } finally {
+      await browser.close();
+      const at = printed.length;
+      save("tools.ts", greeting("Hello"));
+      await says(`Restarted, ${url}`, at);
+    }
   });
 
   test("that cannot start for another reason than its tools says why and ends, as parley start does", async () => {

@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { loadTools, placeChanged, resumeFromAddress } from "./run/playground.ts";
+import { loadTools, placeChanged, refreshTools, resumeFromAddress } from "./run/playground.ts";
 import { App } from "./views/app.tsx";
 
 // Before rendering, so that a small screen opens with the pane of the call that the address names.
@@ -7,4 +7,5 @@ resumeFromAddress();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 addEventListener("hashchange", placeChanged);
+addEventListener("focus", () => void refreshTools());
 void loadTools();

@@ -112,6 +112,16 @@ export async function loadTools(): Promise<void> {
   if (load === loads) tools.value = loaded;
 }
 
+/** Reads the tools again when the person comes back to the page: they may have changed them meanwhile. If that fails, those that are shown stay. */
+export async function refreshTools(): Promise<void> {
+  if (wantsToken.value || tools.value.state === "loading") return;
+  const load = (loads += 1);
+  const found = await dialect.value.listTools().catch(() => undefined);
+  if (found === undefined || load !== loads) return;
+  const { value: shown } = tools;
+  if (shown.state !== "ready" || JSON.stringify(shown.tools) !== JSON.stringify(found)) tools.value = { state: "ready", tools: found };
+}
+
 export function chooseDialect(id: string): void {
   dialect.value = dialects.find((each) => each.id === id) ?? FIRST;
   if (!run.value || run.value.end) showPlace({ dialect: dialect.value.id, ...(chosen.value !== undefined && { tool: chosen.value }) });
