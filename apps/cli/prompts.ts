@@ -3,7 +3,7 @@
  * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
+import { type Field, fieldsOf, type Json, type JsonObject, kindOfItems, readTyped } from "@parley/core";
 import { type Content, type Elicitation, formatHint, isVisit, type Reply } from "./form.ts";
 import { LEFT } from "./left.ts";
 import { pastedAsOneLine } from "./paste.ts";
@@ -140,7 +140,7 @@ async function validatorOf(form: JsonObject): Promise<Check> {
 
 async function promptForField(field: Field, { validate, ...options }: Options & { readonly validate: Check }): Promise<unknown> {
   const { label, description, kind, isRequired, default: preset } = field;
-  const notes = [description, formatHint(field), !isRequired && "optional"].flatMap((text) => (text ? `(${cleanLine(text)})` : []));
+  const notes = [description, entryHint(field), !isRequired && "optional"].flatMap((text) => (text ? `(${cleanLine(text)})` : []));
   const message = [cleanLine(label), ...notes].join(" ");
   const choices = field.choices.map(({ value, title = value }) => ({ value, label: cleanLine(title) || "(blank)" }));
   switch (kind) {
@@ -193,6 +193,25 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
   }
 }
 
+/** How to enter the value, where its label does not say it. */
+function entryHint(field: Field): string | undefined {
+  if (isJson(field)) return "as JSON";
+  return field.kind === "choices" && field.choices.length === 0 ? "separated by commas, or as JSON" : formatHint(field);
+}
+
+/** Objects, and lists of more than words and numbers, are entered as JSON. */
+function isJson({ kind, choices, schema }: Field): boolean {
+  return kind === "choices" ? choices.length === 0 && kindOfItems(schema) === undefined : schema["type"] === "object";
+}
+
+function parsed(typed: string): Json {
+  try {
+    return JSON.parse(typed) as Json;
+  } catch {
+    return typed;
+  }
+}
+
 async function promptForText(
   field: Field,
   { message, validate, ...options }: Options & { readonly message: string; readonly validate: Check },
@@ -200,15 +219,9 @@ async function promptForText(
   const { default: preset, isRequired } = field;
   const read = (typed: string): Json | undefined => {
     if (typed === "") return isRequired && field.kind === "text" && field.schema["type"] === "string" ? "" : undefined;
-    // Objects and lists are entered as JSON.
-    if (field.schema["type"] === "object" || field.kind === "choices") {
-      try {
-        return JSON.parse(typed) as Json;
-      } catch {
-        return typed;
-      }
-    }
-    return readTyped(typed, field);
+    const isAny = field.kind === "text" && field.schema["type"] === undefined;
+    const isList = field.kind === "choices" && /^\s*\[/.test(typed);
+    return isJson(field) || isAny || isList ? parsed(typed) : readTyped(typed, field);
   };
   const prompt: Parameters<typeof text>[0] = {
     message,
@@ -216,6 +229,8 @@ async function promptForText(
     validate(typed = "") {
       const value = read(typed);
       if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
+      if (value === typed && isJson(field))
+        return `must be JSON, such as ${field.kind === "choices" ? '[{"name":"value"}]' : '{"name":"value"}'}`;
       return validate(field, value);
     },
     ...options,

@@ -12,6 +12,7 @@ const SCHEMA: JsonObject = {
     address: { type: "object" },
     "no-smoking": { type: "boolean" },
     anything: {},
+    sizes: { type: "array", items: { type: "integer" } },
     count: { type: ["integer", "null"] },
     alias: { anyOf: [{ type: "string" }, { type: "null" }], default: null },
   },
@@ -29,6 +30,9 @@ describe("arguments from flags", () => {
         address: { town: "Bonn" },
         anything: [1],
       },
+    );
+    expect([flags("--sizes", "1,2"), flags("--sizes", "1", "--sizes", "2"), flags("--sizes", "[1,2]")]).toEqual(
+      Array(3).fill({ sizes: [1, 2] }),
     );
     expect(flags("--partySize=4", "--note=a=b", "--dishes", "soup", "--dishes", "fish")).toEqual({
       partySize: 4,

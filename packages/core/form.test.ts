@@ -143,6 +143,15 @@ test("a choice with a comma is one choice, alone and not among others", () => {
   expect(readTyped("Rome,Oslo", cities)).toEqual(["Rome", "Oslo"]);
 });
 
+test("entries of a list have the type that its schema gives them", () => {
+  const list = (type: string, text: string) => readTyped(text, { kind: "choices", schema: { type: "array", items: { type } } });
+  expect(list("integer", "1, 2")).toEqual([1, 2]);
+  expect(list("number", "1.5")).toEqual([1.5]);
+  expect(list("boolean", "yes,false")).toEqual([true, false]);
+  expect(list("string", "1,2")).toEqual(["1", "2"]);
+  expect(list("integer", "1,two")).toEqual([1, "two"]);
+});
+
 test("are found by the pointer of a violation, with any characters in the name", () => {
   const schema = form({ "a/b~c": { type: "string", title: "Odd" } });
   expect(fieldAt(schema, "/content/a~1b~0c")?.label).toBe("Odd");

@@ -111,10 +111,13 @@ export function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
 
 /**
  * Converts what a person typed to the field's type: "4" becomes 4 for a number, "soup,fish" a list for a choice of
- * several, unless it is itself a choice ("Rome, Italy"). Input that cannot be converted is returned unchanged, so that the schema can report what is wrong with it.
+ * several, unless it is itself a choice ("Rome, Italy"), and "1,2" a list of numbers if the schema has numbers in it. Input that cannot be converted is returned unchanged, so that the schema can report what is wrong with it.
  * That includes integers that are not plain digits ("1.000" is a thousand to some), and digits that a number would round.
  */
-export function readTyped(text: string, { kind, choices = [] }: Pick<Field, "kind"> & Partial<Pick<Field, "choices">>): Json {
+export function readTyped(
+  text: string,
+  { kind, choices = [], schema = {} }: Pick<Field, "kind"> & Partial<Pick<Field, "choices" | "schema">>,
+): Json {
   switch (kind) {
     case "number":
     case "integer": {
@@ -127,11 +130,18 @@ export function readTyped(text: string, { kind, choices = [] }: Pick<Field, "kin
       return /^(true|yes|y|1|on)$/i.test(text) ? true : /^(false|no|n|0|off)$/i.test(text) ? false : text;
     case "choices":
       if (choices.some(({ value }) => value === text)) return [text];
-      return text === "" ? [] : text.split(",");
+      return text === "" ? [] : text.split(",").map((item) => readTyped(item, { kind: kindOfItems(schema) ?? "text" }));
     case "text":
     case "choice":
       return text;
   }
+}
+
+/** The kind of a list's entries, if each of them can be typed as a word. */
+export function kindOfItems({ items }: JsonObject): "text" | "number" | "integer" | "boolean" | undefined {
+  const type = isJsonObject(items) ? items["type"] : undefined;
+  if (type === "string") return "text";
+  return type === "number" || type === "integer" || type === "boolean" ? type : undefined;
 }
 
 /** The field that a violation is about, by its JSON pointer: `/content/partySize`. */

@@ -132,6 +132,25 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect(await on.ended()).toBe(0);
   });
 
+  test("objects are entered as JSON and lists also with commas, and the prompts say so", async () => {
+    const on = await terminal("call", "shapes");
+    await on.shows("address (as JSON)");
+    await on.type("Bonn");
+    await on.press("Enter");
+    await on.shows('must be JSON, such as {"name":"value"}');
+    await on.press("BSpace", "BSpace", "BSpace", "BSpace");
+    await on.type('{"town":"Bonn"}');
+    await on.press("Enter");
+    await on.shows("words (separated by commas, or as JSON)");
+    await on.type("one,two");
+    await on.press("Enter");
+    await on.shows("sizes (separated by commas, or as JSON)");
+    await on.type("[1,2]");
+    await on.press("Enter");
+    await on.shows('{"address":{"town":"Bonn"},"words":["one","two"],"sizes":[1,2]}');
+    expect(await on.ended()).toBe(0);
+  });
+
   test("install does not write a client's file that has changed while a person was asked", async () => {
     const folder = await mkdtemp(join(tmpdir(), "parley-install-"));
     try {

@@ -59,6 +59,16 @@ export const newsletters = defineTool({
   },
 });
 
+export const shapes = defineTool({
+  name: "shapes",
+  input: z.object({
+    address: z.object({ town: z.string() }),
+    words: z.array(z.string()),
+    sizes: z.array(z.int()),
+  }),
+  run: (args) => Promise.resolve(JSON.stringify(args)),
+});
+
 export const visit = defineTool({
   name: "visit",
   input: z.object({}),
