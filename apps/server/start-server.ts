@@ -5,6 +5,7 @@ import { fileStore } from "@parley/files";
 import { createIdentity, createLogin, createOauthProviders } from "@parley/identity";
 import {
   agreedSecrets,
+  authored,
   createLogger,
   createValidator,
   depositSeal,
@@ -28,12 +29,15 @@ import { oncePer } from "./once-per.ts";
 import { loggedIn } from "./routes/login/route.ts";
 import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
+import { catchStrayErrors, type StrayErrors } from "./stray-errors.ts";
 
 export interface RunningServer {
   /** URL of the MCP endpoint. */
   readonly url: string;
   /** URL of the playground. Undefined if it is off. */
   readonly playground: string | undefined;
+  /** Resolves when the process cannot continue. Absent if a worker in the same process says so. */
+  readonly broken?: Promise<void>;
   /** Drains the front end (see App.close) and disconnects. */
   close(): Promise<void>;
 }
@@ -44,14 +48,16 @@ export interface RunningServer {
  */
 export async function startServer(config: ServerConfig, shared?: Telemetry): Promise<RunningServer> {
   const log = createLogger("server", config.logLevel);
-  const catalogue = await loadCatalogue(config.tools);
+  const catalogue = authored(await loadCatalogue(config.tools));
   const { allowedHosts } = config;
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "server", version: VERSION, allowedHosts, withLogFields }));
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   let upstreams: OfferedUpstreams | undefined;
   let stopSweeping: (() => void) | undefined;
+  let strays: StrayErrors | undefined;
   const close = async () => {
+    strays?.stop();
     stopSweeping?.();
     upstreams?.close();
     await redis.close();
@@ -134,6 +140,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const url = urlOf(app.server.server.address() as AddressInfo);
     const playground = config.playground ? new URL("/play/", url).href : undefined;
     const operator = shared ? undefined : await telemetry.open();
+    strays = shared ? undefined : catchStrayErrors(log);
     log.info(
       { url, playground, operator, tools: catalogue.tools.size, prompts: catalogue.prompts.size, resources: catalogue.resources.size },
       "front end ready",
@@ -141,6 +148,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     return {
       url,
       playground,
+      ...(strays && { broken: strays.broken }),
       async close() {
         await app.close();
         await close();

@@ -4,12 +4,14 @@
  *   in an active run        passed to the run, which ends with UNHANDLED_REJECTION unless it handles the promise before it ends
  *   in a run that has ended logged with its task; nothing ends
  *   outside runs, rejected  logged; the process continues
- *   outside runs, thrown    logged; the process shuts down, because its state is unknown
+ *   outside runs, thrown    logged; the process shuts down, because its state is unknown. Not if an author's code threw that a front end in
+ *                           the same process runs, such as a resource
  *
  * By default Node.js would exit in each case and take all other runs with it, and every worker that takes the task over would exit the same
  * way (I12).
  */
 import { describeError, type Log, type Scope, type Strays, straysOf } from "@parley/core";
+import { authoredCode } from "@parley/node";
 import type { RunAtWork } from "./runs-at-work.ts";
 
 export interface CatchStrayErrors {
@@ -36,7 +38,9 @@ export function catchStrayErrors({ scope, current, log, count, broken }: CatchSt
     const run = current();
     const of: StrayOf = strays === undefined ? "process" : run?.isOver === false ? "run" : "ended_run";
     count(of);
-    const fields = { ...(run && { taskId: run.taskId, run: run.run, tool: run.tool }), of, ...describeError(error) };
+    const code = authoredCode();
+    const about = run ? { taskId: run.taskId, run: run.run, tool: run.tool } : code === undefined ? {} : { code };
+    const fields = { ...about, of, ...describeError(error) };
     // The run itself logs the outcome.
     if (of === "run") log.debug(fields, message);
     else if (of === "ended_run") log.warn(fields, message);
@@ -58,7 +62,7 @@ export function catchStrayErrors({ scope, current, log, count, broken }: CatchSt
   function onException(error: unknown): void {
     const strays = noted(error, "uncaught exception");
     if (strays) strays.threw(error);
-    else broken();
+    else if (authoredCode() === undefined) broken();
   }
 
   process.on("unhandledRejection", onRejection);
