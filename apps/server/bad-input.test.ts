@@ -79,6 +79,17 @@ describe("a body", () => {
     }
   });
 
+  test("that is compressed is refused with HTTP 415, which names its encoding", async () => {
+    const here = await front();
+    const message = 'the Content-Encoding "gzip" is not supported: send the body as it is';
+    expect(await raw(here, "\u001f", { ...MODERN, "content-type": JSON_TYPE, "content-encoding": "gzip" })).toMatchObject({
+      status: 415,
+      body: { error: { code: -32600, message } },
+    });
+    const listed = await rpc(here, "tools/list", {}, { headers: { "content-encoding": "Identity" } });
+    expect(listed.status).toBe(200);
+  });
+
   test("may name its character set", async () => {
     const here = await front();
     const listed = await rpc(here, "tools/list", {}, { headers: { "content-type": "application/json; charset=utf-8" } });

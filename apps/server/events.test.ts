@@ -67,6 +67,10 @@ describe("an event", () => {
     expect(await send(at(here), "")).toMatchObject({ status: 400 });
     expect(await send(at(here), "{")).toMatchObject({ status: 400, body: { error: { message: "the body is not valid JSON" } } });
     expect(await send(at(here), "amount=3", { "content-type": "application/x-www-form-urlencoded" })).toMatchObject({ status: 415 });
+    expect(await send(at(here), "{}", { "content-type": "application/json", "content-encoding": "gzip" })).toMatchObject({
+      status: 415,
+      body: { error: { message: 'the Content-Encoding "gzip" is not supported: send the body as it is' } },
+    });
     expect(await send(at(here), { amount: 3 })).toMatchObject({ status: 200 });
   });
 

@@ -24,9 +24,11 @@ export function acceptJsonOnly(
   }
 
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async ({ method }: FastifyRequest, body: Buffer) => {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async ({ method, headers }: FastifyRequest, body: Buffer) => {
     // The body of a DELETE has no meaning (RFC 9110, 9.3.5). The Python client sends a Content-Type without a body.
     if (method === "DELETE") return undefined;
+    const encoding = headers["content-encoding"];
+    if (encoding !== undefined && encoding.toLowerCase() !== "identity") throw new Encoded(encoding);
     // Decoding would replace characters of another encoding, and an answer would be recorded garbled.
     if (!isUtf8(body)) throw new InvalidJson();
     const text = body.toString();
@@ -40,6 +42,13 @@ const LARGE_BODY = 65_536;
 
 /** The body is not JSON, which is always UTF-8. */
 export class InvalidJson extends Error {}
+
+/** The body is compressed (RFC 9110, 8.4: 415). Unpacked, a small one could be larger than any limit. */
+export class Encoded extends Error {
+  constructor(encoding: string) {
+    super(`the Content-Encoding ${JSON.stringify(encoding.slice(0, 100))} is not supported: send the body as it is`);
+  }
+}
 
 /** The body nests too deeply or has too many values. The message says which, as the end of a sentence. */
 export class TooLarge extends Error {}

@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ParleyError, type SessionStore } from "@parley/core";
 import { internalError, invalidRequest, parseError, type Reply } from "@parley/protocol";
 import { statelessDialect } from "@parley/protocol/stateless";
-import { acceptJsonOnly, InvalidJson, TooLarge } from "../../json-only.ts";
+import { acceptJsonOnly, Encoded, InvalidJson, TooLarge } from "../../json-only.ts";
 import { sendJson } from "../../streams/outlet.ts";
 import { sessionFamily } from "./sessions/family.ts";
 import { reportDefect } from "./shared/defects.ts";
@@ -71,6 +71,7 @@ interface RaisedError extends Error {
 function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined {
   if (error instanceof InvalidJson) return parseError();
   if (error instanceof ParleyError) return refusalReply(error);
+  if (error instanceof Encoded) return { ...invalidRequest(error.message), httpStatus: 415 };
   if (error instanceof TooLarge) return invalidRequest(`the body ${error.message}`);
   const { statusCode = 500 } = error;
   if (statusCode >= 500) return undefined;
