@@ -1,18 +1,22 @@
 import { DEFAULT_SETTINGS } from "@parley/core";
 import { createTelemetry, NO_TELEMETRY, type Telemetry } from "@parley/telemetry";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { BegunRun } from "./runs-at-work.ts";
 import { type WatchedWork, watchWorker } from "./watch-worker.ts";
 
 const core = { ...DEFAULT_SETTINGS, journalEntriesMax: 10, journalSizeMax: 1_000 };
 let telemetry: Telemetry;
+let draining: AbortController;
+let writable: () => Promise<void>;
 let watched: WatchedWork;
 
 beforeEach(async () => {
+  draining = new AbortController();
+  writable = async () => undefined;
   const options = { process: "worker", version: "0", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
   telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
-  const redis = { censuses: {} as never, writable: async () => undefined };
-  watched = watchWorker(telemetry, { redis, core, concurrency: 1, draining: new AbortController().signal });
+  const redis = { censuses: { count: async () => undefined } as never, writable: () => writable() };
+  watched = watchWorker(telemetry, { redis, core, concurrency: 7, draining: draining.signal });
 });
 
 const begun = ({ entries = 0, journalSize = 0, takeovers = 0 }): BegunRun => ({
@@ -23,7 +27,7 @@ const begun = ({ entries = 0, journalSize = 0, takeovers = 0 }): BegunRun => ({
   takeovers,
 });
 
-async function total(metric: "takeovers" | "nearLimit" | "strays" | "blocks" | "blocked"): Promise<number> {
+async function total(metric: "takeovers" | "nearLimit" | "strays" | "blocks" | "blocked" | "sweeps" | "swept" | "slots"): Promise<number> {
   const { values } = (await telemetry.metrics?.[metric].get()) ?? { values: [] };
   return values.reduce((sum, { value }) => sum + value, 0);
 }
@@ -51,9 +55,33 @@ describe("a worker counts", () => {
     expect([await total("blocks"), await total("blocked"), await total("strays")]).toEqual([2, 3, 1]);
   });
 
+  test("its slots, and its sweeps with the runs that they queued", async () => {
+    expect(await total("slots")).toBe(7);
+    for (const runs of [0, 3]) expect(await watched.sweep(0, async () => runs)).toBe(runs);
+    expect([await total("sweeps"), await total("swept")]).toEqual([2, 3]);
+  });
+
   test("what alerts watch from 0, so that they see the first event as an increase", async () => {
     const text = await telemetry.metrics?.registry.metrics();
     for (const of of ["run", "ended_run", "process"]) expect(text).toContain(`parley_stray_errors_total{of="${of}"} 0\n`);
     expect(text).toContain('parley_runs_refused_total{reason="key_missing"} 0\n');
   });
+});
+
+test("a worker is ready while Redis takes writes, and not once it drains, which its metrics show", async () => {
+  const operator = await telemetry.open();
+  onTestFinished(() => telemetry.close());
+  const ready = async () => {
+    const response = await fetch(`${operator}/readyz`);
+    return [response.status, ((await response.json()) as { problem?: string }).problem];
+  };
+  const isDraining = async () => /^parley_draining (.*)$/m.exec(await (await fetch(`${operator}/metrics`)).text())?.[1];
+  expect([await ready(), await isDraining()]).toEqual([[200, undefined], "0"]);
+  writable = async () => {
+    throw new Error("OOM command not allowed when used memory > 'maxmemory'.");
+  };
+  expect(await ready()).toEqual([503, expect.stringContaining("OOM")]);
+  writable = async () => undefined;
+  draining.abort();
+  expect([await ready(), await isDraining()]).toEqual([[503, "draining"], "1"]);
 });

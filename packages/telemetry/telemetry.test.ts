@@ -83,3 +83,15 @@ test("withdrawn asks are counted when any kind of write has recorded them; answe
   await store.record({ ...request, leaseMs: 1 });
   expect(await count()).toBe(3);
 });
+
+test("an ask that ends by its deadline is counted, and an answer by a person or a late deadline is not", async () => {
+  const { watchStore, metrics } = await telemetry({ metrics: { host: "127.0.0.1", port: 0 } });
+  let receipt = "accepted";
+  const store = watchStore({ answer: async () => ({ receipt }) } as unknown as Parameters<typeof watchStore>[0]);
+  const answer = { taskId: "0-a", nowMs: 0 } as unknown as Parameters<typeof store.answer>[0];
+  await store.answer(answer);
+  await store.answer({ ...answer, token: "of the run that saw the deadline" });
+  receipt = "late";
+  await store.answer({ ...answer, token: "of the run that saw the deadline" });
+  expect((await metrics?.timedOut.get())?.values).toMatchObject([{ value: 1 }]);
+});
