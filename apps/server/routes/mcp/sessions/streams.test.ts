@@ -29,6 +29,41 @@ async function createdTask(client: SessionClient, front: Parameters<SessionClien
 }
 
 describe("a stream", () => {
+  test.each(["a call", "the session"])(
+    "of %s is neither buffered nor changed on its way, and has the headers of every reply",
+    async (of) => {
+      const { a } = await twoFronts();
+      const client = await openSession(a);
+      const leave = new AbortController();
+      const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: greet };
+      const { headers } =
+        of === "a call"
+          ? await client.post(a, call, {}, leave.signal)
+          : await fetch(a.url, { headers: { accept: "text/event-stream", "mcp-session-id": client.sessionId }, signal: leave.signal });
+      const others = (await client.post(a, { jsonrpc: "2.0", id: 2, method: "ping" })).headers;
+      expect(headers.get("content-type")).toBe("text/event-stream");
+      expect(headers.get("cache-control")).toBe("no-cache, no-transform");
+      expect(headers.get("x-accel-buffering")).toBe("no");
+      const own = ["content-type", "content-length", "cache-control", "x-accel-buffering", "transfer-encoding"];
+      const names = (given: Headers) => [...given.keys()].filter((name) => !own.includes(name)).toSorted();
+      expect(names(others)).toContain("x-content-type-options");
+      expect(names(headers)).toEqual(names(others));
+      leave.abort();
+    },
+  );
+
+  test("that has ended for good is refused with what its URL still allows", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const first = await client.listen(a);
+    const second = await client.listen(b);
+    await first.ended();
+    const headers = { accept: "text/event-stream", "mcp-session-id": client.sessionId, "last-event-id": first.lastEventId! };
+    const refused = await fetch(a.url, { headers });
+    expect([refused.status, refused.headers.get("allow")]).toEqual([405, "POST, DELETE, OPTIONS"]);
+    second.close();
+  });
+
   test.each([
     ["reports", "a call"],
     ["questions", "a call"],
@@ -256,6 +291,31 @@ describe("tasks/result", () => {
     expect((await second.next()).id).toBe(ask.id);
     await client.reply(a, ask.id, { action: "accept", content: { name: "Ann" } });
     expect(await second.next()).toMatchObject({ id: "again", result: { content: [{ text: "Hello, Ann!" }] } });
+  });
+
+  test("whose cancellation overtook it can be sent again under its id", async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const taskId = await createdTask(client, a);
+    await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "late" } });
+    expect((await client.request(a, "tasks/result", { taskId }, "late")).messages).toMatchObject([{ error: { code: -32603 } }]);
+
+    const result = await client.stream(b, "tasks/result", { taskId }, "late");
+    expect(await result.next()).toMatchObject({ method: "elicitation/create" });
+    result.close();
+  });
+
+  test('1 and a tasks/result "1" are two requests, of which each is cancelled by itself', async () => {
+    const { a, b } = await twoFronts();
+    const client = await openSession(a);
+    const [number, text] = [await createdTask(client, a), await createdTask(client, a)];
+    const first = await client.stream(a, "tasks/result", { taskId: number }, 1);
+    const second = await client.stream(a, "tasks/result", { taskId: text }, "1");
+    const asks = [await first.next(), await second.next()];
+    await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "1" } });
+    expect(await second.next()).toMatchObject({ id: "1", error: { code: -32603 } });
+    await client.reply(b, asks[0]?.id, { action: "accept", content: { name: "Ann" } });
+    expect(await first.next()).toMatchObject({ id: 1, result: { content: [{ text: "Hello, Ann!" }] } });
   });
 });
 
