@@ -93,7 +93,7 @@ describe("the doctor", () => {
     expect(await settingsOf({ PARLEY_UPSTREAMS: upstreams })).toMatchObject([
       {
         level: "problem",
-        says: "PARLEY_UPSTREAMS: upstreams[0].url (crm): give either `url` or `command`",
+        says: `PARLEY_UPSTREAMS: ${upstreams}: upstreams[0].url (crm): give either \`url\` or \`command\``,
         cure: "docs/gateway.md describes the file.",
       },
     ]);
@@ -105,7 +105,7 @@ describe("the doctor", () => {
     });
     const oauth = { PARLEY_OAUTH: join(directory, "nothing.json"), PARLEY_PUBLIC_URL: "https://parley.example.com" };
     expect(await settingsOf({ ...oauth, PARLEY_SECRET: "s".repeat(32) })).toMatchObject([
-      { level: "problem", says: "PARLEY_OAUTH: cannot be read (ENOENT)" },
+      { level: "problem", says: `PARLEY_OAUTH: ${join(directory, "nothing.json")}: cannot be read (ENOENT)` },
     ]);
   });
 

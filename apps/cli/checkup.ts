@@ -80,7 +80,7 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
     try {
       read();
     } catch (error) {
-      for (const problem of problemsIn(error)) problems.add(problem);
+      for (const problem of problemsIn(error, environment)) problems.add(problem);
     }
   }
   if (problems.size === 0) return [{ level: "fine", about: "settings", says: "all valid" }];
@@ -88,10 +88,10 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
 }
 
 /** The problems of settings, and of the files that they name. Throws any other error. */
-function problemsIn(error: unknown): readonly string[] {
+function problemsIn(error: unknown, { PARLEY_UPSTREAMS: upstreams, PARLEY_OAUTH: oauth }: NodeJS.ProcessEnv): readonly string[] {
   if (error instanceof SettingsError) return error.problems;
-  if (error instanceof UpstreamsError) return error.problems.map((problem) => `PARLEY_UPSTREAMS: ${problem}`);
-  if (error instanceof OauthFileError) return error.problems.map((problem) => `PARLEY_OAUTH: ${problem}`);
+  if (error instanceof UpstreamsError) return error.problems.map((problem) => `PARLEY_UPSTREAMS: ${upstreams}: ${problem}`);
+  if (error instanceof OauthFileError) return error.problems.map((problem) => `PARLEY_OAUTH: ${oauth}: ${problem}`);
   throw error;
 }
 
