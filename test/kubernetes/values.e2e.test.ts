@@ -137,6 +137,8 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
     [{ config: { PARLEY_LEASE: "soon" } }, /at '\/config\/PARLEY_LEASE': .*'soon' does not match pattern/s],
     [{ config: { PARLEY_LOG_LEVEL: "loud" } }, /at '\/config\/PARLEY_LOG_LEVEL': value must be one of 'trace', 'debug'/],
     [{ redis: { url: "http://redis" } }, /at '\/redis\/url': 'http:\/\/redis' does not match pattern/],
+    // Pods are no root, and have no capabilities.
+    [{ ports: { http: 80 } }, "at '/ports/http': minimum: got 80, want 1,024"],
     // A key with nothing below it, which is null.
     [{ config: null }, "missing property 'config'"],
     [{ server: { extraEnv: null } }, "at '/server': missing property 'extraEnv'"],
