@@ -24,7 +24,7 @@ test("a stream that names no endpoint for the older transport", async () => {
     if (request.method === "GET") response.writeHead(200, { "content-type": "text/event-stream" }).write(": nothing yet\n\n");
     else response.writeHead(405).end();
   });
-  expect(event).toEqual({ type: "unavailable", message: expect.stringContaining("has no MCP endpoint") });
+  expect(event).toEqual({ type: "unavailable", message: expect.stringContaining("within its `connectTimeout`") });
 });
 
 test.each([

@@ -162,8 +162,9 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       // The specification's test for servers before 2025-03-26: they refuse a POST, and the url is that of an event stream.
       const isRefused = error instanceof SdkHttpError && [400, 404, 405].includes(error.status ?? 0);
       if (reached.by === "command" || before?.isSse === true || !isRefused || request.signal?.aborted === true) throw error;
-      const older = await attempt(upstream, request, OLDER).catch(() => {
-        throw error;
+      const older = await attempt(upstream, request, OLDER).catch((thrown: unknown) => {
+        // A server that took the connection and did not answer is there.
+        throw isTimeout(thrown) ? thrown : error;
       });
       known.set(name, older.learned);
       return older.session;
@@ -623,6 +624,10 @@ const CUT: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKE
 /** Whether the connection was closed before a response, for example as an idle one by its server. */
 function isCut(error: unknown): boolean {
   return error instanceof Error && (CUT.has((error as NodeJS.ErrnoException).code) || isCut(error.cause));
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }
 
 /** Ends the session at the upstream. Ending it twice has no further effect. */
