@@ -135,50 +135,53 @@ describe("audit records", () => {
     expect(JSON.stringify(all)).not.toContain("MARKER");
   });
 
-  test("report a question that its tool withdraws, and a child that ends with its parent, with its own question", async () => {
-    const audited = services();
-    const { store } = opened;
-    const life = aLife(store);
-    const taskId = await create(audited);
-    const token = await life.begin({ taskId, run: 1 });
-    const child = childId(audited.digest, { id: taskId, seed: "seed" }, "hotel", { tool: "child", arguments: {} });
-    const { askedAtMs, deadlineMs } = anAsk("hotel");
-    const open = {
-      key: callKey("hotel"),
-      digest: child,
-      calledAt: "0",
-      request: { type: "call", tool: "child" },
-      askedAtMs,
-      deadlineMs,
-    } as const;
-    const parent = { taskId, key: "hotel", rootId: taskId, depth: 1, path: "hotel" };
-    await store.create({
-      taskId: child,
-      call: aCall({ hidden: true, name: "child", parent, binding: "the binding" }),
-      graceMs: GRACE_MS,
-      parent: { token, open: { ...open, onTimeout: "cancel" }, nowMs: Date.now(), leaseMs: HOUR_MS },
-    });
-    await life.park(child, await life.begin({ taskId: child, run: 1 }), [ask("nights")]);
-    const written = { taskId, token, nowMs: Date.now(), leaseMs: HOUR_MS };
-    await store.record({ ...written, entries: [], asks: [ask("size"), ask("name")] });
-    await answerTask(audited, { ...alice, taskId, replies: { name: accept("Ann") } });
-    await store.record({ ...written, entries: [aWithdrawal("size", 1), aWithdrawal("name", 2)] });
-    await cancelTask(audited, { ...alice, taskId });
+  test.each([HOUR_MS, 0])(
+    "report a question that its tool withdraws, and a child that ends with its parent and is kept for %i ms, with its own question",
+    async (retentionMs) => {
+      const audited = services();
+      const { store } = opened;
+      const life = aLife(store);
+      const taskId = await create(audited);
+      const token = await life.begin({ taskId, run: 1 });
+      const child = childId(audited.digest, { id: taskId, seed: "seed" }, "hotel", { tool: "child", arguments: {} });
+      const { askedAtMs, deadlineMs } = anAsk("hotel");
+      const open = {
+        key: callKey("hotel"),
+        digest: child,
+        calledAt: "0",
+        request: { type: "call", tool: "child" },
+        askedAtMs,
+        deadlineMs,
+      } as const;
+      const parent = { taskId, key: "hotel", rootId: taskId, depth: 1, path: "hotel" };
+      await store.create({
+        taskId: child,
+        call: aCall({ hidden: true, name: "child", parent, binding: "the binding", retentionMs }),
+        graceMs: GRACE_MS,
+        parent: { token, open: { ...open, onTimeout: "cancel" }, nowMs: Date.now(), leaseMs: HOUR_MS },
+      });
+      await life.park(child, await life.begin({ taskId: child, run: 1 }), [ask("nights")]);
+      const written = { taskId, token, nowMs: Date.now(), leaseMs: HOUR_MS };
+      await store.record({ ...written, entries: [], asks: [ask("size"), ask("name")] });
+      await answerTask(audited, { ...alice, taskId, replies: { name: accept("Ann") } });
+      await store.record({ ...written, entries: [aWithdrawal("size", 1), aWithdrawal("name", 2)] });
+      await cancelTask(audited, { ...alice, taskId });
 
-    const told = (await records())
-      .slice(1)
-      .map(({ taskId: of, action, door, did, ask: key, verdict, parent: above, call, principal, tool: name }) =>
-        [of === child ? "child" : "parent", name, action, door, did, key, verdict, above === taskId, call?.length, principal].join(" "),
-      );
-    expect(told).toEqual([
-      "parent tool subject answer a door accept name accepted false 22 alice",
-      "parent tool subject answer tool withdrawn size accepted false 22 ",
-      "child tool child answer end withdrawn nights accepted false 11 ",
-      "child tool child cancel parent   cancelled true 11 ",
-      "parent tool subject cancel a door   cancelled false  alice",
-    ]);
-    expect(JSON.stringify(await records())).not.toContain("MARKER");
-  });
+      const told = (await records())
+        .slice(1)
+        .map(({ taskId: of, action, door, did, ask: key, verdict, parent: above, call, principal, tool: name }) =>
+          [of === child ? "child" : "parent", name, action, door, did, key, verdict, above === taskId, call?.length, principal].join(" "),
+        );
+      expect(told).toEqual([
+        "parent tool subject answer a door accept name accepted false 22 alice",
+        "parent tool subject answer tool withdrawn size accepted false 22 ",
+        "child tool child answer end withdrawn nights accepted false 11 ",
+        "child tool child cancel parent   cancelled true 11 ",
+        "parent tool subject cancel a door   cancelled false  alice",
+      ]);
+      expect(JSON.stringify(await records())).not.toContain("MARKER");
+    },
+  );
 
   test("report each acceptance of an ask with a quorum once, in the order in which they were counted", async () => {
     const audited = services();

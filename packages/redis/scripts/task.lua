@@ -319,9 +319,8 @@ end
 local BINDING, VERSION = 11, 12
 local AUDIT = string.gsub(due, 'due$', 'audit')
 
-local function note_own(record, now_ms, verdict)
-  local is_read, facts = pcall(cjson.decode, call_facts())
-  if not is_read or type(facts[BINDING]) ~= 'string' then return end
+local function note_own(facts, record, now_ms, verdict)
+  if type(facts) ~= 'table' or type(facts[BINDING]) ~= 'string' then return end
   local kind, name, owner = facts[1], facts[2], facts[3]
   record.taskId, record.tool, record.call = own_id(), kind .. ' ' .. name, facts[BINDING]
   if type(owner) == 'table' then record.tenant = owner[2] end
@@ -335,7 +334,8 @@ function note_closed(key, ask, why, now_ms)
   if not digest then return end
   local record = { action = 'answer', door = why == 'withdrawn' and 'tool' or 'end', did = 'withdrawn', ask = key, question = digest }
   record.version, record.asked = tonumber(revision), tonumber(asked)
-  note_own(record, now_ms, 'accepted')
+  local is_read, facts = pcall(cjson.decode, call_facts())
+  if is_read then note_own(facts, record, now_ms, 'accepted') end
 end
 
 local function use_less(facts, field, by)
@@ -414,7 +414,8 @@ function cancel_child(id, now_ms)
     local compensates = is_read and math.floor(facts[5] / COMPENSATES) % 2 == 1
     -- A task that never ran has done nothing to compensate.
     end_task(state, id, 'cancelled', now_ms, compensates and state.run > 0 and 'cancelled' or nil)
-    note_own({ action = 'cancel', door = 'parent', parent = link and link.parent or nil }, now_ms, 'cancelled')
+    -- By its facts from before: a child that is not kept has vanished.
+    if is_read then note_own(facts, { action = 'cancel', door = 'parent', parent = link and link.parent or nil }, now_ms, 'cancelled') end
   end)
 end
 
