@@ -226,6 +226,15 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(said).not.toHaveProperty("site");
   });
 
+  test("tools are found by the title that is shown, their name and their description", async () => {
+    const page = await open();
+    for (const text of ["in PAIRS", "two_te", "and for another"]) {
+      await page.getByRole("searchbox", { name: "Search tools" }).fill(text);
+      await page.getByRole("button", { name: /^Words in pairs/ }).waitFor();
+      await expect.poll(() => page.locator(".tools li").count()).toBe(1);
+    }
+  });
+
   test("a field with a problem is above the buttons, also on a screen of 320 pixels", async () => {
     const page = await open(at("2026-07-28+tasks", "every_field"), { viewport: { width: 320, height: 568 } });
     await call(page, "every_field");

@@ -52,6 +52,7 @@ export const twoAtOnce = defineTool({
 
 export const twoTexts = defineTool({
   name: "two_texts",
+  title: "Words in pairs",
   description: "Asks for a text, and for another.",
   async run(_args, ctx) {
     const schema = z.object({ text: z.string().meta({ title: "Text" }) });

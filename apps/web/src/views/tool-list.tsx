@@ -20,8 +20,8 @@ export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
     );
   }
   const wanted = query.toLowerCase();
-  const fitting = value.tools.filter(
-    ({ name, description = "" }) => name.toLowerCase().includes(wanted) || description.toLowerCase().includes(wanted),
+  const fitting = value.tools.filter((tool) =>
+    [tool.name, tool.title, tool.description].some((text) => text?.toLowerCase().includes(wanted)),
   );
   return (
     <>
