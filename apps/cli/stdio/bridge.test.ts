@@ -517,6 +517,12 @@ describe("an error for the client", () => {
     expect(received.map(({ error }) => error?.message)).toStrictEqual(["no server starts", "no token can be read"]);
   });
 
+  test("says where an endpoint usually is if there is none at the address", async () => {
+    const { send, answerTo } = await run((_each, response) => json(response, { message: "Route POST:/ not found" }, 404));
+    send(call(1));
+    expect((await answerTo(1)).error?.message).toMatch(/^there is no MCP endpoint at http:.*: it usually ends in \/mcp$/);
+  });
+
   test("is a JSON-RPC error for an invalid message, and the next message is handled", async () => {
     const { bridge, received, send, answerTo } = await run((each, response) =>
       json(response, { jsonrpc: "2.0", id: idOf(each), result: {} }),

@@ -12,6 +12,7 @@ import { bodyOf, isAway, isHeaderMismatch, mayHaveBegun, messageIn } from "./res
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 import { sendSlots } from "./slots.ts";
+import { noEndpoint } from "../url.ts";
 
 /** Concurrent requests to the server, not counting those that it has begun to answer. */
 const SENDING_MAX = 64;
@@ -103,7 +104,7 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
       return await follow(exchange, response);
     }
     if (body === undefined) {
-      const error = new Error(describeStatus(response));
+      const error = response.status === 404 ? noEndpoint(response.url) : new Error(describeStatus(response));
       throw isAway(response) && response.status !== 503 && !isRepeatable(exchange) ? lost(exchange, error) : error;
     }
     await receive(body, exchange);
