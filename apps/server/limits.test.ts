@@ -1,4 +1,5 @@
 /** Limits of a front end that no other file tests, at the limit and one beyond. docs/limits.md lists all limits. */
+import { catalogue, definePrompt, defineResource } from "@parley/sdk";
 import { CompactEncrypt } from "jose";
 import { describe, expect, test } from "vitest";
 import { rpc, stream } from "./client.fixture.ts";
@@ -74,6 +75,25 @@ describe("one request", () => {
       .setProtectedHeader({ alg: "dir", enc: "A256GCM", kid })
       .encrypt(key);
     await expect(states.open(tooLong, bound, 0)).rejects.toMatchObject({ code: "REQUEST_STATE_INVALID" });
+  });
+
+  test("is read, and completions are made, for a limited time", async () => {
+    const never = () => new Promise<never>(() => undefined);
+    const endless = catalogue([
+      defineResource({ uri: "test://never", name: "never", read: never }),
+      defineResource({ uri: "test://soon", name: "soon", read: () => "read" }),
+      definePrompt({ name: "never", arguments: { to: { complete: never } }, run: () => "" }),
+    ]);
+    const here = await one({ catalogue: endless, times: { callTimeoutMs: 50 } });
+    const read = await rpc(here, "resources/read", { uri: "test://never" });
+    expect(read).toMatchObject({
+      status: 200,
+      error: { code: -32603, message: "reading the resource did not finish within 50 ms", data: { code: "CALL_TIMEOUT" } },
+    });
+    const completing = { ref: { type: "ref/prompt", name: "never" }, argument: { name: "to", value: "" } };
+    const { error } = await rpc(here, "completion/complete", completing);
+    expect(error).toMatchObject({ message: "completing the argument did not finish within 50 ms", data: { code: "CALL_TIMEOUT" } });
+    expect((await rpc(here, "resources/read", { uri: "test://soon" })).result).toMatchObject({ contents: [{ text: "read" }] });
   });
 
   test("waits for the first question of a tool for a limited time, and then gets the task", async () => {

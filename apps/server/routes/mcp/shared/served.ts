@@ -5,6 +5,7 @@ import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { completionsOf } from "./completion.ts";
 import { contentsOf } from "./contents.ts";
+import { inTime } from "./in-time.ts";
 
 /** Handlers in the tables of both families. */
 export const SERVED = {
@@ -12,10 +13,10 @@ export const SERVED = {
   listPrompts: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.promptList(catalogue, cursor),
   listResources: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.resourceList(catalogue, cursor),
   listTemplates: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.templateList(catalogue, cursor),
-  readResource: async (_route: FrontEnd, { uri }: ReadResource, { encode, catalogue }: Exchange) =>
-    encode.resourceContents(await contentsOf(catalogue, uri)),
-  complete: async (_route: FrontEnd, intent: Complete, { encode, catalogue }: Exchange) =>
-    encode.completion(await completionsOf(catalogue, intent)),
+  readResource: async (route: FrontEnd, { uri }: ReadResource, { encode, catalogue }: Exchange) =>
+    encode.resourceContents(await inTime(route, "reading the resource", contentsOf(catalogue, uri))),
+  complete: async (route: FrontEnd, intent: Complete, { encode, catalogue }: Exchange) =>
+    encode.completion(await inTime(route, "completing the argument", completionsOf(catalogue, intent))),
 };
 
 /** Throws TOOL_NOT_FOUND. */
