@@ -18,9 +18,9 @@ export interface StrayErrors {
 export function catchStrayErrors(log: Log): StrayErrors {
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const noted = (error: unknown, message: string): string | undefined => {
-    const code = authoredCode();
-    log.error({ ...(code !== undefined && { code }), ...describeError(error) }, message);
-    return code;
+    const from = authoredCode();
+    log.error({ ...(from !== undefined && { from }), ...describeError(error) }, message);
+    return from;
   };
   const onRejection = (error: unknown) => void noted(error, "unhandled promise rejection");
   const onException = (error: unknown) => {

@@ -4,8 +4,8 @@
  *   in an active run        passed to the run, which ends with UNHANDLED_REJECTION unless it handles the promise before it ends
  *   in a run that has ended logged with its task; nothing ends
  *   outside runs, rejected  logged; the process continues
- *   outside runs, thrown    logged; the process shuts down, because its state is unknown. Not if an author's code threw that a front end in
- *                           the same process runs, such as a resource
+ *   outside runs, thrown    logged; the process shuts down, because its state is unknown. Not if an author's code threw that runs outside
+ *                           of runs, such as a schema or, on a front end in the same process, a resource
  *
  * By default Node.js would exit in each case and take all other runs with it, and every worker that takes the task over would exit the same
  * way (I12).
@@ -38,8 +38,8 @@ export function catchStrayErrors({ scope, current, log, count, broken }: CatchSt
     const run = current();
     const of: StrayOf = strays === undefined ? "process" : run?.isOver === false ? "run" : "ended_run";
     count(of);
-    const code = authoredCode();
-    const about = run ? { taskId: run.taskId, run: run.run, tool: run.tool } : code === undefined ? {} : { code };
+    const from = authoredCode();
+    const about = { ...(run && { taskId: run.taskId, run: run.run, tool: run.tool }), ...(from !== undefined && { from }) };
     const fields = { ...about, of, ...describeError(error) };
     // The run itself logs the outcome.
     if (of === "run") log.debug(fields, message);

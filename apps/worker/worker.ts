@@ -6,6 +6,7 @@ import { fileStore } from "@parley/files";
 import { createOauthProviders } from "@parley/identity";
 import {
   agreedSecrets,
+  authored,
   createLogger,
   createScope,
   createValidator,
@@ -45,7 +46,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const { allowedHosts, core, concurrency } = config;
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
-  const loaded = await loadCatalogue(config.tools);
+  const loaded = authored(await loadCatalogue(config.tools));
   const own = telemetry.watchCatalogue(loaded);
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();

@@ -1,9 +1,10 @@
 /**
- * Code of authors that front ends run: schemas of arguments, resources and completions. An error that it leaves behind uncaught, as by a promise that
+ * Code of authors that runs outside of runs: schemas of arguments, resources and completions on front ends, and on workers what is asked before and
+ * after a run. An error that it leaves behind uncaught, as by a promise that
  * nothing awaits or a timer, must not end the process with the calls and streams of everybody else (I12).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Catalogue } from "@parley/core";
+import type { Catalogue, Tool } from "@parley/core";
 
 const code = new AsyncLocalStorage<string>();
 
@@ -12,16 +13,12 @@ export function authoredCode(): string | undefined {
   return code.getStore();
 }
 
-/** The same catalogue; what it runs on a front end can be told from the front end's own code. */
+/** The same catalogue; what it runs can be told from the process' own code. */
 export function authored(catalogue: Catalogue): Catalogue {
   const { tools, prompts, resources, templates } = catalogue;
-  const of =
-    <Given extends unknown[], T>(what: string, work: (...given: Given) => T) =>
-    (...given: Given): T =>
-      code.run(what, work, ...given);
   return {
     ...catalogue,
-    tools: mapped(tools, (tool) => ({ ...tool, readArguments: of(`tool ${tool.name}`, tool.readArguments) })),
+    tools: mapped(tools, authoredTool),
     prompts: mapped(prompts, (prompt) => ({
       ...prompt,
       arguments: prompt.arguments.map(({ complete, ...rest }) => ({
@@ -36,6 +33,20 @@ export function authored(catalogue: Catalogue): Catalogue {
       ...(complete && { complete: of(`resource template ${template.uriTemplate}`, complete) }),
     })),
   };
+}
+
+function authoredTool(tool: Tool): Tool {
+  const { name, limit, older } = tool;
+  return {
+    ...tool,
+    readArguments: of(`tool ${name}`, tool.readArguments),
+    ...(limit && { limit: { ...limit, keyOf: of(`tool ${name}`, limit.keyOf) } }),
+    ...(older && { older: older.map(authoredTool) }),
+  };
+}
+
+function of<Given extends unknown[], T>(what: string, work: (...given: Given) => T): (...given: Given) => T {
+  return (...given) => code.run(what, work, ...given);
 }
 
 function mapped<T>(all: ReadonlyMap<string, T>, change: (one: T) => T): ReadonlyMap<string, T> {

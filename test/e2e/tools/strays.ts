@@ -1,4 +1,4 @@
-/** Code that a front end runs, and that leaves errors behind which nothing catches. */
+/** Code that runs outside of runs, on front ends and workers, and that leaves errors behind which nothing catches. */
 import { definePrompt, defineResource, defineResourceTemplate, defineTool } from "@parley/sdk";
 import { z } from "zod";
 
@@ -13,6 +13,14 @@ function rejectUnseen(): void {
 }
 
 const leave = { thrown: throwLater, rejected: rejectUnseen };
+
+/** Workers check its arguments when it restarts, and ask whose limit it is before it runs. */
+export const starts = defineTool({
+  name: "starts",
+  input: z.object({ round: z.number().refine(() => (throwLater(), true)) }),
+  limit: { concurrency: 1, per: () => (throwLater(), "everyone") },
+  run: async ({ round }, ctx) => (round === 3 ? "done" : await ctx.restart({ round: round + 1 })),
+});
 
 export default (["thrown", "rejected"] as const).flatMap((how) => [
   defineResource({ uri: `test://${how}`, name: how, read: () => (leave[how](), "read") }),

@@ -1,9 +1,9 @@
-/** Errors that code of authors leaves behind on a front end end neither its process nor the streams of others (I12). */
+/** Errors that code of authors leaves behind outside of runs end neither its process nor the calls and streams of others (I12). */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { message } from "../../bench/client.ts";
+import { createClient, message } from "../../bench/client.ts";
 import { startParley } from "../support/parley.ts";
-import { type FrontEnd, startFrontEnd } from "../support/processes.ts";
+import { type FrontEnd, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
@@ -37,9 +37,9 @@ test.each(["thrown", "rejected"])(
     expect(await ask(url, "tools/call", { name: how, arguments: { to: "Ada" } }, how)).toMatchObject({ resultType: "task" });
 
     const text = how === "thrown" ? "thrown later" : "rejected unseen";
-    const codes = () => new Set(front.logs.filter(({ detail }) => detail === text).map(({ code }) => code));
-    await until(() => codes().size === 4);
-    expect([...codes()].toSorted()).toEqual([
+    const places = () => new Set(front.logs.filter(({ detail }) => detail === text).map(({ from }) => from));
+    await until(() => places().size === 4);
+    expect([...places()].toSorted()).toEqual([
       `prompt ${how}`,
       `resource template test://${how}/{id}`,
       `resource test://${how}`,
@@ -48,6 +48,21 @@ test.each(["thrown", "rejected"])(
     expect(await ask(url, "server/discover", {})).toMatchObject({ resultType: "complete" });
   },
 );
+
+test("what is thrown by the limit of a tool, and by its schema as it restarts, does not end the worker", async () => {
+  const worker = await startWorkerProcess({ REDIS_URL: redis.url, PARLEY_PREFIX: redis.prefix, PARLEY_TOOLS: TOOLS });
+  const client = createClient(`${front.url}/mcp`, 1);
+  try {
+    const { taskId } = await client.call("starts", { round: 1 });
+    const ended = await until(async () => ((await client.get(taskId)).status === "completed" ? await client.get(taskId) : undefined));
+    expect(ended.result?.content?.[0]?.text).toBe("done");
+    await until(() => worker.logs.some(({ from, detail }) => from === "tool starts" && detail === "thrown later"));
+    expect(worker.logs.map(({ msg }) => msg)).not.toContain("worker draining");
+  } finally {
+    client.close();
+    await worker.stop();
+  }
+});
 
 test("nor does it end the one process of `parley start`", async () => {
   const { url, kill } = await startParley(["--tools", TOOLS], { env: { REDIS_URL: redis.url, PARLEY_PREFIX: redis.prefix } });
