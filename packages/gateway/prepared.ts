@@ -217,7 +217,7 @@ export function prepareSessions(
       const { session, owner, uses } = one;
       remove(pool, one);
       session.begin();
-      request.prepare?.(session.client);
+      request.prepare?.(session.client, session.isMute ?? false);
       owner.onCut = request.owner?.onCut;
       owner.onNotification = request.owner?.onNotification;
       owner.onDropped = request.owner?.onDropped;

@@ -100,7 +100,7 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
   const capabilities = elicitation.isEnabled ? request.capabilities : undefined;
   return await connector.open(request.upstream, {
     capabilities: mcpCapabilities(request, elicitation),
-    prepare: (client) => receive(client, { questions, report, capabilities }),
+    prepare: (client, isMute) => receive(client, { questions, report, capabilities: isMute ? {} : capabilities }),
     signal,
     isFresh,
     principal: request.principal,

@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import { until } from "../../test/support/until.ts";
+import { prepareSessions } from "./prepared.ts";
 import { startCall } from "./upstream-call.ts";
 import { createConnector } from "./upstream-session.ts";
 import { aRequest, FORM, leading, someDeps, upstreamOverHttp } from "./upstream.fixture.ts";
@@ -29,6 +30,8 @@ interface Bridge {
   readonly callTimeout?: string;
   readonly connectTimeout?: string;
   readonly ignoresPings?: boolean;
+  /** Sessions are opened ahead of calls. */
+  readonly prepares?: boolean;
   /** It has no room for the second client. */
   readonly refusesSecond?: boolean;
 }
@@ -36,7 +39,7 @@ interface Bridge {
 /** Its tool `echo` answers once so many calls have arrived, and `ask` asks a question. */
 async function bridge(
   echoes: number,
-  { sendsTo = "all", asksFirst = false, ignoresPings = false, refusesSecond = false, ...times }: Bridge = {},
+  { sendsTo = "all", asksFirst = false, ignoresPings = false, refusesSecond = false, prepares = false, ...times }: Bridge = {},
 ) {
   const { callTimeout = "2s", connectTimeout = "20s" } = times;
   const streams = new Map<string, ServerResponse>();
@@ -67,7 +70,7 @@ async function bridge(
       asking = id;
       say({ method: "notifications/message", params: { level: "info", data: "a secret" } });
       say(question);
-    } else if (params?.name === "echo" && waiting.push(message) === echoes) {
+    } else if (params?.name === "echo" && waiting.push(message) >= echoes) {
       for (const call of waiting) say({ id: call.id, result: { content: [{ type: "text", text: call.params?.arguments.text }] } });
     }
   };
@@ -90,7 +93,10 @@ async function bridge(
     { callTimeout, connectTimeout },
     { closers, path: "/sse" },
   );
-  const connector = createConnector({ fetch, version: "1", deployment: "d" });
+  const direct = createConnector({ fetch, version: "1", deployment: "d" });
+  const ahead = prepareSessions(direct);
+  closers.push(() => ahead.close());
+  const connector = prepares ? ahead : direct;
   return {
     connector,
     upstream,
@@ -98,7 +104,8 @@ async function bridge(
     waiting,
     opened,
     call(tool: string, args: { readonly text?: string } = {}) {
-      const call = startCall("call", aRequest({ upstream, tool, args }), someDeps(connector));
+      const capabilities = { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true };
+      const call = startCall("call", aRequest({ upstream, tool, args, capabilities }), someDeps(connector));
       closers.push(() => call.close());
       return call;
     },
@@ -130,7 +137,15 @@ test("a question that arrives while a session is opened is not put to the caller
   expect(await call("echo", { text: "mine" }).next([], leading())).toMatchObject({ type: "result" });
 });
 
-const CAN_ASK = { elicitation: { form: {}, url: {} } };
+test("a session that was opened ahead serves a call, although its caller could be asked", async () => {
+  const { call, opened } = await bridge(1, { prepares: true });
+  expect(await call("echo", { text: "one" }).next([], leading())).toMatchObject({ type: "result" });
+  // Two that were compared, that of the call, and one ahead.
+  await until(() => opened.length === 4);
+  expect(await call("echo", { text: "one" }).next([], leading())).toMatchObject({ type: "result" });
+});
+
+const CAN_ASK = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 test.each(["all", "newest"] as const)(
   "no call can ask if a bridge sends to %s: not the first one either, and no session declares that it can be asked",

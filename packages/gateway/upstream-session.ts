@@ -40,6 +40,8 @@ export interface UpstreamSession {
   readonly isStateless: boolean;
   /** Set if the upstream may answer a call with a task: any call of 2026-07-28, and in 2025-11-25 calls of tools that declare it. */
   readonly tasks?: TaskRequests;
+  /** It declared that nobody can be asked, because the upstream sends the messages of one session to others. */
+  readonly isMute?: boolean;
   /** It was opened in advance (prepared.ts), so the upstream may have forgotten it. */
   readonly isPrepared?: boolean;
   /** Another call starts in the session: resets the count of its messages. */
@@ -76,8 +78,8 @@ export interface OpenSession {
   /** Returns the caller's current access token, which each request sends in place of an `authorization` header of the file. */
   readonly accessToken?: (() => string) | undefined;
   readonly capabilities: ClientCapabilities;
-  /** Registers handlers for the upstream's requests, before it can send any. */
-  readonly prepare?: (client: Client) => void;
+  /** Registers handlers for the upstream's requests, before it can send any. `isMute`: the session has declared that there are none. */
+  readonly prepare?: (client: Client, isMute: boolean) => void;
   readonly signal?: AbortSignal;
   readonly options?: Pick<ClientOptions, "listChanged">;
   /** Opens a new session rather than one that was opened in advance. */
@@ -230,7 +232,8 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     const { isSse, speaks, prior: priorKnown, isSilent: wasSilent = false } = learned;
     const hasOwnStream = !isSse || (onShared === undefined && (await areApart(upstream, request)));
     const isShared = () => !hasOwnStream || shared.has(name);
-    const capabilities = isSse && isShared() ? {} : request.capabilities;
+    const isMute = isSse && isShared();
+    const capabilities = isMute ? {} : request.capabilities;
     const client = new Client(
       { name: CLIENT_NAME, version },
       {
@@ -242,7 +245,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
       },
     );
     // A question that arrives while such a session is opened is that of another one (shared-stream.ts).
-    if (!isSse) prepare?.(client);
+    if (!isSse) prepare?.(client, isMute);
     const firstId = numberApart(client);
     const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
     const send = reached.by === "url" ? withPresentHeaders(name, reached, sendAs) : sendAs;
@@ -276,7 +279,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
           onDropped: () => owner.onDropped?.(),
         });
         endWithStream(transport);
-        prepare?.(client);
+        prepare?.(client, isMute);
       }
       if (!isSilent) {
         const opened = await stream.opened(listening.has(name) ? connectTimeoutMs : connectTimeoutMs / 2);
@@ -308,7 +311,7 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
           onNotification,
         });
     return {
-      session: { client, isStateless, ...(tasks && { tasks }), begin, close: (closing) => close(client, closing) },
+      session: { client, isStateless, isMute, ...(tasks && { tasks }), begin, close: (closing) => close(client, closing) },
       learned: {
         isSse,
         isSilent,

@@ -66,7 +66,7 @@ export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly c
       });
       await server.connect(theirs);
       const client = new Client({ name: "gateway", version: "1" }, { capabilities } satisfies ClientOptions);
-      prepare?.(client);
+      prepare?.(client, false);
       await client.connect(ours as never);
       return { client, isStateless: false, begin: () => undefined, close: () => client.close() };
     },
