@@ -159,8 +159,10 @@ test.each(["all", "newest"] as const)(
 
 test("nor if that cannot be found out, because the server answers no pings", async () => {
   const { call, opened } = await bridge(1, { sendsTo: "own", ignoresPings: true, connectTimeout: "200ms", callTimeout: "300ms" });
-  expect(await call("ask").next([], leading())).toMatchObject({ type: "timeout", message: expect.stringContaining("to all of them") });
-  expect(opened).toEqual([{}, {}, {}]);
+  for (let nth = 1; nth <= 2; nth += 1)
+    expect(await call("ask").next([], leading())).toMatchObject({ type: "timeout", message: expect.stringContaining("to all of them") });
+  // It is not tried again for each call.
+  expect(opened).toEqual([{}, {}, {}, {}]);
 });
 
 test.each([

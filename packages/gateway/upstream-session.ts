@@ -106,6 +106,9 @@ interface Learned {
 
 const OLDER: Learned = { isSse: true, speaks: "sessions" };
 
+/** When two sessions are compared again, if the upstream did not answer in time: until then, nobody can be asked, and calls are not held up. */
+const COMPARE_AGAIN_MS = 60_000;
+
 /** A server is slow if connecting takes longer than this part of its time. */
 const SLOW_CONNECT = 20;
 
@@ -201,13 +204,12 @@ export function createConnector({ fetch, version, deployment, messagesMax = MESS
     const before = compared.get(name);
     if (before) return await before;
     const compare = async () => {
-      let isShared: boolean | undefined;
-      try {
-        const open = async (onShared: () => void) => (await attempt(upstream, { capabilities: {}, accessToken, onShared }, OLDER)).session;
-        isShared = await isSharedStream({ open, timeoutMs: connectTimeoutMs });
-      } finally {
-        if (isShared === undefined) compared.delete(name);
-      }
+      const open = async (onShared: () => void) => (await attempt(upstream, { capabilities: {}, accessToken, onShared }, OLDER)).session;
+      const isShared = await isSharedStream({ open, timeoutMs: connectTimeoutMs }).catch((error: unknown) => {
+        compared.delete(name);
+        throw error;
+      });
+      if (isShared === undefined) setTimeout(() => compared.delete(name), COMPARE_AGAIN_MS).unref();
       return isShared === false;
     };
     const comparing = compare();
