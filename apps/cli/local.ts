@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Running } from "./serve-all.ts";
-import { findServing } from "./serving.ts";
+import { findServing, tellLoading } from "./serving.ts";
 
 export interface Local {
   /** URL of the MCP endpoint. Starts a server if there is none. Throws an Error that says why it cannot. */
@@ -32,7 +32,10 @@ export function localServer({ dataDir, tools }: { readonly dataDir: string; read
     // Avoids an unhandled rejection. If the import fails, the await below throws.
     serving.catch(() => undefined);
     const { startEmbeddedRedis } = await import("@parley/redis/embedded");
-    const embedded = process.env["REDIS_URL"] || process.env["REDIS_URL_FILE"] ? undefined : await startEmbeddedRedis({ dataDir });
+    const embedded =
+      process.env["REDIS_URL"] || process.env["REDIS_URL_FILE"]
+        ? undefined
+        : await startEmbeddedRedis({ dataDir, onLoading: () => tellLoading(dataDir) });
     const { serveEverything } = await serving;
     return await serveEverything({ port: "0", tools, dataDir, embedded });
   }

@@ -6,7 +6,7 @@ import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { createTelemetry } from "@parley/telemetry";
 import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
-import { forgetServing, noteServing } from "./serving.ts";
+import { forgetServing, noteServing, tellLoading } from "./serving.ts";
 
 export interface ServeAll {
   readonly port?: string | undefined;
@@ -39,7 +39,7 @@ export async function serveEverything({ port, tools, dataDir, embedded: started 
   };
   // Before Redis is started, and those of the worker with those of the front end.
   checkSettings({ ...given, ...(!url && { REDIS_URL: "redis://127.0.0.1" }) });
-  const embedded = url ? undefined : (started ?? (await startEmbeddedRedis({ dataDir })));
+  const embedded = url ? undefined : (started ?? (await startEmbeddedRedis({ dataDir, onLoading: () => tellLoading(dataDir) })));
   const environment = {
     PARLEY_LOG_LEVEL: "warn",
     // An embedded Redis holds only this user's data, and the author of a tool needs to see its errors.

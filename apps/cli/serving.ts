@@ -4,6 +4,7 @@
  */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { printToStderr } from "./terminal.ts";
 
 const PROBE_MS = 1_000;
 
@@ -18,6 +19,11 @@ export async function noteServing(dataDir: string, url: string): Promise<void> {
 
 export async function forgetServing(dataDir: string): Promise<void> {
   await rm(fileOf(dataDir), { force: true });
+}
+
+/** A start that takes minutes would look as if it hung. */
+export function tellLoading(dataDir: string): void {
+  printToStderr(`parley: Redis still loads its data from ${dataDir}`);
 }
 
 /** The MCP endpoint that serves the directory; undefined if none responds. */

@@ -30,7 +30,7 @@ describe("an embedded Redis", () => {
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
 
-  async function start(options: { sources?: ("path" | "wheel")[] } = {}): Promise<EmbeddedRedis> {
+  async function start(options: { sources?: ("path" | "wheel")[]; onLoading?: () => void } = {}): Promise<EmbeddedRedis> {
     const redis = await startEmbeddedRedis({ dataDir, ...options });
     open.push(redis.close);
     return redis;
@@ -247,9 +247,11 @@ describe("an embedded Redis", () => {
     );
     vi.stubEnv("PATH", `${folder}:${process.env["PATH"]}`);
     const startedAtMs = performance.now();
-    const second = await start({ sources: ["path"] });
+    const onLoading = vi.fn();
+    const second = await start({ sources: ["path"], onLoading });
     vi.unstubAllEnvs();
     expect(performance.now() - startedAtMs).toBeGreaterThan(10_000);
+    expect(onLoading).toHaveBeenCalledOnce();
     expect(await using(second.url, (redis) => redis.get("k2"))).toBe("v");
   });
 

@@ -41,6 +41,8 @@ export interface EmbeddedOptions {
   readonly sources?: readonly EmbeddedSource[];
   /** Where a fetched server is kept. Default: `~/.cache/parley`. */
   readonly cacheDir?: string;
+  /** Called once if the server still loads its data after five seconds, which may take minutes. */
+  readonly onLoading?: () => void;
 }
 
 export interface EmbeddedRedis {
@@ -74,6 +76,7 @@ const START_LOCK_STALE_MS = 150_000;
 const STOP_TIMEOUT_MS = 10_000;
 /** How long a server may take to load its data: some millions of waiting tasks. */
 const LOADING_TIMEOUT_MS = 600_000;
+const LOADING_TOLD_MS = 5_000;
 /** How long a server that accepts connections may stay silent. A server that is loading its data replies that it is. */
 const SILENCE_MS = 15_000;
 
@@ -111,7 +114,7 @@ export async function startEmbeddedRedis(options: EmbeddedOptions): Promise<Embe
       try {
         const command = await commandOf(source, { dataDir, port, cacheDir, ...(writer && { writer }) });
         ran = true;
-        return await startServer(source, command, { dataDir, port, password, ...(writer && { writer }) });
+        return await startServer(source, command, { dataDir, port, password, onLoading: options.onLoading, ...(writer && { writer }) });
       } catch (error) {
         failures.push(`${source}: ${(error as Error).message}`);
       }
@@ -176,13 +179,14 @@ interface Start {
   readonly dataDir: string;
   readonly port: number;
   readonly password: string;
+  readonly onLoading: (() => void) | undefined;
   readonly writer?: Writer;
 }
 
 async function startServer(
   source: EmbeddedSource,
   command: ServerCommand,
-  { dataDir, port, password, writer }: Start,
+  { dataDir, port, password, onLoading, writer }: Start,
 ): Promise<EmbeddedRedis> {
   const remember = (wroteLast: Writer | undefined, serverPid?: number) =>
     writePrivate(
@@ -214,6 +218,7 @@ async function startServer(
   let asked = false;
   const url = `redis://:${password}@127.0.0.1:${port}`;
   const owner = connectAsOwner(url);
+  const loading = setTimeout(() => owner.status === "connect" && onLoading?.(), LOADING_TOLD_MS);
   try {
     const { product, version, pid } = await ready(owner, ended, command.startTimeoutMs);
     await remember({ source, product, version }, source === "docker" ? undefined : pid);
@@ -235,6 +240,8 @@ async function startServer(
     await stop();
     const reason = complaint.trim().split("\n").at(-1) || (await lastLogLine(dataDir));
     throw new Error(`${(error as Error).message}${reason ? `: ${reason}` : ""}`, { cause: error });
+  } finally {
+    clearTimeout(loading);
   }
 }
 

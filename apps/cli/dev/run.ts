@@ -9,7 +9,7 @@ import { withFiles } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import type { DevOptions } from "../commands/dev.ts";
 import { serveWithoutOutput } from "../lost-output.ts";
-import { forgetServing, noteServing } from "../serving.ts";
+import { forgetServing, noteServing, tellLoading } from "../serving.ts";
 import { cleanLine, print } from "../terminal.ts";
 import { filesOf } from "./files-of.ts";
 import { type Served, serve } from "./serve.ts";
@@ -22,7 +22,7 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
   serveWithoutOutput();
   const modules = tools.split(",").map((name) => name.trim());
   const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
-  const embedded = url ? undefined : await startEmbeddedRedis({ dataDir });
+  const embedded = url ? undefined : await startEmbeddedRedis({ dataDir, onLoading: () => tellLoading(dataDir) });
   const env: NodeJS.ProcessEnv = {
     // Runs in progress are returned to the queue for the next process at once, so that a restart does not wait for them.
     PARLEY_DRAIN_TIMEOUT: "2s",
