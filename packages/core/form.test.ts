@@ -67,6 +67,33 @@ describe("the fields of a form", () => {
     });
   });
 
+  test("are those that they refer to, also for null and in a list, and a reference that leads nowhere is left as it is", () => {
+    const color = { type: "string", enum: ["red", "blue"], title: "Color" };
+    const schema = {
+      ...form({
+        color: { $ref: "#/$defs/Color", default: "red" },
+        maybe: { anyOf: [{ $ref: "#/$defs/Color" }, { type: "null" }], default: null, title: "Maybe" },
+        many: { type: "array", items: { $ref: "#/$defs/Color" } },
+        item: { $ref: "#/definitions/Item" },
+        loop: { $ref: "#/$defs/Loop" },
+        none: { $ref: "#/$defs/constructor" },
+        away: { $ref: "https://example.com/Color" },
+      }),
+      $defs: { Color: color, Loop: { $ref: "#/$defs/Loop" } },
+      definitions: { Item: { type: "object" } },
+    };
+    const choices = [{ value: "red" }, { value: "blue" }];
+    expect(fieldsOf(schema)).toMatchObject([
+      { name: "color", label: "Color", kind: "choice", choices, default: "red", schema: { enum: ["red", "blue"] } },
+      { name: "maybe", label: "Maybe", kind: "choice", choices, isNullable: true },
+      { name: "many", kind: "choices", choices },
+      { name: "item", kind: "text", schema: { type: "object" } },
+      { name: "loop", kind: "text", schema: { $ref: "#/$defs/Loop" } },
+      { name: "none", kind: "text" },
+      { name: "away", kind: "text" },
+    ]);
+  });
+
   test("that may be null keep their choices and defaults, and those of several types are left as they are", () => {
     expect(
       fieldsOf(

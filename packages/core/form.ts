@@ -43,47 +43,66 @@ export function fieldsOf(schema: JsonObject): readonly Field[] {
   if (!isJsonObject(properties)) return [];
   const required = textsIn(schema["required"]);
   return Object.entries(properties).flatMap(([name, property]) =>
-    isJsonObject(property) ? [field(name, property, required.includes(name))] : [],
+    isJsonObject(property)
+      ? [field(name, withoutNull(resolved(property, schema)), { form: schema, isRequired: required.includes(name) })]
+      : [],
   );
 }
 
-function field(name: string, given: JsonObject, isRequired: boolean): Field {
-  const schema = withoutNull(given);
-  const { title, description, default: preset, type, items } = schema;
-  const choices = (type === "array" ? isJsonObject(items) && choicesOf(items) : choicesOf(schema)) || [];
+function field(name: string, given: Nullable, { form, isRequired }: { readonly form: JsonObject; readonly isRequired: boolean }): Field {
+  const schema = resolved(given.schema, form);
+  const { title, description, default: preset, type } = schema;
+  const items = isJsonObject(schema["items"]) ? resolved(schema["items"], form) : undefined;
+  const choices = (type === "array" ? items && choicesOf(items) : choicesOf(schema)) || [];
   return {
     name,
     label: typeof title === "string" ? title : name,
     kind: kindOf(type, choices),
     ...(typeof description === "string" && { description }),
     isRequired,
-    ...(schema !== given && { isNullable: true }),
+    ...(given.isNullable && { isNullable: true }),
     ...(preset !== undefined && { default: preset }),
     choices,
-    schema,
+    schema: items === undefined ? schema : { ...schema, items },
   };
 }
 
-/** Reads both spellings of a value that may be null: `type: ["integer", "null"]`, and `anyOf` with `{ type: "null" }`. Returns `schema` itself if it may not. */
-function withoutNull(schema: JsonObject): JsonObject {
+/** With the definition that the schema refers to, as Python's models and enumerations are written. A definition that refers to another one is left as it is. */
+function resolved(schema: JsonObject, form: JsonObject): JsonObject {
+  const { $ref, ...rest } = schema;
+  const [, where = "", name = ""] = (typeof $ref === "string" && /^#\/(\$defs|definitions)\/([^/]+)$/.exec($ref)) || [];
+  const definitions = Object.hasOwn(form, where) ? form[where] : undefined;
+  const definition = isJsonObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined;
+  return isJsonObject(definition) && definition["$ref"] === undefined ? { ...definition, ...rest } : schema;
+}
+
+interface Nullable {
+  /** The schema without null. */
+  readonly schema: JsonObject;
+  readonly isNullable: boolean;
+}
+
+/** Reads both spellings of a value that may be null: `type: ["integer", "null"]`, and `anyOf` with `{ type: "null" }`. */
+function withoutNull(schema: JsonObject): Nullable {
   const { type, enum: values, anyOf, oneOf, default: preset, ...rest } = schema;
   const given = { ...rest, ...(preset !== undefined && preset !== null && { default: preset }) };
   if (Array.isArray(type) && type.includes("null")) {
     const types = type.filter((each) => each !== "null");
     const choices = Array.isArray(values) ? values.filter((value) => value !== null) : values;
-    return {
+    const others = {
       ...given,
       type: types.length === 1 ? (types[0] ?? null) : types,
       ...(choices !== undefined && { enum: choices }),
       ...(anyOf !== undefined && { anyOf }),
       ...(oneOf !== undefined && { oneOf }),
     };
+    return { schema: others, isNullable: true };
   }
   const alternatives = anyOf ?? oneOf;
-  if (!Array.isArray(alternatives) || alternatives.length !== 2) return schema;
-  const other = alternatives.filter((each) => !isJsonObject(each) || each["type"] !== "null");
+  const other = Array.isArray(alternatives) ? alternatives.filter((each) => !isJsonObject(each) || each["type"] !== "null") : [];
   const [only] = other;
-  return other.length === 1 && isJsonObject(only) ? { ...only, ...given } : schema;
+  const isNullable = Array.isArray(alternatives) && alternatives.length === 2 && other.length === 1 && isJsonObject(only);
+  return isNullable ? { schema: { ...only, ...given }, isNullable } : { schema, isNullable };
 }
 
 function kindOf(type: Json | undefined, choices: readonly Choice[]): FieldKind {
