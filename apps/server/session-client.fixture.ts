@@ -4,6 +4,9 @@
 import type { Message } from "./client.fixture.ts";
 import type { Front } from "./deployment.fixture.ts";
 
+/** Where a message goes. */
+type At = Pick<Front, "url">;
+
 export interface OpenOptions {
   readonly version?: string;
   readonly capabilities?: object;
@@ -41,22 +44,22 @@ export interface SessionClient {
   readonly sessionId: string;
   readonly initialized: Message;
   /** Posts any body. */
-  post(front: Front, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal): Promise<Response>;
+  post(front: At, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal): Promise<Response>;
   /** Sends a request and reads its response to the end. */
-  request(front: Front, method: string, params?: object, id?: string | number): Promise<Answered>;
+  request(front: At, method: string, params?: object, id?: string | number): Promise<Answered>;
   /** Sends a request and reads its response event by event. */
-  stream(front: Front, method: string, params?: object, id?: string | number): Promise<EventStream>;
+  stream(front: At, method: string, params?: object, id?: string | number): Promise<EventStream>;
   /** Opens the session's own stream, or resumes another one. */
-  listen(front: Front, lastEventId?: string): Promise<EventStream>;
+  listen(front: At, lastEventId?: string): Promise<EventStream>;
   /** Answers a request of the server. */
-  reply(front: Front, id: unknown, result: object): Promise<Response>;
+  reply(front: At, id: unknown, result: object): Promise<Response>;
 }
 
 const ELICITATION = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 
 let ids = 0;
 
-export async function openSession(front: Front, options: OpenOptions = {}): Promise<SessionClient> {
+export async function openSession(front: At, options: OpenOptions = {}): Promise<SessionClient> {
   const { version = "2025-11-25", capabilities = ELICITATION, principal, token, clientInfo = { name: "test", version: "1" } } = options;
   const base = {
     "content-type": "application/json",
@@ -81,7 +84,7 @@ export async function openSession(front: Front, options: OpenOptions = {}): Prom
   const initialized = (await opened.json()) as Message;
   const inSession: Record<string, string | undefined> = { ...base, "mcp-session-id": sessionId, "mcp-protocol-version": version };
 
-  const send = (to: Front, init: RequestInit, headers: Record<string, string | undefined> = {}) =>
+  const send = (to: At, init: RequestInit, headers: Record<string, string | undefined> = {}) =>
     fetch(to.url, {
       ...init,
       headers: Object.fromEntries(
@@ -90,7 +93,7 @@ export async function openSession(front: Front, options: OpenOptions = {}): Prom
         ),
       ),
     });
-  const post = (to: Front, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal) =>
+  const post = (to: At, body: unknown, headers?: Record<string, string | undefined>, signal?: AbortSignal) =>
     send(to, { method: "POST", body: JSON.stringify(body), ...(signal && { signal }) }, headers);
   const message = (method: string, params: object = {}, id: string | number = (ids += 1)) => ({ jsonrpc: "2.0", id, method, params });
 

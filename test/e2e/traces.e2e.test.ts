@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openSession } from "../../apps/server/session-client.fixture.ts";
 import { createClient, message, type TaskState } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type SeenSpan, startTraceReceiver, type TraceReceiver } from "../support/trace-receiver.ts";
@@ -12,6 +13,7 @@ import { type RunningUpstream, startUpstream, writeUpstreams } from "../support/
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const LANE_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const UPSTREAMS_TRACE = "5bd66ef5095369c7b0d1f8f4bd33716a";
+const SESSION_TRACE = "6be77f6206480479c2d2a1a6be00844b";
 const CALLER = "b7ad6b7169203331";
 
 let receiver: TraceReceiver;
@@ -120,6 +122,21 @@ test("continues at an upstream below the call that the gateway received", async 
   client.close();
   const { spanId } = await until(() => named("tools/call up_traced", {}, UPSTREAMS_TRACE));
   expect(result?.content?.[0]?.text).toBe(`00-${UPSTREAMS_TRACE}-${spanId}-01`);
+});
+
+test("has the answer of a session, linked from the response that brought it, and the run after it", async () => {
+  const client = await openSession(deployment);
+  const _meta = { traceparent: `00-${SESSION_TRACE}-${CALLER}-01` };
+  const call = await client.stream(deployment, "tools/call", { name: "steps", arguments: { file: join(directory, "session") }, _meta }, 1);
+  const ask = await call.next();
+  await client.reply(deployment, ask.id, { action: "accept", content: { n: 3 } });
+  expect(await call.next()).toMatchObject({ id: 1, result: {} });
+  const story = { answer: () => named("answer n", {}, SESSION_TRACE), run: () => named("run steps", { "parley.run": "2" }, SESSION_TRACE) };
+  const brought = () => receiver.spans.find(({ name, traceId }) => name === "response" && story.answer()?.links.includes(traceId));
+  await until(() => brought() && story.run() && !above(story.run()!).includes("(unknown)"));
+  expect(above(story.answer()!)).toEqual(["tools/call steps"]);
+  expect(above(story.run()!).at(-1)).toBe("tools/call steps");
+  expect(above(story.run()!)).toContain("answer n");
 });
 
 test("a run that comes by a lane hangs below the call", async () => {
