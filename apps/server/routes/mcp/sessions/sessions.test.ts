@@ -1168,6 +1168,21 @@ describe("batches", () => {
     expect(text).toMatch(/"id":1,"result":\{\}/);
   });
 
+  test("are answered although one of their replies is refused, which the log says", async () => {
+    const { a, logged } = await twoFronts();
+    const client = await openSession(a, { version: "2025-03-26" });
+    const unasked = { jsonrpc: "2.0", id: "never-asked", result: { action: "decline" } };
+    const { status, messages } = await answered(await client.post(a, [unasked, ...two]));
+    expect([status, messages.map(({ id, error }) => [id, error])]).toEqual([
+      200,
+      expect.arrayContaining([
+        [1, undefined],
+        [2, undefined],
+      ]),
+    ]);
+    expect(logged.map(({ message }) => message)).toContain("message of a batch could not be handled");
+  });
+
   test("that work silently become a stream, with the answers that are there already", async () => {
     const { a } = await twoFronts({ times: { streamAfterMs: 5, keepAliveMs: 5 } });
     const client = await openSession(a, { version: "2025-03-26" });

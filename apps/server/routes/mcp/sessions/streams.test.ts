@@ -3,16 +3,18 @@ import { connect } from "node:net";
 import type { AuditFact, SessionStore } from "@parley/core";
 import { createMemorySessions, createMemoryWakeUps, type MemoryWakeUps } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
+import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
-import { deploy } from "../../../deployment.fixture.ts";
+import { callerNamed, type Deploy, deploy } from "../../../deployment.fixture.ts";
+import type { Authenticate } from "../../../front-end/caller.ts";
 import type { Times } from "../../../front-end/limits.ts";
-import { type EventStream, openSession, type SessionClient } from "../../../session-client.fixture.ts";
+import { answered, type EventStream, openSession, type SessionClient } from "../../../session-client.fixture.ts";
 import { held, offered } from "../../../tools.fixture.ts";
 
 const MINUTE_MS = 60_000;
 
-async function twoFronts(options: Omit<Parameters<typeof deploy>[0], "catalogue"> = {}) {
+async function twoFronts(options: Partial<Deploy> = {}) {
   const deployment = await deploy({ catalogue: offered, ...options });
   const [a, b] = deployment.fronts;
   if (!a || !b) throw new Error("two front ends are needed");
@@ -458,6 +460,36 @@ describe("a session's own stream", () => {
     await client.request(b, "tasks/cancel", { taskId: ended });
     await until(async () => (await sessions.interests(client.sessionId)).taskIds.length === 0);
     for (const taskId of [ended, expired]) expect(services.wakeUps.isWatched(taskId)).toBe(false);
+  });
+
+  test("says nothing of another person's task, although its client may answer a question of it", async () => {
+    const pay = defineTool({
+      name: "pay",
+      run: async (_args, ctx) => (await ctx.confirm("pay", { message: "Pay?", to: { groups: ["finance"] } }), "paid"),
+    });
+    const authenticate: Authenticate = ({ headers }) =>
+      callerNamed(String(headers["x-principal"]), { groups: [String(headers["x-groups"])] });
+    const { a, b, sessions } = await twoFronts({ catalogue: catalogue([pay]), authenticate });
+    const [ann, bob] = [await openSession(a, { principal: "ann" }), await openSession(a, { principal: "bob" })];
+    const taskId = await createdTask(ann, a, "pay");
+    const get = { jsonrpc: "2.0", id: 1, method: "tasks/get", params: { taskId } };
+    const { messages } = await answered(await bob.post(b, get, { "x-groups": "finance" }));
+    expect(messages).toMatchObject([{ result: { taskId, status: "input_required" } }]);
+    expect((await sessions.interests(bob.sessionId)).taskIds).toEqual([]);
+  });
+
+  test("has the questions of the task with which a repeated call was answered, and follows no other", async () => {
+    const { a, b, sessions } = await twoFronts();
+    const call = { ...greet, task: {}, _meta: { "parley/idempotencyKey": "the-key" } };
+    const first = await (await openSession(a)).request(a, "tools/call", call);
+    const client = await openSession(b);
+    const repeated = await client.request(a, "tools/call", call);
+    const [taskId, again] = [first, repeated].map(({ messages }) => messages[0]?.result?.["taskId"]);
+    expect(again).toBe(taskId);
+    expect((await sessions.interests(client.sessionId)).taskIds).toEqual([taskId]);
+    const own = await client.listen(b);
+    expect(await own.next()).toMatchObject({ method: status, params: { taskId, status: "input_required" } });
+    expect(await own.next()).toMatchObject({ method: "elicitation/create" });
   });
 
   test("records each question that it sends as shown", async () => {
