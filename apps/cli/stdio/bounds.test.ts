@@ -31,6 +31,15 @@ test("answers are kept for a thousand questions, and one more drops the oldest a
   expect(questions.asked(1, "session")).toBeUndefined();
 });
 
+test("eleven thousand questions are known, and one more drops the oldest", () => {
+  const { asked } = createQuestions();
+  for (let id = 0; id < 11_000; id += 1) asked(id, "session");
+  expect(asked(0, "session")).toEqual({ session: "session" });
+  asked(11_000, "session");
+  expect(asked(1, "session")).toEqual({ session: "session" });
+  expect(asked(0, "session")).toBeUndefined();
+});
+
 test("the headers of ten thousand tools are known, and those of further ones are not", () => {
   const schemas = toolSchemas();
   const inputSchema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };

@@ -4,6 +4,8 @@ import { idKey } from "./exchange.ts";
 
 /** Questions whose answers are kept, in case the server repeats a question that was answered. */
 const QUESTIONS_MAX = 1_000;
+/** Questions that the client has not answered. A server that asks more is not one that people answer. */
+const UNANSWERED_MAX = 10_000;
 
 export interface Question {
   /** The client's answer; undefined until the client answers. */
@@ -24,8 +26,11 @@ export function createQuestions(): Questions {
   return {
     asked(id, session) {
       const known = questions.get(idKey(id));
-      if (known === undefined) questions.set(idKey(id), { session });
-      return known;
+      if (known !== undefined) return known;
+      questions.set(idKey(id), { session });
+      const [oldest] = questions.keys();
+      if (questions.size > QUESTIONS_MAX + UNANSWERED_MAX && oldest !== undefined) questions.delete(oldest);
+      return undefined;
     },
     answered(id, answer) {
       const session = questions.get(idKey(id))?.session;
