@@ -413,6 +413,27 @@ describe("a session's own stream", () => {
     expect(await own.next()).toMatchObject({ method: status, params: { taskId, status: "cancelled" } });
   });
 
+  test("reports a task again when one of its questions is answered, and when it says something else", async () => {
+    const { a, b, services } = await twoFronts();
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const taskId = await createdTask(client, b, "approve");
+    const [told, ops, legal] = [await own.next(), await own.next(), await own.next()];
+    expect([told, ops, legal].map(({ method }) => method)).toEqual([status, "elicitation/create", "elicitation/create"]);
+
+    await client.reply(b, ops.id, { action: "decline" });
+    expect(await own.next()).toMatchObject({ method: status, params: { taskId, status: "input_required" } });
+
+    const load = services.store.load.bind(services.store);
+    vi.spyOn(services.store, "load").mockImplementation(async (id) => {
+      const task = await load(id);
+      return task && { ...task, message: "Half of it is done." };
+    });
+    (services.wakeUps as MemoryWakeUps).changed(taskId);
+    expect(await own.next()).toMatchObject({ method: status, params: { taskId, statusMessage: "Half of it is done." } });
+    own.close();
+  });
+
   test("asks nothing of a client that cannot be asked, which learns from the status that a question is open", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a, { capabilities: {} });
