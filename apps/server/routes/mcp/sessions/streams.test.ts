@@ -21,6 +21,12 @@ async function twoFronts(options: Partial<Deploy> = {}) {
   return { ...deployment, a, b };
 }
 
+const pay = defineTool({
+  name: "pay",
+  run: async (_args, ctx) => ((await ctx.confirm("pay", { message: "Pay?", to: { groups: ["finance"] } })) ? "paid" : "not paid"),
+});
+const authenticate: Authenticate = ({ headers }) => callerNamed(String(headers["x-principal"]), { groups: [String(headers["x-groups"])] });
+
 const idsIn = ({ text }: EventStream) => [...text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id);
 const greet = { name: "greet", arguments: {} };
 const status = "notifications/tasks/status";
@@ -229,6 +235,19 @@ describe("the stream of a call", () => {
     back.resolve();
     await watched.promise;
     await until(() => !wakeUps.isWatched(`session:${client.sessionId}`));
+  });
+
+  test("leaves a question open that its client cannot be asked, if other people may answer it", async () => {
+    const { a, b, logged } = await twoFronts({ catalogue: catalogue([pay]), authenticate });
+    const ann = await openSession(a, { principal: "ann", capabilities: {} });
+    const bob = await openSession(b, { principal: "bob" });
+    const finance = { "x-groups": "finance" };
+    const called = ann.post(a, { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "pay", arguments: {} } }, finance);
+    const parked = await until(() => logged.find(({ message }) => message === "task parked"));
+    const params = { taskId: parked.fields["taskId"], action: "accept", content: { value: true } };
+    const sent = await answered(await bob.post(b, { jsonrpc: "2.0", id: 2, method: "tasks/sendInput", params }, finance));
+    expect(sent.messages).toMatchObject([{ result: { accepted: true } }]);
+    expect((await answered(await called)).messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "paid" }] } });
   });
 
   test("leaves nothing in its session once it was answered, resumed or not", async () => {
@@ -484,12 +503,6 @@ describe("a session's own stream", () => {
   });
 
   test("says nothing of another person's task, although its client may answer a question of it", async () => {
-    const pay = defineTool({
-      name: "pay",
-      run: async (_args, ctx) => (await ctx.confirm("pay", { message: "Pay?", to: { groups: ["finance"] } }), "paid"),
-    });
-    const authenticate: Authenticate = ({ headers }) =>
-      callerNamed(String(headers["x-principal"]), { groups: [String(headers["x-groups"])] });
     const { a, b, sessions } = await twoFronts({ catalogue: catalogue([pay]), authenticate });
     const [ann, bob] = [await openSession(a, { principal: "ann" }), await openSession(a, { principal: "bob" })];
     const taskId = await createdTask(ann, a, "pay");
