@@ -35,8 +35,8 @@ export interface Ground {
   close(): Promise<number>;
 }
 
-/** Resolves when Redis serves. */
-export async function layGround(): Promise<Ground> {
+/** Resolves when Redis serves. `redisCore`: the core that Redis may use; any if absent. */
+export async function layGround({ redisCore }: { readonly redisCore?: number } = {}): Promise<Ground> {
   const running: Measured[] = [];
   const start = (request: Launch) => {
     const launched = launch(request);
@@ -48,6 +48,7 @@ export async function layGround(): Promise<Ground> {
   start({
     command: "redis-server",
     args: ["--port", String(redisPort), "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"],
+    ...(redisCore !== undefined && cpus().length > 1 && { core: redisCore }),
   });
   const redis = new Redis(redisUrl);
   redis.on("error", () => undefined); // it is still starting; the next command waits for it

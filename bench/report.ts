@@ -103,7 +103,7 @@ export function writeGatewaySection({ lines, machine, directory }: GatewaySectio
   const others = readFileSync(results, "utf8").slice(0, section === "" ? undefined : -section.length);
   const date = new Date().toISOString().slice(0, 10);
   const setting =
-    "The front end and the worker share one core, the upstream and the load generator the other. Redis runs without persistence, on a core that the system chooses.";
+    "The front end, the worker and Redis share one core, the upstream and the load generator the other. Redis runs without persistence.";
   writeFileSync(
     results,
     `${others}\n${GATEWAY_HEADING}\n\nWritten by \`npm run bench:gateway\` on ${date}: ${machine}. ${setting}\n\n${lines.join("\n").trim()}\n`,

@@ -1,4 +1,4 @@
-/** A front end and a worker on core 0. The upstream and the load are on core 1. */
+/** A front end, a worker and Redis on core 0. The upstream and the load are on core 1. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export const CALLS_MAX = 5_000;
 
 export async function startGateway(frontEndEnv: Readonly<Record<string, string>> = {}): Promise<GatewayDeployment> {
   const directory = mkdtempSync(join(tmpdir(), "parley-bench-"));
-  const ground = await layGround();
+  const ground = await layGround({ redisCore: 0 });
   const close = async () => {
     await ground.close();
     rmSync(directory, { recursive: true });
