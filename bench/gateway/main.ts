@@ -19,7 +19,7 @@ import { overlappingCalls } from "./overlap.ts";
 
 const { values } = parseArgs({ options: { only: { type: "string" }, quick: { type: "boolean", default: false } } });
 const some = (count: number) => (values.quick ? Math.ceil(count / 10) : count);
-const CALLS = { measured: some(1_000), warmUp: some(4_000) };
+const CALLS = { measured: some(1_000), warmUp: some(8_000) };
 /** The processes are warm by then. */
 const MORE_CALLS = { measured: some(1_000), warmUp: some(300) };
 const WARM_UP = CALLS.warmUp.toLocaleString("en");
