@@ -36,11 +36,11 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: "late watch: a call is woken only by what happens 30 ms after its creation",
     file: "packages/core/use-cases/watch-task.ts",
-    find: "        const leave = await wakeUps.watch(taskId, (change) => {\n",
+    find: "        leave = await wakeUps.watch(taskId, (change) => {\n",
     replace:
       "        isProven = true;\n" +
-      "        await clock.sleep(30, over.signal);\n" +
-      "        const leave = await wakeUps.watch(taskId, (change) => {\n",
+      "        await clock.sleep(30);\n" +
+      "        leave = await wakeUps.watch(taskId, (change) => {\n",
     breaks: "wake-ups",
     lifecycles: 20,
   },
