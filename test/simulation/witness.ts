@@ -84,6 +84,8 @@ export interface Work {
   readonly process: Process;
   readonly what: string;
   finish(): void;
+  /** It heeds its signal, and is not done. */
+  abort(): void;
 }
 
 /** What the store has done. */
@@ -211,16 +213,19 @@ export function createWitness({
             resolve({ from: path, result: (results += 1) });
           }
         },
+        abort() {
+          over("aborted");
+          reject(new Error(`aborted at ${path}`));
+        },
       };
       works.push(entry);
-      const abort = () => {
+      const heed = () => {
         if (own.state !== "running") return;
-        // It was all but done.
-        if (hash(path) % 3 === 0) return entry.finish();
-        over("aborted");
-        reject(new Error(`aborted at ${path}`));
+        // One in three was all but done.
+        if (hash(path) % 3 === 0) entry.finish();
+        else entry.abort();
       };
-      if (!deaf) signal.addEventListener("abort", abort, { once: true });
+      if (!deaf) signal.addEventListener("abort", heed, { once: true });
       return promise;
     }
 

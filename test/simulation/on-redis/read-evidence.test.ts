@@ -6,6 +6,8 @@ import { readEvidence } from "./read-evidence.ts";
 
 const program: Program = { kind: "outside", attempts: 1, body: [{ op: "outside" }, { op: "step", name: "a" }] };
 const STEP = "step:a";
+/** The simulation itself takes a step of this path for all but done when its signal is aborted. */
+const PATH = "0/0/1/0/i0/0/1";
 const BEGUN = { digest: "", calledAt: "0o", outcome: { type: "begun" } };
 const DONE = { digest: "", calledAt: "0o", place: 1, outcome: { type: "value", value: { from: "0/1", result: 1 } } };
 
@@ -49,10 +51,38 @@ function records(token: string, entry: Json, isReplied: boolean): Happening[] {
   return [{ type: "sent", id, name: "record", request }, ...(isReplied ? [{ type: "replied", id, result: "recorded" } as const] : [])];
 }
 
-function tries(token: string): Happening {
-  const step = { path: "0/1", data: 1, fails: 0, deaf: false, attempt: 1, idempotencyKey: "0-task.a" };
+function parks(token: string): Happening[] {
+  const id = `park ${token}`;
+  const request = { token, nowMs: 0, entries: [], asks: [], attempt: 1 };
+  return [
+    { type: "sent", id, name: "park", request },
+    { type: "replied", id, result: { type: "parked" } },
+  ];
+}
+
+function tries(token: string, path = "0/1"): Happening {
+  const step = { path, data: 1, fails: 0, deaf: false, attempt: 1, idempotencyKey: "0-task.a" };
   return { type: "tries", token, id: `try ${token}`, ...step };
 }
+
+test("a step that heeded its signal is not done, so the next run may do it", () => {
+  const happened: Happening[] = [
+    ...begins("one", 1, []),
+    { type: "started", token: "one", generation: 0 },
+    { type: "called", token: "one", path: PATH, what: "step a" },
+    tries("one", PATH),
+    { type: "tried", token: "one", id: "try one", how: "aborted" },
+    { type: "over", token: "one" },
+    ...parks("one"),
+    ...begins("two", 2, []),
+    { type: "started", token: "two", generation: 0 },
+    { type: "called", token: "two", path: PATH, what: "step a" },
+    tries("two", PATH),
+  ];
+  const lines = happened.map((each, atMs): Line => ({ ...each, pid: 1, atMs }));
+  const { witness } = readEvidence({ program, lines, deaths: [], last: undefined });
+  expect(witness.violations).toEqual([]);
+});
 
 test("a result whose sender died is recorded if the next run found it", () => {
   expect(violations(DONE)).toEqual(["repeat: 0/1 is tried again after it was recorded"]);

@@ -43,7 +43,7 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
   const processes = new Map<number, Process>();
   const jobs = new Map<string, Job>();
   const stages = new Map<string, Stage>();
-  const tries = new Map<string, { readonly work: Work | undefined; readonly abort: AbortController }>();
+  const tries = new Map<string, Work>();
   const sent = new Map(lines.flatMap((line) => (line.type === "sent" ? [[line.id, line] as const] : [])));
   const replies = new Map(lines.flatMap((line) => (line.type === "replied" ? [[line.id, line.result] as const] : [])));
   const began = lines.flatMap((line, at) => beganRun(line, at, sent));
@@ -125,14 +125,14 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
 
   function tried(line: Tried): void {
     const { path, data, fails, deaf, attempt, idempotencyKey } = line;
-    const abort = new AbortController();
     const before = witness.works.length;
     const call = { path, data, fails: fails ?? Infinity, deaf };
     stages
       .get(line.token)
-      ?.work(call, { attempt, idempotencyKey, signal: abort.signal })
+      ?.work(call, { attempt, idempotencyKey, signal: NEVER })
       .catch(() => undefined);
-    tries.set(line.id, { work: witness.works.length > before ? witness.works.at(-1) : undefined, abort });
+    const work = witness.works.length > before ? witness.works.at(-1) : undefined;
+    if (work) tries.set(line.id, work);
   }
 
   function see(line: Line | Died, at: number): void {
@@ -169,8 +169,8 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
       case "tries":
         return tried(line);
       case "tried": {
-        const { work, abort } = tries.get(line.id) ?? {};
-        if (line.how === "aborted") abort?.abort();
+        const work = tries.get(line.id);
+        if (line.how === "aborted") work?.abort();
         else work?.finish();
         return;
       }
@@ -185,6 +185,9 @@ export function readEvidence({ program, lines, deaths, last, tell }: Evidence): 
   for (const { line, at } of withDeaths(lines, deaths)) see(line, at);
   return { witness, runs: jobs.size, takeovers: began.length - new Set(began.map(({ run }) => run)).size };
 }
+
+/** The evidence says which steps heeded their signals. */
+const NEVER = new AbortController().signal;
 
 function beganRun(line: Line, at: number, sent: ReadonlyMap<string, Sent>): BeganRun[] {
   if (line.type !== "replied") return [];
