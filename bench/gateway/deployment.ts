@@ -39,7 +39,6 @@ export async function startGateway(frontEndEnv: Readonly<Record<string, string>>
     PARLEY_ELICITATIONS_MAX: String(CALLS_MAX),
     PARLEY_ELICITATIONS_PRINCIPAL_MAX: String(CALLS_MAX),
     PARLEY_ELICITATIONS_SESSION_MAX: String(CALLS_MAX),
-    PARLEY_ELICITATIONS_SESSION_MAX: String(CALLS_MAX),
     PARLEY_DRAIN_TIMEOUT: "1s",
   };
   try {
