@@ -38,9 +38,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     file: "packages/core/use-cases/watch-task.ts",
     find: "        leave = await wakeUps.watch(taskId, (change) => {\n",
     replace:
-      "        isProven = true;\n" +
-      "        await clock.sleep(30);\n" +
-      "        leave = await wakeUps.watch(taskId, (change) => {\n",
+      "        isProven = true;\n" + "        await clock.sleep(30);\n" + "        leave = await wakeUps.watch(taskId, (change) => {\n",
     breaks: "wake-ups",
     lifecycles: 20,
   },
