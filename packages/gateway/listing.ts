@@ -168,7 +168,7 @@ async function readList<Kind extends keyof Lists>(kind: Kind, { client, timeoutM
   let chars = 0;
   for (let pages = 0; pages < PAGES_MAX && chars <= PAGES_CHARS_MAX; pages += 1) {
     const { items: read, nextCursor } = await readPage(kind, cursor, { client, timeoutMs });
-    // First: whatever else reads an item nests as deeply as it does, here and on front ends, whose lists would all fail with it.
+    // First, because every other reader of an item nests as deeply as it does, also on front ends, whose lists would all fail with it.
     const given = read.filter((item) => !nestsTooDeeply(item, kind, problems)).map(withoutNulls);
     const text = JSON.stringify(given);
     // A server that does not know its cursor begins again.

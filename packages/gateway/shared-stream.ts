@@ -58,7 +58,7 @@ export interface Comparing {
 /**
  * Whether sessions receive what belongs to another one; undefined if there was no answer in time. Throws if no session can be opened.
  *
- * Whatever a bridge sends to all of its clients is on the first session's stream before the answer to its ping. If a server sends to the newest stream
+ * What a bridge sends to all of its clients is on the first session's stream before the answer to its ping. If a server sends to the newest stream
  * only, the answer arrives in the second session, and none in the first.
  */
 export async function isSharedStream({ open, timeoutMs }: Comparing): Promise<boolean | undefined> {

@@ -1,5 +1,5 @@
 /**
- * A server of Streamable HTTP without session ids, as one transport of an SDK that serves every client: whatever does not belong to a request, it sends
+ * A server of Streamable HTTP without session ids, as one transport of an SDK that serves every client: what does not belong to a request, it sends
  * to the client that was first to open a stream for it.
  */
 import type { ServerResponse } from "node:http";

@@ -47,7 +47,7 @@ describe("choices with titles", () => {
   });
 });
 
-test("a field may be left out whatever its name: also one that every object inherits", () => {
+test("a field of any name may be left out, also one with a name that every object inherits", () => {
   const names = ["constructor", "toString", "__proto__", "hasOwnProperty"];
   const schema = form(Object.fromEntries(names.map((name) => [name, { type: "string" }])));
   expect(validate(schema, {})).toEqual([]);
