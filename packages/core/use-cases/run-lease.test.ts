@@ -79,6 +79,17 @@ describe("a run's lease", () => {
     expect(lease.token).toBe("token");
   });
 
+  test("that is released while a renewal is on its way is not renewed again", async () => {
+    const reply = Promise.withResolvers<"renewed">();
+    const { lease, time, renewedAtMs } = await held(() => ({ renew: () => reply.promise }));
+    await time.pass(RENEW_EVERY_MS);
+    lease.release();
+    reply.resolve("renewed");
+    await time.pass(10 * LEASE_MS);
+    expect(renewedAtMs).toStrictEqual([RENEW_EVERY_MS]);
+    expect(time.sleeping()).toStrictEqual([]);
+  });
+
   test("is lost at its end when no renewal succeeded, not a moment before, and the run is notified", async () => {
     const { lease, time, warnings, isFree } = await held(() => ({ renew: away }));
     await time.pass(LEASE_MS - 1);
