@@ -13,9 +13,9 @@ const SOURCES = ["apps/server/**/*.ts", "packages/{core,files,gateway,identity,n
 /** Why each of the others is no danger. */
 const BOUNDED: Readonly<Record<string, string>> = {
   "packages/core/public-url.ts /\\/+$/": "an operator's setting",
-  "packages/redis/address.ts /^([^:]+:\\/\\/)(?:[^/?]*@)?([^?]*).*$/": "an operator's setting",
-  "packages/redis/embedded-sources.ts /\\bv=(\\d+\\.\\d+[\\d.]*)/": "what a program on this machine prints",
-  "packages/redis/sharded-subscriber.ts /\\{([^}]+)\\}/": "keys of Parley's own",
+  "packages/redis/connection/address.ts /^([^:]+:\\/\\/)(?:[^/?]*@)?([^?]*).*$/": "an operator's setting",
+  "packages/redis/embedded/embedded-sources.ts /\\bv=(\\d+\\.\\d+[\\d.]*)/": "what a program on this machine prints",
+  "packages/redis/wake-ups/sharded-subscriber.ts /\\{([^}]+)\\}/": "keys of Parley's own",
   "packages/gateway/upstreams.ts /\\$\\{([^}]*)\\}/g": "an operator's file",
   "packages/telemetry/operator-port.ts /\\?.*$/": "an address without line ends: the first question mark takes all of it",
   "packages/files/name.ts /^[.\\s]+|[.\\s]+$/g": "a name that was cut to a thousand characters",

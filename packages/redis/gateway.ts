@@ -11,10 +11,10 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
-import type { RedisWakeUps } from "./wake-ups.ts";
+import type { RedisWakeUps } from "./wake-ups/wake-ups.ts";
 import type { Box, Keys } from "./keys.ts";
-import { loadScripts } from "./load-scripts.ts";
-import { reached } from "./unavailable.ts";
+import { loadScripts } from "./scripts/load-scripts.ts";
+import { reached } from "./connection/unavailable.ts";
 
 export interface GatewayShare {
   /** Id of this process. */

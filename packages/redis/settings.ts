@@ -1,7 +1,7 @@
 /** Settings of Redis, content and lists, as the environment gives them. */
 import { durationSetting, durationSettingFrom } from "@parley/core";
 import { z } from "zod";
-import { parseAddress } from "./address.ts";
+import { parseAddress } from "./connection/address.ts";
 import { parseKeys } from "./content/key-ring.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -1,5 +1,5 @@
 /**
- * Loaded in front of front ends and workers (`--import`): Redis' clock, by which a deployment dates everything (packages/redis/clock.ts), is ahead by what
+ * Loaded in front of front ends and workers (`--import`): Redis' clock, by which a deployment dates everything (packages/redis/connection/clock.ts), is ahead by what
  * the file at MOVED_TIME says, in milliseconds. A process notices within ten seconds, when it looks at that clock again. Timers are not touched.
  */
 import { readFileSync } from "node:fs";

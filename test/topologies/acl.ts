@@ -1,4 +1,4 @@
-/** The suites run as a user with the least rights (packages/redis/rights.ts), and its refusals are counted. */
+/** The suites run as a user with the least rights (packages/redis/connection/rights.ts), and its refusals are counted. */
 import type { Redis } from "ioredis";
 
 /** What the user was refused since the server started, as `reason object`. */

@@ -11,7 +11,7 @@ import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts"
 import { openTestRedis, type TestRedis } from "../../../test/support/redis.ts";
 import { until } from "../../../test/support/until.ts";
 import { createKeys, sealWordOf } from "../keys.ts";
-import { loadScripts } from "../load-scripts.ts";
+import { loadScripts } from "../scripts/load-scripts.ts";
 import { createDataKeys } from "./data-keys.ts";
 import { fixedKeyRing, type KeyRing } from "./key-ring.ts";
 

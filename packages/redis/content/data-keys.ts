@@ -14,9 +14,9 @@ import { createSecretKey, hash, type KeyObject, randomBytes, randomInt } from "n
 import { type Log, ParleyError } from "@parley/core";
 import type { Redis } from "ioredis";
 import { SEAL_WORD_CHARS } from "../keys.ts";
-import { loadScripts } from "../load-scripts.ts";
-import type { Acknowledge } from "../replicas.ts";
-import { reached } from "../unavailable.ts";
+import { loadScripts } from "../scripts/load-scripts.ts";
+import type { Acknowledge } from "../connection/replicas.ts";
+import { reached } from "../connection/unavailable.ts";
 import { boundedMap } from "./bounded-map.ts";
 import type { Access } from "./codec.ts";
 import { DATA_KEY_BYTES, type KeyRing } from "./key-ring.ts";

@@ -79,7 +79,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: "a partition that was swept once is not swept again",
-    file: "packages/redis/sweeps.ts",
+    file: "packages/redis/runs/sweeps.ts",
     find: "const TURN_MS = 950;",
     replace: "const TURN_MS = 950_000;",
     breaks: "rest",

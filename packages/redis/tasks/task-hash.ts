@@ -1,0 +1,637 @@
+/**
+ * Packs a task into its hash and back. scripts/task.lua describes the fields.
+ *
+ * Values that never change, or that only this package reads, are packed into arrays: JSON member names would be a
+ * tenth of a parked task. Content passes the codec (content/codec.ts) here and nowhere else, except for feed items,
+ * which pass it in store.ts.
+ */
+import {
+  type Acceptance,
+  type Ask,
+  type Audience,
+  type Call,
+  type CallFacts,
+  callKey,
+  canonicalJson,
+  type ClientCapabilities,
+  type Entry,
+  entryKey,
+  type EntryOutcome,
+  isQuestion,
+  isReadingKey,
+  type JournalLine,
+  type JsonObject,
+  type Open,
+  type Page,
+  type Outcome,
+  type Owed,
+  type ParentLink,
+  answersIn,
+  split,
+  type Task,
+  type TaskAtWork,
+  type TaskStatus,
+  type TaskSummary,
+  type TimeoutPolicy,
+  type Unreadable,
+  type Violation,
+} from "@parley/core";
+import { type Content, DamagedContent } from "../content/codec.ts";
+
+/** Approximate size of an entry besides its outcome. */
+const ENTRY_SIZE = 32;
+
+type PackedFacts = [
+  Call["kind"],
+  name: string,
+  /** With its tenant, unless that is the default one. */
+  owner: string | [principal: string, tenant: string],
+  createdAtMs: number,
+  /** 1 for a hidden task, plus 2 for one that compensates. */
+  flags: number,
+  capabilities: string,
+  seed: string,
+  traceparent?: string | null,
+  requestId?: PackedId | null,
+  progressToken?: PackedId | null,
+  binding?: string | null,
+  version?: string | null,
+  person?: string | null,
+  session?: string,
+];
+/**
+ * A client may send a string that scripts cannot read as JSON: half of a surrogate pair. It is then stored as JSON
+ * within JSON.
+ */
+type PackedId = string | number | [json: string];
+const HIDDEN = 1;
+const COMPENSATES = 2;
+
+type PackedGiven = [args: JsonObject, replies?: JsonObject];
+/** With its audience, if it is not the owner's. */
+type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
+type PackedRequest =
+  | ["form", message: string, schema: JsonObject, hints?: JsonObject]
+  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page | null, completedBy?: "event"]
+  | ["sampling", params: JsonObject]
+  | ["roots"]
+  | ["event", schema: JsonObject]
+  | ["call", tool: string];
+
+/** `facts` is what every read of the task needs; `given` is what came with the call and only its runs need. */
+export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
+  const {
+    kind,
+    name,
+    principal,
+    tenant,
+    createdAtMs,
+    hidden,
+    compensates,
+    capabilities,
+    seed,
+    arguments: args,
+    replies,
+    traceparent,
+    request,
+    binding,
+    version,
+    person,
+    session,
+  } = call;
+  const letters = packCapabilities(capabilities);
+  const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
+  const facts: PackedFacts = [
+    kind,
+    name,
+    owner,
+    createdAtMs,
+    (hidden ? HIDDEN : 0) + (compensates ? COMPENSATES : 0),
+    letters,
+    content.sealWord("seed", seed),
+  ];
+  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person, session];
+  // Absent values at the end take no space.
+  const last = rest.findLastIndex((each) => each !== undefined);
+  const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
+  const given: PackedGiven = replies ? [args, replies] : [args];
+  return { facts: content.toStored(JSON.stringify(all)), given: content.seal("given", JSON.stringify(given)) };
+}
+
+/** The arguments of a restart. */
+export function packArguments(content: Content, args: JsonObject): string {
+  return content.seal("arguments", JSON.stringify(args));
+}
+
+/**
+ * `<called at> <position> <asked at> <timeout> <policy and request>`: an open ask without its key, its digest and the
+ * task's revision. `position` is its place among the asks of its run.
+ */
+export function packAsk(content: Content, ask: Open, position: number): string {
+  const { key, calledAt, askedAtMs, deadlineMs, onTimeout, request } = ask;
+  const audience = "audience" in ask ? ask.audience : undefined;
+  const packed: PackedAsk = [audience ? [onTimeout, audience] : onTimeout, ...packRequest(request)];
+  return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
+}
+
+/** With keys and digests, as scripts take them. */
+export function packAsks(content: Content, asks: readonly Open[]): (readonly [key: string, digest: string, ask: string])[] {
+  return asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]);
+}
+
+/** The violations of the last reply to an open ask. */
+export function packViolations(content: Content, key: string, violations: readonly Violation[]): string {
+  return content.seal(`refused ${key}`, JSON.stringify(violations));
+}
+
+/** The acceptances so far of an ask with a quorum. */
+export function packAcceptances(content: Content, key: string, acceptances: readonly Acceptance[]): string {
+  return content.seal(`accepted ${key}`, JSON.stringify(acceptances));
+}
+
+/** `<place> <called at> <digest> <mark> <outcome>`. */
+export function packEntry(content: Content, key: string, entry: Entry): string {
+  const { mark, outcome } = packEntryOutcome(content, key, entry.outcome);
+  return `${packPlace(entry)} ${entry.calledAt} ${entry.digest || "-"} ${mark} ${outcome}`;
+}
+
+/** The first word of an entry. On its own, it replaces that of an entry that has no place yet. */
+export function packPlace({ place, withdrawn, arrived }: Entry): string {
+  if (place !== undefined) return `${withdrawn ? "w" : ""}${place}`;
+  return arrived ? `?${arrived.atMs}.${arrived.revision}` : "-";
+}
+
+/** The mark of an outcome that is only a type, stored as it is. */
+const BARE = "!";
+const BARE_TYPES: ReadonlySet<string> = new Set<EntryOutcome["type"]>(["begun", "closed", "withdrawn", "cancelled"]);
+
+/**
+ * An answer's mark is its fingerprint, by which a script recognises a repeated answer. The order of its keys does not
+ * matter. With a quorum, the mark is one fingerprint per acceptance.
+ */
+export function packEntryOutcome(
+  content: Content,
+  key: string,
+  outcome: EntryOutcome,
+): { readonly mark: string; readonly outcome: string } {
+  if (BARE_TYPES.has(outcome.type)) return { mark: BARE, outcome: outcome.type };
+  const part = `entry ${key}`;
+  // With the keys in their order: a replay that iterated over a value in another order would make other calls.
+  const text = JSON.stringify(outcome);
+  const mark = () =>
+    answersIn(outcome)
+      .map((answer) => content.fingerprint(part, canonicalJson(answer)))
+      .join();
+  return { mark: outcome.type === "answer" ? mark() : "-", outcome: content.seal(part, text) };
+}
+
+/** Besides entries, the journal's hash holds large arguments. */
+export function isEntryKey(field: string): boolean {
+  return field.includes(":") || isReadingKey(field);
+}
+
+export function unpackEntry(
+  content: Content,
+  key: string,
+  text: string,
+): {
+  readonly entry: Entry;
+  /** As it counts against the journal's limit. */ readonly size: number;
+} {
+  const [place, calledAt, digest, mark, rest] = words(text, 4);
+  const part = `entry ${key}`;
+  const outcome = mark === BARE ? `{"type":"${rest}"}` : content.open(part, rest);
+  const entry: Entry = {
+    digest: digest === "-" ? "" : digest,
+    outcome: parse<EntryOutcome>(part, outcome),
+    calledAt,
+    ...unpackPlace(place),
+  };
+  return { entry, size: outcome.length + ENTRY_SIZE };
+}
+
+const CALL_ENTRY = entryKey("ask", callKey(""));
+
+/** Parses an entry's first words, as journal.lua returns them. */
+export function unpackLine(key: string, text: string): JournalLine {
+  const [place = "-", , digest = "", mark, bare] = text.split(" ");
+  const { place: settled, arrived } = unpackPlace(place);
+  return {
+    key,
+    ...(settled !== undefined && { place: settled }),
+    ...(arrived && { arrivedAtMs: arrived.atMs }),
+    ...(key.startsWith(CALL_ENTRY) && { child: digest }),
+    state: mark === BARE ? (bare as JournalLine["state"]) : "recorded",
+  };
+}
+
+/** The first `count` words of a text, then the rest, which may contain spaces. */
+function words(text: string, count: 4): [string, string, string, string, rest: string];
+function words(text: string, count: 6): [string, string, string, string, string, string, rest: string];
+function words(text: string, count: 2): [string, string, rest: string];
+function words(text: string, count: number): string[] {
+  const found: string[] = [];
+  let from = 0;
+  while (found.length < count) {
+    const space = text.indexOf(" ", from);
+    found.push(text.slice(from, space));
+    from = space + 1;
+  }
+  return [...found, text.slice(from)];
+}
+
+function unpackPlace(word: string): Pick<Entry, "place" | "withdrawn" | "arrived"> {
+  if (word === "-") return {};
+  if (word.startsWith("w")) return { place: Number(word.slice(1)), withdrawn: true };
+  if (!word.startsWith("?")) return { place: Number(word) };
+  const [atMs, revision] = word.slice(1).split(".");
+  return { arrived: { atMs: Number(atMs), revision: Number(revision) } };
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+/** The state, word by word. */
+interface State {
+  readonly status: TaskStatus;
+  readonly revision: number;
+  readonly run: number;
+  readonly updatedAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly retentionMs: number;
+  /** Failed attempts of the handler so far. */
+  readonly attempt: number;
+  readonly generation: number;
+  /** Consecutive takeovers without anything recorded or parked in between. */
+  readonly takeovers: number;
+}
+
+export interface UnpackedTask {
+  readonly task: Task;
+  readonly attempt: number;
+  readonly takeovers: number;
+}
+
+/** Without content if the task is unreadable. Undefined for an empty hash, which is how Redis returns a missing key. */
+export function unpackTask(content: Content, id: string, fields: Fields, unreadable?: Unreadable): UnpackedTask | undefined {
+  const { state, call, message, immediate, outcome, owed } = fields;
+  if (state === undefined || call === undefined) return undefined;
+  const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
+  const { seed: _, ...facts } = withVersion(unreadable ? knownFacts(content, call) : unpackFacts(content, call), fields["version"]);
+  const common = {
+    id,
+    call: { ...facts, retentionMs, ...(fields["parent"] !== undefined && { parent: unpackLink(fields["parent"]) }) },
+    status,
+    revision,
+    run,
+    updatedAtMs,
+    generation,
+    ...(owed !== undefined && { owed: owed.split(" ")[0] as Owed }),
+    ...(takeovers > 0 && { takeovers }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+  };
+  if (unreadable) return { task: { ...common, asks: [], unreadable }, attempt, takeovers };
+  const task: Task = {
+    ...common,
+    ...split(unpackOpen(content, fields)),
+    ...(message !== undefined && { message: content.open("message", message) }),
+    ...(immediate !== undefined && { immediateResponse: content.open("immediate", immediate) }),
+    ...(outcome !== undefined && { outcome: openJson<Outcome>(content, "outcome", outcome) }),
+  };
+  return { task, attempt, takeovers };
+}
+
+/**
+ * The task with what its runs need. What came with the call is in the task's hash or, if it is large, in the
+ * journal's.
+ */
+export function unpackTaskAtWork(
+  content: Content,
+  id: string,
+  { task: fields, journal }: { readonly task: Fields; readonly journal: Fields },
+): (Omit<UnpackedTask, "task"> & { readonly task: TaskAtWork }) | undefined {
+  const unpacked = unpackTask(content, id, fields);
+  const { call = "" } = fields;
+  if (!unpacked) return undefined;
+  const { task, ...counts } = unpacked;
+  const seed = content.openWord("seed", unpackFacts(content, call).seed);
+  const restartedWith = fields["arguments"] ?? journal["arguments"];
+  // Early replies answer the first questions of the call, and a restart is past those.
+  const [args, replies] =
+    restartedWith === undefined
+      ? openJson<PackedGiven>(content, "given", journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1))
+      : [openJson<JsonObject>(content, "arguments", restartedWith)];
+  return { ...counts, task: { ...task, call: { ...task.call, seed, arguments: args, ...(replies && { replies }) } } };
+}
+
+/** The fields that a summary needs, in the order in which `unpackSummary` takes them. */
+export const SUMMARY_FIELDS = ["state", "call", "message", "problem"] as const;
+
+/** Undefined for a task that no longer exists. */
+export function unpackSummary(
+  content: Content,
+  id: string,
+  [state, call, ...sealed]: readonly (string | null)[],
+  isReadable: boolean,
+): TaskSummary | undefined {
+  if (typeof state !== "string" || typeof call !== "string") return undefined;
+  const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(state);
+  const [message, problem] = isReadable ? sealed : [];
+  const { principal, tenant, hidden, createdAtMs } = isReadable ? unpackFacts(content, call) : knownFacts(content, call);
+  return {
+    id,
+    principal,
+    ...(tenant !== undefined && { tenant }),
+    hidden,
+    status,
+    createdAtMs,
+    updatedAtMs,
+    retentionMs,
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+    ...(typeof message === "string" && { message: content.open("message", message) }),
+    ...(typeof problem === "string" && { problem: content.open("problem", problem) }),
+  };
+}
+
+function unpackState(text: string): State {
+  const [status, revision, run, updatedAtMs, expiresAtMs, retentionMs, attempt, generation, takeovers] = text.split(" ");
+  return {
+    status: status as TaskStatus,
+    revision: Number(revision),
+    run: Number(run),
+    updatedAtMs: Number(updatedAtMs),
+    expiresAtMs: expiresAtMs === "0" ? undefined : Number(expiresAtMs),
+    retentionMs: Number(retentionMs),
+    attempt: Number(attempt),
+    generation: Number(generation),
+    takeovers: Number(takeovers),
+  };
+}
+
+/**
+ * JSON contains no raw line feeds, so the first one ends the facts. What came with the call follows it, unless it is
+ * in the journal.
+ */
+const FACTS_END = "\n";
+
+function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
+  const end = call.indexOf(FACTS_END);
+  const facts = end === -1 ? call : call.slice(0, end);
+  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version, person, session] =
+    parse<PackedFacts>("call", content.fromStored(facts));
+  const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
+  return {
+    kind,
+    name,
+    principal,
+    ...(tenant !== undefined && { tenant }),
+    capabilities: unpackCapabilities(capabilities),
+    createdAtMs,
+    hidden: (flags & HIDDEN) !== 0,
+    ...((flags & COMPENSATES) !== 0 && { compensates: true as const }),
+    seed,
+    ...(typeof traceparent === "string" && { traceparent }),
+    ...(typeof binding === "string" && { binding }),
+    ...(typeof version === "string" && { version }),
+    ...(typeof person === "string" && { person }),
+    ...(typeof session === "string" && { session }),
+    ...(isPresent(id) && { request: { id: unpackId(id), ...(isPresent(progressToken) && { progressToken: unpackId(progressToken) }) } }),
+  };
+}
+
+/**
+ * The facts of a task whose own cannot be read: nobody's, so that no caller sees it and no list shows it, while workers
+ * can still end it.
+ */
+const NOBODYS_FACTS: ReturnType<typeof unpackFacts> = {
+  kind: "tool",
+  name: "unknown",
+  principal: "",
+  capabilities: {},
+  createdAtMs: 0,
+  hidden: true,
+  seed: "",
+};
+
+function knownFacts(content: Content, call: string): ReturnType<typeof unpackFacts> {
+  try {
+    return unpackFacts(content, call);
+  } catch (error) {
+    if (!(error instanceof DamagedContent)) throw error;
+    return NOBODYS_FACTS;
+  }
+}
+
+/** Throws DamagedContent as well if the content is not JSON. */
+export function openJson<T>(content: Content, part: string, stored: string): T {
+  return parse<T>(part, content.open(part, stored));
+}
+
+/** The cause is left out, because it quotes the content. */
+function parse<T>(part: string, text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new DamagedContent(part);
+  }
+}
+
+function packId<Id extends string | number | undefined>(id: Id): Id | PackedId {
+  return typeof id === "string" && !id.isWellFormed() ? [JSON.stringify(id)] : id;
+}
+
+function unpackId(packed: PackedId): string | number {
+  return Array.isArray(packed) ? (JSON.parse(packed[0]) as string) : packed;
+}
+
+/** What was called; in the clear, so no key is needed. */
+export function callOf(content: Content, call: string, moved?: string | null): Pick<CallFacts, "kind" | "name" | "version"> {
+  const { kind, name, version } = withVersion(knownFacts(content, call), moved);
+  return { kind, name, ...(version !== undefined && { version }) };
+}
+
+/** A task that has moved stores its version in a separate field; empty means that it has none any more. */
+function withVersion<F extends Pick<CallFacts, "version">>(facts: F, moved: string | null | undefined): F {
+  if (typeof moved !== "string") return facts;
+  const { version: _, ...rest } = facts;
+  return (moved === "" ? rest : { ...rest, version: moved }) as F;
+}
+
+/** A child's link to its parent, as scripts read it. */
+export function packLink({ taskId, rootId, depth, key, path }: ParentLink): string {
+  return `${taskId} ${rootId} ${depth} ${key} ${path}`;
+}
+
+function unpackLink(text: string): ParentLink {
+  const [taskId = "", rootId = "", depth, key = "", path = ""] = text.split(" ");
+  return { taskId, rootId, depth: Number(depth), key, path };
+}
+
+/** An ask that the task shows for a child: where it is, and since when the task shows it. */
+export interface ShownAsk {
+  readonly key: string;
+  readonly route: NonNullable<Ask["route"]>;
+  readonly since: NonNullable<Ask["since"]>;
+}
+
+const SHOWN = "~ ";
+
+/** The asks that the task shows for its children; their content is stored with the children. */
+export function shownAsks(fields: Fields): ShownAsk[] {
+  return Object.entries(fields).flatMap(([field, text]) => {
+    if (!field.startsWith("ask:") || !text.startsWith(SHOWN)) return [];
+    const [, revision, position, taskId = "", key = ""] = text.split(" ");
+    return [{ key: field.slice(4), route: { taskId, key }, since: { revision: Number(revision), position: Number(position) } }];
+  });
+}
+
+/** Fields of a child's hash that hold its ask of that key. */
+export function askFields(key: string): string[] {
+  return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`];
+}
+
+/** A child's ask as the root shows it; undefined if it is no longer open. */
+export function unpackShown(content: Content, { key, route, since }: ShownAsk, values: readonly (string | null)[]): Ask | undefined {
+  const fields = Object.fromEntries(
+    askFields(route.key).flatMap((field, index) => {
+      const value = values[index];
+      return typeof value === "string" ? [[field, value]] : [];
+    }),
+  );
+  const [ask] = unpackOpen(content, fields);
+  return ask && isQuestion(ask) ? { ...ask, key, route, since } : undefined;
+}
+
+function isPresent<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
+}
+
+/** The open asks, events and calls among a hash's fields, in the order in which they were opened. */
+export function unpackOpen(content: Content, fields: Fields): Open[] {
+  return Object.entries(fields)
+    .filter(([field, text]) => field.startsWith("ask:") && !text.startsWith(SHOWN))
+    .map(([field, text]) => unpackAsk(content, fields, { key: field.slice(4), text }))
+    .toSorted((a, b) => a.revision - b.revision || a.position - b.position)
+    .map(({ ask }) => ask);
+}
+
+interface UnpackedAsk {
+  readonly ask: Open;
+  /** When it was opened: the task's revision, and its position among the asks of that run. */
+  readonly revision: number;
+  readonly position: number;
+}
+
+function unpackAsk(content: Content, fields: Fields, { key, text }: { readonly key: string; readonly text: string }): UnpackedAsk {
+  const [digest, revisionWord, calledAt, positionWord, askedAt, timeout, sealed] = words(text, 6);
+  const opened = { revision: Number(revisionWord), position: Number(positionWord) };
+  const [policy, ...packed] = openJson<PackedAsk>(content, `ask ${key}`, sealed);
+  const [onTimeout, audience] = Array.isArray(policy) ? policy : [policy];
+  const common = {
+    key,
+    digest,
+    calledAt,
+    askedAtMs: Number(askedAt),
+    deadlineMs: Number(askedAt) + Number(timeout),
+    onTimeout,
+  };
+  const request = unpackRequest(packed);
+  if (request.type === "event") return { ask: { ...common, request }, ...opened };
+  if (request.type === "call") return { ask: { ...common, request }, ...opened };
+  const noted = fields[`refused:${key}`];
+  const counted = fields[`accepted:${key}`];
+  const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
+  const ask: Ask = {
+    ...common,
+    request,
+    ...(audience && { audience }),
+    since: { ...opened, ...(refused && { revision: refused.revision }) },
+    ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
+    ...(counted !== undefined && { accepted: unpackAccepted(content, key, counted) }),
+    ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
+  };
+  return { ask, ...opened };
+}
+
+/** `count revision violations`, as refuse.lua writes it. */
+function unpackRefused(content: Content, key: string, text: string): NonNullable<Ask["refused"]> & { readonly revision: number } {
+  const [count, revision, sealed] = words(text, 2);
+  return {
+    count: Number(count),
+    revision: Number(revision),
+    violations: openJson<Violation[]>(content, `refused ${key}`, sealed),
+  };
+}
+
+/** `revision acceptances`, as answer.lua writes it. */
+function unpackAccepted(content: Content, key: string, text: string): NonNullable<Ask["accepted"]> {
+  const space = text.indexOf(" ");
+  return {
+    revision: Number(text.slice(0, space)),
+    acceptances: openJson<Acceptance[]>(content, `accepted ${key}`, text.slice(space + 1)),
+  };
+}
+
+function packRequest(request: Open["request"]): PackedRequest {
+  switch (request.type) {
+    case "form":
+      return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
+    case "url":
+      if (request.completedBy) return ["url", request.message, request.url, request.hints ?? null, null, request.completedBy];
+      if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
+      return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
+    case "sampling":
+      return ["sampling", request.params];
+    case "roots":
+      return ["roots"];
+    case "event":
+      return ["event", request.schema];
+    case "call":
+      return ["call", request.tool];
+  }
+}
+
+function unpackRequest(packed: PackedRequest): Open["request"] {
+  switch (packed[0]) {
+    case "form":
+      return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
+    case "url":
+      return {
+        type: "url",
+        message: packed[1],
+        url: packed[2],
+        ...(packed[3] && { hints: packed[3] }),
+        ...(packed[4] && { page: packed[4] }),
+        ...(packed[5] && { completedBy: packed[5] }),
+      };
+    case "sampling":
+      return { type: "sampling", params: packed[1] };
+    case "roots":
+      return { type: "roots" };
+    case "event":
+      return { type: "event", schema: packed[1] };
+    case "call":
+      return { type: "call", tool: packed[1] };
+  }
+}
+
+/** One letter for each capability: elicitation, form, url, sampling, its tools, roots. */
+export function packCapabilities({ elicitation, sampling, roots }: ClientCapabilities): string {
+  const letters = [
+    elicitation && "e",
+    elicitation?.form && "f",
+    elicitation?.url && "u",
+    sampling && "s",
+    sampling?.tools && "t",
+    roots && "r",
+  ];
+  return letters.filter((letter) => letter).join("");
+}
+
+export function unpackCapabilities(letters: string): ClientCapabilities {
+  const has = (letter: string) => letters.includes(letter);
+  return {
+    ...(has("e") && { elicitation: { form: has("f"), url: has("u") } }),
+    ...(has("s") && { sampling: { tools: has("t") } }),
+    ...(has("r") && { roots: true }),
+  };
+}
