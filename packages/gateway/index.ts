@@ -1,14 +1,14 @@
 /** Other MCP servers behind Parley: their tools as tasks, their questions durable. The only importer of MCP clients for it. */
-export * from "./gateway.ts";
-export { type ListedTool, type Listing, LISTING_CAPABILITIES, readListing } from "./listing.ts";
-export { createOffer, type Listings, type Offer, type StoredListing } from "./offer.ts";
-export { createReadThrough } from "./reads.ts";
-export type { DeadProcess } from "./membership.ts";
-export type { GatewayRun } from "./runs.ts";
-export { createTasklessCalls } from "./taskless.ts";
-export * from "./settings.ts";
-export { createUpstreamFetch } from "./upstream-fetch.ts";
-export { createConnector } from "./upstream-session.ts";
-export { wordFor } from "./word-for.ts";
-export * from "./upstreams.ts";
-export { mayRepeat } from "./gateway-tool.ts";
+export * from "./processes/gateway.ts";
+export { type ListedTool, type Listing, LISTING_CAPABILITIES, readListing } from "./lists/listing.ts";
+export { createOffer, type Listings, type Offer, type StoredListing } from "./offer/offer.ts";
+export { createReadThrough } from "./lists/reads.ts";
+export type { DeadProcess } from "./processes/membership.ts";
+export type { GatewayRun } from "./processes/runs.ts";
+export { createTasklessCalls } from "./call/taskless.ts";
+export * from "./config/settings.ts";
+export { createUpstreamFetch } from "./connection/upstream-fetch.ts";
+export { createConnector } from "./connection/upstream-session.ts";
+export { wordFor } from "./wire/word-for.ts";
+export * from "./config/upstreams.ts";
+export { mayRepeat } from "./offer/gateway-tool.ts";

@@ -8,12 +8,12 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { RequestOptions } from "@modelcontextprotocol/sdk/shared/protocol.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { DEFAULT_SETTINGS } from "@parley/core";
-import type { CallRequest } from "./call-request.ts";
+import type { CallRequest } from "./wire/call-request.ts";
 import { gate, gates } from "./gate.ts";
-import type { CallDeps, Leading } from "./upstream-call.ts";
-import { createUpstreamFetch } from "./upstream-fetch.ts";
-import type { OpenSession, UpstreamConnector } from "./upstream-session.ts";
-import { parseUpstreams, type Upstream } from "./upstreams.ts";
+import type { CallDeps, Leading } from "./call/upstream-call.ts";
+import { createUpstreamFetch } from "./connection/upstream-fetch.ts";
+import type { OpenSession, UpstreamConnector } from "./connection/upstream-session.ts";
+import { parseUpstreams, type Upstream } from "./config/upstreams.ts";
 
 export const FORM = { type: "object", properties: { ok: { type: "boolean" } } } as const;
 

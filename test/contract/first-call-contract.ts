@@ -16,10 +16,10 @@ import {
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { callerNamed } from "../../packages/core/caller.fixture.ts";
-import { createCalls } from "../../packages/gateway/calls.ts";
-import { gatewayTool } from "../../packages/gateway/gateway-tool.ts";
+import { createCalls } from "../../packages/gateway/call/calls.ts";
+import { gatewayTool } from "../../packages/gateway/offer/gateway-tool.ts";
 import { type Behaviour, connectorTo, ELICITATION, someDeps } from "../../packages/gateway/upstream.fixture.ts";
-import { parseUpstreams } from "../../packages/gateway/upstreams.ts";
+import { parseUpstreams } from "../../packages/gateway/config/upstreams.ts";
 import { newTaskId, newToken } from "./builders.ts";
 import type { StoreUnderTest } from "./store/under-test.ts";
 

@@ -1,7 +1,7 @@
 /** What the processes of a gateway share, in memory: the rules of packages/redis/gateway.ts in readable form. */
 import { randomUUID } from "node:crypto";
-import type { Share } from "../gateway.ts";
-import type { DeadProcess } from "../membership.ts";
+import type { Share } from "../processes/gateway.ts";
+import type { DeadProcess } from "../processes/membership.ts";
 
 interface Held {
   readonly process: string;

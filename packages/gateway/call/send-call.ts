@@ -1,0 +1,192 @@
+/**
+ * Sends a call to its upstream, or polls the upstream's task, and resolves to what ends it.
+ *
+ *   a session ─▶ the call is sent in it ─▶ result · error · required …
+ *      ▲                    └▶ a session that was opened in advance, and that the upstream has forgotten
+ *      └── another session ──────┘
+ */
+import { isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
+import type { FeedItem, JsonObject } from "@parley/core";
+import { withBodyError } from "../wire/body-error.ts";
+import { callParams, type CallRequest, mcpCapabilities, responses } from "../wire/call-request.ts";
+import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
+import type { Questions } from "./questions.ts";
+import { receive, reportNotification, reportProgress } from "./receive.ts";
+import { isSessionTask } from "../connection/session-tasks.ts";
+import type { ElicitationSettings } from "../config/settings.ts";
+import { requiresOnly, type UpstreamEvent } from "../wire/upstream-event.ts";
+import type { UpstreamConnector, UpstreamSession } from "../connection/upstream-session.ts";
+import { ALL_LOGS, readTask, type TaskRequests, type UpstreamTask } from "../connection/upstream-tasks.ts";
+import { wordFor } from "../wire/word-for.ts";
+
+export interface SendCall {
+  readonly callId: string;
+  readonly request: CallRequest;
+  readonly connector: UpstreamConnector;
+  readonly elicitation: ElicitationSettings;
+  readonly questions: Questions;
+  /** Returns the caller's current access token for the upstream. */
+  readonly accessToken: (() => string) | undefined;
+  /** Aborted when the call has ended. */
+  readonly signal: AbortSignal;
+  readonly report: (item: FeedItem) => void;
+  /** Ends the call before its request has ended. */
+  readonly end: (event: UpstreamEvent) => void;
+  readonly isOver: () => boolean;
+  /** The session in which the call is made; undefined if it is made again in another one. */
+  readonly onSession: (session: UpstreamSession | undefined) => void;
+  /** The upstream's time begins. */
+  readonly onSent: () => void;
+  /** A question that may be the call's was dropped: the upstream sends it to all of its sessions. */
+  readonly onDropped: () => void;
+  /** The upstream's task for the call; undefined if it has ended. */
+  readonly onTask: (id: string | undefined) => void;
+}
+
+/** The longest timer of JavaScript. The duration of a call is measured in upstream-call.ts; the MCP client would count the time that people take as well. */
+const NEVER_MS = 2_147_483_647;
+/** A result that arrived just before the end of the stream may still be on its way through the client. */
+const CUT_GRACE_MS = 250;
+
+/** Never rejects. */
+export async function sendCall(sending: SendCall): Promise<UpstreamEvent> {
+  const { task } = sending.request.round ?? {};
+  const event = await (task && isSessionTask(task.id) ? pollSessionTask(sending) : sendInSession(sending));
+  return await withinRate(event, sending);
+}
+
+async function pollSessionTask(sending: SendCall): Promise<UpstreamEvent> {
+  const { request, connector, accessToken, onSent } = sending;
+  onSent();
+  try {
+    const onNotification = (method: string, params: unknown) => reportNotification(method, params, sending);
+    return await followTask(connector.sessionTasks(request.upstream, accessToken, onNotification), sending);
+  } catch (error) {
+    return refusedToken(error, sending) ?? failure(error, judging(sending));
+  }
+}
+
+async function sendInSession(sending: SendCall, isFresh = false): Promise<UpstreamEvent> {
+  const { request, questions, isOver, onSession, onSent } = sending;
+  let session: UpstreamSession;
+  try {
+    session = await openSession(sending, isFresh);
+  } catch (error) {
+    return refusedToken(error, sending) ?? { type: "unavailable", message: `cannot be reached: ${wordFor(error)}` };
+  }
+  if (isOver()) {
+    void session.close();
+    return { type: "lost", message: "the call ended before it was sent" };
+  }
+  onSession(session);
+  onSent();
+  try {
+    const { tasks, isStateless } = session;
+    const mayBecomeTask = tasks && request.kind === "tool" && (isStateless || request.asTask);
+    return await (mayBecomeTask ? followTask(tasks, sending) : resultOf(session, sending));
+  } catch (thrown) {
+    // First: an upstream that answers the call has taken it.
+    const error = withBodyError(thrown);
+    if (!session.isPrepared || isOver() || questions.asked() > 0 || !wasNotTaken(error))
+      return refusedToken(error, sending) ?? refusedCall(error, sending) ?? failure(error, judging(sending));
+    onSession(undefined);
+    void session.close();
+    return await sendInSession(sending, true);
+  }
+}
+
+async function openSession(sending: SendCall, isFresh: boolean): Promise<UpstreamSession> {
+  const { request, connector, elicitation, questions, accessToken, signal, report, end } = sending;
+  const capabilities = elicitation.isEnabled ? request.capabilities : undefined;
+  return await connector.open(request.upstream, {
+    capabilities: mcpCapabilities(request, elicitation),
+    prepare: (client, isMute) => receive(client, { questions, report, capabilities: isMute ? {} : capabilities }),
+    signal,
+    isFresh,
+    principal: request.principal,
+    accessToken,
+    owner: {
+      onNotification: (method, params) => reportNotification(method, params, sending),
+      onDropped: sending.onDropped,
+      onFlood: (sent) => end({ type: "invalid", message: `sent ${sent}` }),
+      onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
+    },
+  });
+}
+
+async function resultOf({ client, isStateless }: UpstreamSession, sending: SendCall): Promise<UpstreamEvent> {
+  const { request, signal, report } = sending;
+  const options = {
+    timeout: NEVER_MS,
+    signal,
+    allowInputRequired: true,
+    ...(isStateless && { headers: request.paramHeaders ?? {} }),
+    onprogress: (progress: unknown) => reportProgress(progress, report),
+  } as const;
+  const params = callParams(request, isStateless ? ALL_LOGS : {}) as never;
+  const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
+  return isInputRequiredResult(result) ? required(result, judging(sending)) : { type: "result", result: withoutKind(result) };
+}
+
+/** A call of an upstream that may answer with a task, or a poll of that task, with the answers to its questions. */
+async function followTask(tasks: TaskRequests, sending: SendCall): Promise<UpstreamEvent> {
+  const { callId, request, signal, onTask } = sending;
+  const { round, paramHeaders } = request;
+  const noted = (task: UpstreamTask) => {
+    onTask(task.status === "working" || task.status === "input_required" ? task.taskId : undefined);
+    return looked(task, judging(sending));
+  };
+  if (round?.task) {
+    const { id } = round.task;
+    if (Object.keys(round.responses).length > 0) await tasks.update(id, responses(round.responses), signal);
+    return noted(await tasks.get(id, signal));
+  }
+  const params = callParams(request, { progressToken: callId }) as JsonObject;
+  const result = await tasks.call(params, signal, paramHeaders);
+  if (result["resultType"] === "task") return noted(readTask(result));
+  if (result["resultType"] === "input_required") return required(result, judging(sending));
+  return completed(result);
+}
+
+function judging({ request, questions: { admit } }: SendCall): Judging {
+  return { request, admit };
+}
+
+/** For questions that the upstream does not wait for. If there are too many, the call fails with the error that a waiting upstream would get. */
+async function withinRate(event: UpstreamEvent, sending: SendCall): Promise<UpstreamEvent> {
+  const { request, questions } = sending;
+  if (event.type !== "required" || event.questions.length === 0 || requiresOnly(event, request.awaited ?? [])) return event;
+  try {
+    await questions.take(event.questions.map(({ request: { type } }) => type));
+    return event;
+  } catch (error) {
+    return failure(error, judging(sending));
+  }
+}
+
+// ── refusals ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Authentication comes first, so a call that was refused for its token has not begun. */
+function refusedToken(error: unknown, { accessToken, questions }: SendCall): UpstreamEvent | undefined {
+  return accessToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
+}
+
+function refusedCall(error: unknown, { request, questions }: SendCall): UpstreamEvent | undefined {
+  const isFirst = request.round === undefined && questions.asked() === 0;
+  return isFirst && wasRefused(error) ? { type: "unavailable", message: `did not take the call: ${wordFor(error)}` } : undefined;
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return (error instanceof SdkHttpError && error.status === 401) || error instanceof UnauthorizedError;
+}
+
+/** Whether the upstream has certainly not begun the call. Proxies also answer 502, 503 and 504 after they have passed a request on. */
+function wasRefused(error: unknown): boolean {
+  return wasNotTaken(error) || (error instanceof SdkHttpError && [401, 403, 429].includes(error.status ?? 0));
+}
+
+/** Whether another session may be taken by the upstream: it refused the session, or the request did not reach it. */
+function wasNotTaken(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
+  return (error as { cause?: { code?: unknown } }).cause?.code === "ECONNREFUSED";
+}

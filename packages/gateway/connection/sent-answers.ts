@@ -1,0 +1,51 @@
+/**
+ * Sends answers to an upstream that waits for them. The MCP client sends each answer once and does not report a failure, for example on a connection
+ * that the upstream has just closed, or while a load balancer in front of it is replaced. The upstream would then wait until its call times out.
+ *
+ * So a failed answer is sent again for a while, and a final failure is reported. Sending an answer twice is harmless: the upstream drops the second,
+ * because its request is no longer open.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { SdkHttpError, type Transport } from "@modelcontextprotocol/client";
+import type { SessionOwner } from "./upstream-session.ts";
+import { wordFor } from "../wire/word-for.ts";
+
+/** Milliseconds before each further attempt. */
+const ANSWER_RETRIES_MS: readonly number[] = [50, 250, 1_000, 3_000, 5_000];
+
+/** One error for all: creating one per ended call would capture a stack each time. */
+const CLOSED = new Error("the connection is closed");
+
+export function insistOnAnswers(transport: Transport, owner: SessionOwner, retriesMs = ANSWER_RETRIES_MS): void {
+  const send = transport.send.bind(transport);
+  const close = transport.close.bind(transport);
+  const over = new AbortController();
+
+  transport.send = async (message, options) => {
+    if (Array.isArray(message) || "method" in message) return await send(message, options);
+    const { onCut } = owner;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await send(message, options);
+      } catch (error) {
+        if (over.signal.aborted) throw error;
+        const waitMs = isRefusal(error) ? undefined : retriesMs[attempt];
+        if (waitMs === undefined) {
+          onCut?.(`an answer could not be sent to the upstream: ${wordFor(error)}`);
+          throw error;
+        }
+        await sleep(waitMs, undefined, { signal: over.signal });
+      }
+    }
+  };
+  transport.close = async () => {
+    over.abort(CLOSED);
+    await close();
+  };
+}
+
+/** The upstream was reached and refused the answer: it has forgotten the session, or does not accept the credentials. */
+function isRefusal(error: unknown): boolean {
+  const { status } = error instanceof SdkHttpError ? error : { status: undefined };
+  return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
+}

@@ -1,0 +1,172 @@
+/** What the lister of an upstream announces, at a server by the official SDK. */
+import { Client } from "@modelcontextprotocol/client";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { ListPromptsRequestSchema, ListResourcesRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, expect, test, vi } from "vitest";
+import { until } from "../../../test/support/until.ts";
+import { keepListed } from "./lister.ts";
+import type { Listings } from "../offer/offer.ts";
+import type { UpstreamConnector } from "../connection/upstream-session.ts";
+import { parseUpstreams } from "../config/upstreams.ts";
+
+interface Offered {
+  readonly tools: readonly string[];
+  readonly prompts: readonly string[];
+  readonly resources: readonly string[];
+}
+
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com" }] }));
+const stopping: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const stop of stopping.splice(0)) await stop();
+  vi.useRealTimers();
+});
+
+/** `promptsError`: the code of the error that the server answers prompts/list with. */
+function connectorTo(offered: () => Offered, promptsError?: number): UpstreamConnector {
+  return {
+    forget: () => undefined,
+    sessionTasks() {
+      throw new Error("the server has no tasks");
+    },
+    async open() {
+      const [theirs, ours] = InMemoryTransport.createLinkedPair();
+      const server = new Server({ name: "up", version: "1" }, { capabilities: { tools: {}, prompts: {}, resources: {} } });
+      const inputSchema = { type: "object" } as const;
+      server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offered().tools.map((name) => ({ name, inputSchema })) }));
+      server.setRequestHandler(ListPromptsRequestSchema, () => {
+        if (promptsError !== undefined) throw Object.assign(new Error("no prompts now"), { code: promptsError });
+        return { prompts: offered().prompts.map((name) => ({ name })) };
+      });
+      server.setRequestHandler(ListResourcesRequestSchema, () => ({
+        resources: offered().resources.map((name) => ({ name, uri: `x:${name}` })),
+      }));
+      await server.connect(theirs);
+      const client = new Client({ name: "gateway", version: "1" });
+      await client.connect(ours as never);
+      return { client, isStateless: false, begin: () => undefined, close: () => client.close() };
+    },
+  };
+}
+
+/** Lists of upstreams, and workers that read them one after another. */
+function deployment() {
+  let text: string | undefined;
+  let revision = 0;
+  const listings: Listings = {
+    read: async () => new Map(text === undefined ? [] : [["up", { revision: String(revision), text }]]),
+    write: async (_name, given) => void ([text, revision] = [given, revision + 1]),
+  };
+  return {
+    listings,
+    /** Starts a worker that lists the upstream once, a while later, stops it, and returns the types that it announced. */
+    async listedBy(
+      offered: Offered,
+      { afterMs = 60_000, diesFirst = false, promptsError }: { afterMs?: number; diesFirst?: boolean; promptsError?: number } = {},
+    ): Promise<readonly string[]> {
+      vi.setSystemTime(Date.now() + afterMs);
+      const announced: string[] = [];
+      const stops = new AbortController();
+      const before = revision;
+      const done = keepListed({
+        upstream: upstream!,
+        connector: connectorTo(() => offered, promptsError),
+        deployment: "d",
+        listings,
+        lease: async () => true,
+        announce: ({ type }) => (diesFirst ? new Promise(() => undefined) : Promise.resolve(void announced.push(type))),
+        log,
+        signal: stops.signal,
+      });
+      const stop = async () => {
+        stops.abort();
+        await done;
+      };
+      if (diesFirst) {
+        await until(() => revision > before);
+        return announced;
+      }
+      stopping.push(stop);
+      await until(() => revision > before && announced.includes("tools"));
+      await stop();
+      return announced;
+    },
+  };
+}
+
+test("an upstream that is down is logged once, and once more when it is back", async () => {
+  const lines: unknown[] = [];
+  const line = (fields: object, message: string) => void lines.push([message, fields]);
+  const refused = Object.assign(new Error("secret"), { code: "ECONNREFUSED" });
+  const reachable = connectorTo(() => ({ tools: ["t"], prompts: [], resources: [] }));
+  const [often] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", refresh: "1ms" }] }));
+  const stops = new AbortController();
+  const statuses: (boolean | undefined)[] = [];
+  const done = keepListed({
+    upstream: often!,
+    connector: {
+      ...reachable,
+      open: async (...request) => await (statuses.length < 2 ? Promise.reject(refused) : reachable.open(...request)),
+    },
+    deployment: "d",
+    listings: deployment().listings,
+    lease: async () => true,
+    announce: async () => undefined,
+    log: { ...log, info: line, warn: line },
+    signal: stops.signal,
+    onStatus: (_name, status) => void statuses.push(status),
+  });
+  await until(() => statuses.length === 4);
+  stops.abort();
+  await done;
+  expect(statuses).toEqual([false, false, true, true]);
+  expect(lines).toEqual([
+    ["upstream could not be listed", { upstream: "up", problem: "it refuses connections (ECONNREFUSED)" }],
+    ["upstream can be listed again", { upstream: "up" }],
+    ["upstream listed", expect.objectContaining({ tools: 1 })],
+  ]);
+});
+
+test("a first list is announced by what it has", async () => {
+  expect(await deployment().listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools"]);
+  expect(await deployment().listedBy({ tools: [], prompts: ["p"], resources: ["r"] })).toEqual(["tools", "prompts", "resources"]);
+});
+
+test("what has vanished, changed or stayed while no worker listed it is announced as such by the next one", async () => {
+  const workers = deployment();
+  await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: ["r"] });
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: ["r"] })).toEqual(["tools", "prompts"]);
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools", "resources"]);
+  expect(await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: ["r", "s"] })).toEqual(["tools", "prompts", "resources"]);
+  expect(await workers.listedBy({ tools: [], prompts: ["p"], resources: ["r", "s"] })).toEqual(["tools"]);
+});
+
+test("a list that the upstream answers with an error stays as it was; without the method, it is empty", async () => {
+  const workers = deployment();
+  await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: ["r"] });
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] }, { promptsError: -32603 })).toEqual(["tools", "resources"]);
+  const stored = async () => JSON.parse((await workers.listings.read(new Map())).get("up")?.text ?? "") as object;
+  expect(await stored()).toMatchObject({ prompts: [{ name: "p" }], leftOut: ["prompts are declared, but listing them fails with -32603"] });
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] }, { promptsError: -32601 })).toEqual(["tools", "prompts"]);
+  expect(await stored()).toMatchObject({ prompts: [], leftOut: ["prompts are declared, but listing them fails with -32601"] });
+});
+
+test("a list stored by a worker of an earlier version, which has tools only, counts as one without prompts and resources", async () => {
+  const workers = deployment();
+  await workers.listings.write("up", JSON.stringify({ tools: [], leftOut: [], atMs: 0 }));
+  expect(await workers.listedBy({ tools: ["t"], prompts: ["p"], resources: [] })).toEqual(["tools", "prompts"]);
+});
+
+test("what a worker has written and not announced before it died is announced by the next one, and once", async () => {
+  const workers = deployment();
+  await workers.listedBy({ tools: ["t"], prompts: [], resources: [] });
+  const changed = { tools: ["t"], prompts: ["p"], resources: [] };
+  expect(await workers.listedBy(changed, { diesFirst: true })).toEqual([]);
+  expect(await workers.listedBy(changed, { afterMs: 20_000 })).toEqual(["tools", "prompts"]);
+  expect(await workers.listedBy(changed, { afterMs: 20_000 })).toEqual(["tools"]);
+  await workers.listedBy({ tools: ["t"], prompts: [], resources: [] }, { diesFirst: true });
+  // A process that lists much later cannot know.
+  expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools"]);
+});

@@ -1,0 +1,215 @@
+/**
+ * Reads at an upstream on behalf of front ends, which have no connection to upstreams and no credentials for them: they ask the workers.
+ *
+ *   front end ── asks all ──▶ a worker with a free place claims it ──▶ upstream
+ *      ▲                                                                 │
+ *      └──────────────── reply to that front end ◀───────────────────────┘
+ *
+ * Nothing is stored: if a request, a reply or the worker is lost, the front end asks again, because a read has no effect. The size of a read
+ * is bounded.
+ */
+import { randomUUID } from "node:crypto";
+import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import { describeError, type Json, type Log, ParleyError, type ResourceContents, resourceNotFound, RpcFailure } from "@parley/core";
+import { withBodyError } from "../wire/body-error.ts";
+import { gate } from "../gate.ts";
+import { type Completion, type ReadThrough, uriPrefix } from "./gateway-resource.ts";
+import type { Post } from "../post.ts";
+import { createReplies } from "../replies.ts";
+import type { UpstreamConnector } from "../connection/upstream-session.ts";
+import type { Upstream } from "../config/upstreams.ts";
+import { wordFor } from "../wire/word-for.ts";
+
+/** How the processes of a deployment ask one another. packages/redis implements it. */
+export interface Asking extends Post {
+  /** Sends to all workers with a gateway. */
+  ask(text: string): Promise<void>;
+  onAsked(listener: (text: string) => void): Promise<() => void>;
+  /** Returns whether this process claimed the request with that id. */
+  claimAsked(id: string, ttlMs: number): Promise<boolean>;
+  /** Prolongs a claim of this process. */
+  renewAsked(id: string, ttlMs: number): Promise<void>;
+}
+
+/** Limits: characters of JSON per read; maximum duration; concurrent reads in one worker; waiting reads in one front end. */
+export const READ_CHARS_MAX = 1_048_576;
+const READ_TIMEOUT_MS = 30_000;
+export const READS_MAX = 100;
+export const READS_WAITING_MAX = 1_000;
+/** A request is repeated after this time, in case no worker received it or the reply was lost. */
+const ASK_AGAIN_MS = 1_000;
+/** A worker renews its claim with each repetition. If it dies, another one takes the request when it has missed three. */
+const CLAIM_MS = 3 * ASK_AGAIN_MS;
+
+type Wanted = { readonly type: "read"; readonly uri: string } | { readonly type: "complete"; readonly completion: Completion };
+
+interface Asked {
+  readonly id: string;
+  readonly from: string;
+  readonly upstream: string;
+  readonly wanted: Wanted;
+}
+
+type Came =
+  | { readonly type: "read"; readonly contents: readonly ResourceContents[] }
+  | { readonly type: "completed"; readonly values: readonly string[] }
+  /** The upstream's error, unchanged. */
+  | { readonly type: "error"; readonly code: number; readonly message: string; readonly data?: Json }
+  | { readonly type: "unavailable" | "invalid" | "large" | "timeout"; readonly message: string };
+
+type Reply = Came & { readonly id: string };
+
+const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_TIMEOUT_MS);
+
+// ── front ends ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export async function createReadThrough(asking: Asking): Promise<ReadThrough & { close(): void }> {
+  const replies = await createReplies<Reply>((listener) => asking.onPost("read", listener));
+
+  async function through(upstream: Upstream, wanted: Wanted): Promise<Came> {
+    const { name } = upstream;
+    if (replies.waiting() >= READS_WAITING_MAX) {
+      const message = `${READS_WAITING_MAX} reads of upstreams are waiting already`;
+      throw new ParleyError("UPSTREAM_BUSY", message, { data: { upstream: name, retryAfterMs: 1_000 } });
+    }
+    const id = randomUUID();
+    const text = JSON.stringify({ id, from: asking.id, upstream: name, wanted } satisfies Asked);
+    // The worker's own deadline is earlier.
+    const withinMs = timeoutOf(upstream) + ASK_AGAIN_MS;
+    const { reply, giveUp } = replies.expect(id, withinMs);
+    const again = setInterval(() => void asking.ask(text).catch(() => undefined), ASK_AGAIN_MS);
+    try {
+      await asking.ask(text);
+      return (await reply) ?? { type: "unavailable", message: `no worker read it within ${withinMs} ms` };
+    } finally {
+      giveUp();
+      clearInterval(again);
+    }
+  }
+
+  return {
+    async read(upstream, uri) {
+      const came = await through(upstream, { type: "read", uri });
+      if (came.type === "read") return came.contents;
+      // −32002 up to 2025-11-25, −32602 afterwards: each dialect encodes it in its own way.
+      const isMissing = came.type === "error" && (came.code === -32002 || (came.code === -32602 && isAbout(came.data, uri)));
+      throw isMissing ? resourceNotFound("no resource of that uri", `${uriPrefix(upstream)}${uri}`) : failureOf(came, upstream, "resource");
+    },
+    async complete(upstream, completion) {
+      const came = await through(upstream, { type: "complete", completion });
+      if (came.type === "completed") return came.values;
+      throw failureOf(came, upstream, "completion");
+    },
+    close: replies.close,
+  };
+}
+
+function isAbout(data: Json | undefined, uri: string): boolean {
+  return typeof data === "object" && data !== null && !Array.isArray(data) && data["uri"] === uri;
+}
+
+function failureOf(came: Came, { name }: Upstream, what: string): Error {
+  switch (came.type) {
+    case "error":
+      return new RpcFailure(came.code, came.message, came.data);
+    case "read":
+    case "completed":
+      return new Error(`a ${what} was answered with another kind of reply`);
+    case "unavailable":
+    case "invalid":
+    case "large":
+    case "timeout": {
+      const codes = {
+        unavailable: "UPSTREAM_UNAVAILABLE",
+        invalid: "UPSTREAM_INVALID",
+        large: "TOO_LARGE",
+        timeout: "UPSTREAM_TIMEOUT",
+      } as const;
+      return new ParleyError(codes[came.type], `${what} of upstream ${name}: ${came.message}`, { data: { upstream: name } });
+    }
+  }
+}
+
+// ── workers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface ServeReads {
+  readonly asking: Asking;
+  readonly connector: UpstreamConnector;
+  readonly upstreams: () => readonly Upstream[];
+  readonly log: Log;
+}
+
+/** Serves the reads that front ends ask for. Returns the function that stops serving. */
+export async function serveReads({ asking, connector, upstreams, log }: ServeReads): Promise<() => void> {
+  const places = gate(READS_MAX);
+  /** Requests that were answered here a moment ago. One that comes again lost its reply. */
+  const answered = new Set<string>();
+
+  function remember(id: string): void {
+    answered.add(id);
+    setTimeout(() => answered.delete(id), READ_TIMEOUT_MS).unref();
+  }
+
+  async function serve({ id, from, upstream: name, wanted }: Asked): Promise<void> {
+    const upstream = upstreams().find((each) => each.name === name);
+    const leave = upstream && places.enter();
+    // No place is free. Another worker takes the request, or this one when it is repeated.
+    if (!upstream || !leave) return;
+    let renewal: NodeJS.Timeout | undefined;
+    try {
+      if (!answered.delete(id) && !(await asking.claimAsked(id, CLAIM_MS))) return;
+      // If it cannot be renewed, another worker reads the same.
+      renewal = setInterval(() => void asking.renewAsked(id, CLAIM_MS).catch(() => undefined), ASK_AGAIN_MS);
+      const came = bounded(await readAt(connector, upstream, wanted));
+      remember(id);
+      await asking.post("read", from, JSON.stringify({ id, ...came } satisfies Reply));
+    } catch (error) {
+      log.warn({ upstream: name, ...describeError(error) }, "read of an upstream could not be answered");
+    } finally {
+      clearInterval(renewal);
+      leave();
+    }
+  }
+
+  return await asking.onAsked((text) => void serve(JSON.parse(text) as Asked));
+}
+
+function bounded(came: Came): Came {
+  const size = JSON.stringify(came).length;
+  return size <= READ_CHARS_MAX ? came : { type: "large", message: `has ${size} characters of JSON; the limit is ${READ_CHARS_MAX}` };
+}
+
+async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: Wanted, isFresh = false): Promise<Came> {
+  const timeoutMs = timeoutOf(upstream);
+  const cut = new AbortController();
+  const signal = AbortSignal.any([cut.signal, AbortSignal.timeout(timeoutMs)]);
+  let session: Awaited<ReturnType<UpstreamConnector["open"]>>;
+  try {
+    session = await connector.open(upstream, { capabilities: {}, signal, isFresh, owner: { onCut: () => cut.abort() } });
+  } catch (error) {
+    return { type: "unavailable", message: `cannot be reached: ${wordFor(error)}` };
+  }
+  try {
+    const options = { timeout: timeoutMs, signal };
+    if (wanted.type === "read") {
+      const { contents } = await session.client.readResource({ uri: wanted.uri }, options);
+      return { type: "read", contents: contents as readonly ResourceContents[] };
+    }
+    const { completion } = await session.client.complete(wanted.completion, options);
+    return { type: "completed", values: completion.values };
+  } catch (thrown) {
+    // The upstream may have forgotten a session that was opened in advance.
+    const error = session.isPrepared === true ? thrown : withBodyError(thrown);
+    if (error instanceof ProtocolError) {
+      return { type: "error", code: error.code, message: error.message, ...(error.data !== undefined && { data: error.data as Json }) };
+    }
+    if (session.isPrepared === true && !signal.aborted) return await readAt(connector, upstream, wanted, true);
+    if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
+      return { type: "invalid", message: "answered with a result that MCP does not allow" };
+    }
+    if (signal.aborted && !cut.signal.aborted) return { type: "timeout", message: `not read within ${timeoutMs} ms` };
+    return { type: "unavailable", message: `did not answer: ${wordFor(error)}` };
+  } finally {
+    void session.close();
+  }
+}

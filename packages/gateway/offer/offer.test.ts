@@ -1,0 +1,113 @@
+/** The offer made from lists that other processes have stored. */
+import type { Announcement, Catalogue } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
+import { expect, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
+import { createOffer, type Listings } from "./offer.ts";
+import { parseUpstreams } from "../config/upstreams.ts";
+
+const upstreams = parseUpstreams(
+  "up.json",
+  JSON.stringify({
+    upstreams: [
+      { name: "a", url: "https://a.example.com", exclude: ["hidden"] },
+      { name: "b", url: "https://b.example.com" },
+      { name: "c", url: "https://c.example.com", include: ["*"] },
+    ],
+  }),
+);
+const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const own = catalogue(defineTool({ name: "a_mine", run: () => "mine" }));
+
+async function offerOf(warned: object[] = []) {
+  const stored = new Map<string, { revision: string; text: string }>();
+  const listings: Listings = {
+    read: async (known) =>
+      new Map(
+        [...stored]
+          .filter(([name]) => known.has(name))
+          .map(([name, { revision, text }]) => [name, { revision, ...(known.get(name) !== revision && { text }) }]),
+      ),
+    write: async (name, text) => void stored.set(name, { revision: `${Math.random()}`, text }),
+  };
+  let tell: (announcement: Announcement) => void = () => undefined;
+  const list = async (name: string, tools: readonly string[], rest: object = {}) => {
+    await listings.write(
+      name,
+      JSON.stringify({ tools: tools.map((tool) => ({ name: tool, inputSchema: { type: "object" } })), leftOut: [], atMs: 0, ...rest }),
+    );
+    tell({ type: "tools" });
+  };
+  const onAnnouncement = async (listener: typeof tell) => {
+    tell = listener;
+    return () => undefined;
+  };
+  const offer = await createOffer({
+    own,
+    upstreams,
+    deployment: "d",
+    listings,
+    onAnnouncement,
+    reads: { read: async (_upstream, uri) => [{ uri, text: "" }], complete: async () => [] },
+    log: { ...log, warn: (fields) => void warned.push(fields) },
+  });
+  return { offer, list };
+}
+
+const names = ({ tools }: Catalogue) => [...tools.keys()];
+const current = (offer: Awaited<ReturnType<typeof offerOf>>["offer"]) => offer.current({} as never) as Catalogue;
+
+test("the deployment's own catalogue is offered first; an upstream's list follows under its name as soon as it is announced", async () => {
+  const { offer, list } = await offerOf();
+  expect(names(current(offer))).toEqual(["a_mine"]);
+  await list("b", ["x"]);
+  await until(() => names(current(offer)).includes("b_x"));
+  await list("a", ["x", "hidden"]);
+  await until(() => names(current(offer)).includes("a_x"));
+  expect(names(current(offer))).toEqual(["a_mine", "a_x", "b_x"]);
+  expect(offer.isUpstreams("tool", "a_x")).toBe(true);
+  expect(offer.isUpstreams("tool", "a_mine")).toBe(false);
+  offer.close();
+});
+
+test("a tool of the deployment itself takes precedence over an upstream's tool of the same name, which is logged", async () => {
+  const warned: object[] = [];
+  const { offer, list } = await offerOf(warned);
+  await list("a", ["mine", "other"]);
+  await until(() => names(current(offer)).includes("a_other"));
+  expect(current(offer).tools.get("a_mine")).toBe(own.tools.get("a_mine"));
+  expect(warned).toEqual([{ upstream: "a", tool: "a_mine" }]);
+  offer.close();
+});
+
+test("a tool that is no longer listed is not offered, but still runs for its tasks", async () => {
+  const { offer, list } = await offerOf();
+  await list("a", ["old"]);
+  await until(() => names(current(offer)).includes("a_old"));
+  await list("a", ["new"]);
+  await until(() => names(current(offer)).includes("a_new"));
+  expect(names(current(offer))).not.toContain("a_old");
+  expect(names(offer.runnable())).toEqual(expect.arrayContaining(["a_old", "a_new"]));
+  offer.close();
+});
+
+test("listed items name the deployments that they came through, this one first", async () => {
+  const { offer, list } = await offerOf();
+  await list("a", ["x"]);
+  await until(() => names(current(offer)).includes("a_x"));
+  expect(current(offer).tools.get("a_x")?.meta).toEqual({ "parley/via": ["d"] });
+  expect(current(offer).tools.get("a_mine")?.meta).toBeUndefined();
+  offer.close();
+});
+
+test("resources that are not listed can be read where the upstream has resources and the file leaves nothing out", async () => {
+  const { offer, list } = await offerOf();
+  for (const name of ["a", "b", "c"]) await list(name, ["x"], { readsResources: true });
+  await until(() => names(current(offer)).includes("c_x"));
+  const readable = (uri: string) => current(offer).unlisted?.some(({ match }) => match(uri) !== undefined);
+  expect(["a+x:1", "b+x:1", "c+x:1"].map(readable)).toEqual([false, true, false]);
+  await list("b", ["y"], { readsResources: false });
+  await until(() => names(current(offer)).includes("b_y"));
+  expect(readable("b+x:1")).toBe(false);
+  offer.close();
+});

@@ -1,0 +1,196 @@
+/**
+ * What front ends offer and workers run: the deployment's own catalogue, followed by what the upstreams list. The lists are in Redis, so a front
+ * end needs no connection to an upstream and can start while all of them are down.
+ */
+import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, ResourceTemplate, Tool, UnlistedResources } from "@parley/core";
+import { describeError } from "@parley/core";
+import { gatewayResource, gatewayTemplate, type ReadThrough, unlistedResources } from "../lists/gateway-resource.ts";
+import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
+import type { Listing } from "../lists/listing.ts";
+import type { Upstream } from "../config/upstreams.ts";
+import { withVia } from "../lists/via.ts";
+
+/** What is stored for each upstream. */
+export interface StoredListing extends Listing {
+  readonly atMs: number;
+  /** Which parts this list has changed, besides tools, which every process announces when it begins to list. */
+  readonly changed?: readonly ("prompts" | "resources")[];
+  /** Why the last reading failed; the lists are then older. */
+  readonly problem?: string;
+}
+
+/** Where workers store the lists of upstreams for all processes. */
+export interface Listings {
+  /** Returns those of the upstreams that are stored, each with its revision; the text is undefined if the revision is the known one. */
+  read(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
+  write(upstream: string, text: string): Promise<void>;
+}
+
+export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
+  /** Reads resources and completes arguments; undefined in a process that only runs tools. */
+  readonly reads?: ReadThrough;
+  readonly own: Catalogue;
+  readonly upstreams: readonly Upstream[];
+  /** This deployment's name, for gateways that list what is offered here. */
+  readonly deployment: string;
+  readonly listings: Listings;
+  readonly onAnnouncement: (listener: (announcement: Announcement) => void) => Promise<() => void>;
+  readonly log: Log;
+}
+
+export interface Offer extends Catalogues {
+  /** Whether it is a tool or a prompt of an upstream. */
+  isUpstreams(kind: "tool" | "prompt", name: string): boolean;
+  /** Replaces the upstreams. Resolves when what they list is offered. */
+  replace(upstreams: readonly Upstream[]): Promise<void>;
+  close(): void;
+}
+
+/** Bounds what is remembered: some upstreams list different tools each time. */
+const FORMER_MAX = 10_000;
+/** The lists are read this often even without an announcement: one can be lost with its connection. */
+const READ_EVERY_MS = 15_000;
+
+/** What one upstream offers. */
+interface Known {
+  readonly revision: string;
+  readonly tools: readonly Tool[];
+  readonly prompts: readonly Prompt[];
+  readonly resources: readonly Resource[];
+  readonly templates: readonly ResourceTemplate[];
+  readonly unlisted: readonly UnlistedResources[];
+}
+
+export async function createOffer({
+  own,
+  upstreams: first,
+  deployment,
+  listings,
+  onAnnouncement,
+  log,
+  reads,
+  ...deps
+}: OfferDeps): Promise<Offer> {
+  const known = new Map<string, Known>();
+  let upstreams = first;
+  let isReplaced = false;
+  let offered = own;
+  let runnable = own;
+  /** Everything listed since this process started: tasks of tools that are no longer listed may still wait or hold a call. */
+  const former = { tools: new Map<string, Tool>(), prompts: new Map<string, Prompt>() };
+
+  async function readLists(): Promise<void> {
+    const revisions = new Map(upstreams.map(({ name }) => [name, known.get(name)?.revision ?? ""]));
+    const found = await listings.read(revisions);
+    let isChanged = isReplaced;
+    isReplaced = false;
+    for (const upstream of upstreams) {
+      const listing = found.get(upstream.name);
+      if (!listing?.text) continue;
+      // An entry stored by a worker of an earlier version has tools only.
+      const stored = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
+      const { tools, prompts = [] } = stored;
+      // Reads and completions ask nobody for access first, and the file's own credentials are for listing only.
+      const { resources = [], templates = [], completes = false, readsResources = false } = upstream.oauth ? {} : stored;
+      const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
+      // The names of resources that are not listed are unknown, so the file cannot leave any of them out.
+      const hasUnlisted = readsResources && upstream.offersAll;
+      const hasResources = hasUnlisted || resources.length > 0 || templates.length > 0;
+      // A changed file takes effect at once, even if the list was read with the old one.
+      known.set(upstream.name, {
+        revision: listing.revision,
+        tools: tools.filter(offers).map((tool) => gatewayTool(withVia(tool, deployment), { ...deps, upstream, hasResources })),
+        prompts: prompts
+          .filter(offers)
+          .map((prompt) =>
+            gatewayPrompt(withVia(prompt, deployment), { ...deps, upstream, hasResources, ...(completes && reads && { reads }) }),
+          ),
+        resources: reads
+          ? resources.filter(offers).map((resource) => gatewayResource(withVia(resource, deployment), { upstream, reads }))
+          : [],
+        templates: reads
+          ? templates.filter(offers).map((template) => gatewayTemplate(withVia(template, deployment), { upstream, reads, completes }))
+          : [],
+        unlisted: reads && hasUnlisted ? [unlistedResources({ upstream, reads })] : [],
+      });
+      isChanged = true;
+    }
+    if (!isChanged) return;
+    offered = merged();
+    const tools = withFormer(former.tools, offered.tools, own.tools);
+    runnable = { ...offered, tools, prompts: withFormer(former.prompts, offered.prompts, own.prompts) };
+  }
+
+  function merged(): Catalogue {
+    const tools = new Map(own.tools);
+    const prompts = new Map(own.prompts);
+    const resources = new Map(own.resources);
+    const templates = [...own.templates];
+    const unlisted: UnlistedResources[] = [];
+    for (const { name } of upstreams) {
+      for (const one of [...(known.get(name)?.tools ?? []), ...(known.get(name)?.prompts ?? [])]) {
+        const others: Map<string, Tool | Prompt> = one.kind === "tool" ? tools : prompts;
+        if (others.has(one.name))
+          log.warn({ upstream: name, [one.kind]: one.name }, `${one.kind} of an upstream has the name of another one, left out`);
+        else others.set(one.name, one);
+      }
+      for (const resource of known.get(name)?.resources ?? []) {
+        if (resources.has(resource.uri)) log.warn({ upstream: name }, "resource of an upstream has the uri of another one, left out");
+        else resources.set(resource.uri, resource);
+      }
+      templates.push(...(known.get(name)?.templates ?? []));
+      unlisted.push(...(known.get(name)?.unlisted ?? []));
+    }
+    return { ...own, tools, prompts, resources, templates, unlisted };
+  }
+
+  let reading: Promise<void> | undefined;
+  let isLate = false;
+  /** Reads one at a time; a change during a reading causes another one. */
+  function readAgain(): Promise<void> {
+    isLate = true;
+    return (reading ??= (async () => {
+      while (isLate) {
+        isLate = false;
+        await readLists().catch((error: unknown) => log.warn(describeError(error), "lists of upstreams could not be read"));
+      }
+      reading = undefined;
+    })());
+  }
+
+  const stop = await onAnnouncement(({ type }) => {
+    if (type === "tools") void readAgain();
+  });
+  await readLists();
+  const timer = setInterval(() => void readAgain(), READ_EVERY_MS);
+  timer.unref();
+  return {
+    current: () => offered,
+    runnable: () => runnable,
+    isUpstreams: (kind, name) =>
+      kind === "tool" ? runnable.tools.has(name) && !own.tools.has(name) : runnable.prompts.has(name) && !own.prompts.has(name),
+    replace(given) {
+      const before = new Map(upstreams.map(({ name, fingerprint }) => [name, fingerprint]));
+      const stays = new Set(given.filter(({ name, fingerprint }) => before.get(name) === fingerprint).map(({ name }) => name));
+      for (const name of known.keys()) if (!stays.has(name)) known.delete(name);
+      upstreams = given;
+      isReplaced = true;
+      return readAgain();
+    },
+    close() {
+      clearInterval(timer);
+      stop();
+    },
+  };
+}
+
+/** Looks up what is offered now, then what was offered earlier. */
+function withFormer<One>(former: Map<string, One>, offered: ReadonlyMap<string, One>, own: ReadonlyMap<string, One>): Map<string, One> {
+  for (const [name, one] of offered) {
+    if (own.has(name)) continue;
+    former.delete(name);
+    former.set(name, one);
+  }
+  for (const name of former.keys()) if (former.size > FORMER_MAX && !offered.has(name)) former.delete(name);
+  return new Map([...former, ...offered]);
+}
