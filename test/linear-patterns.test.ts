@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { parseSync, Visitor } from "oxc-parser";
 import { expect, test } from "vitest";
-import { patternCost, WAYS_FEW } from "../packages/sdk/pattern-cost.ts";
+import { patternCost, WAYS_FEW } from "../packages/sdk/schemas/pattern-cost.ts";
 
 const ROOT = new URL("../", import.meta.url).pathname;
 const SOURCES = ["apps/server/**/*.ts", "packages/{core,files,gateway,identity,node,protocol,redis,telemetry}/**/*.ts"];

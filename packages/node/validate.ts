@@ -16,7 +16,7 @@ const KEPT = 1_000;
 
 /**
  * Checks values against JSON Schema 2020-12 with string formats. Unknown keywords and formats are annotations, as the specification says.
- * Throws INVALID_ASK for an invalid schema. (packages/sdk/validate-json.ts explains why there are two validators.)
+ * Throws INVALID_ASK for an invalid schema. (packages/sdk/schemas/validate-json.ts explains why there are two validators.)
  *
  * For a small value every problem is reported, so that a person can correct a form in one go. For a large value only the first problem is
  * reported, so that neither time nor memory depends on the number of problems.

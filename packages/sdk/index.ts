@@ -27,10 +27,10 @@ export type {
   UrlOptions,
   VisitOptions,
 } from "./asks/options.ts";
-export type { ArgumentsOf, CallOptions, ResultOf, TypedTool } from "./call.ts";
-export { type CatalogueSource, catalogue } from "./catalogue.ts";
-export type { CompensationContext, Done } from "./compensation.ts";
-export * from "./content.ts";
+export type { ArgumentsOf, CallOptions, ResultOf, TypedTool } from "./context/call.ts";
+export { type CatalogueSource, catalogue } from "./define/catalogue.ts";
+export type { CompensationContext, Done } from "./context/compensation.ts";
+export * from "./results/content.ts";
 export type {
   Accepted,
   AnsweredBy,
@@ -47,9 +47,9 @@ export type {
   StepOptions,
   UrlAsk,
   WaitOptions,
-} from "./context.ts";
-export type { Definition } from "./definition.ts";
-export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./dry-run.ts";
+} from "./context/context.ts";
+export type { Definition } from "./define/definition.ts";
+export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./context/dry-run.ts";
 export { ask, call, event, patched, received, sleep, step } from "./generator/ask.ts";
 export type {
   AllYield,
@@ -71,24 +71,24 @@ export type {
   ToolGenerator,
   Yielded,
 } from "./generator/yields.ts";
-export type { BodyOf, EventOptions, TaskEvent } from "./event.ts";
-export { Grant } from "./grant.ts";
-export type { FilesAsk, OauthAsk, PageAsk } from "./pages.ts";
-export { isModulePath, loadCatalogue } from "./load-catalogue.ts";
-export { type Module, type ModuleDefinition, defineModule } from "./module.ts";
+export type { BodyOf, EventOptions, TaskEvent } from "./asks/event.ts";
+export { Grant } from "./values/grant.ts";
+export type { FilesAsk, OauthAsk, PageAsk } from "./asks/pages.ts";
+export { isModulePath, loadCatalogue } from "./define/load-catalogue.ts";
+export { type Module, type ModuleDefinition, defineModule } from "./define/module.ts";
 export { Cancelled, ChildFailed, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
-export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./prompt.ts";
-export type { Recorded } from "./recorded.ts";
+export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./define/prompt.ts";
+export type { Recorded } from "./schemas/recorded.ts";
 export {
   type ResourceDefinition,
   type ResourceReturn,
   type ResourceTemplateDefinition,
   defineResource,
   defineResourceTemplate,
-} from "./resource.ts";
-export { type InputOf, type OutputOf, type Schema, jsonSchema } from "./schema.ts";
-export { Secret } from "./secret.ts";
-export { type StructuredResult, type ToolReturn } from "./tool-result.ts";
+} from "./define/resource.ts";
+export { type InputOf, type OutputOf, type Schema, jsonSchema } from "./schemas/schema.ts";
+export { Secret } from "./values/secret.ts";
+export { type StructuredResult, type ToolReturn } from "./results/tool-result.ts";
 export {
   type DataToolDefinition,
   type Icon,
@@ -97,4 +97,4 @@ export {
   type ToolDefinition,
   type ToolLimit,
   defineTool,
-} from "./tool.ts";
+} from "./define/tool.ts";

@@ -57,7 +57,12 @@ function declarationOf(name: string): RegExp {
   );
 }
 
-const ENTRIES = ["packages/sdk/index.ts", "packages/sdk/testing.ts", "packages/sdk/replay/index.ts", "packages/protocol/testing/index.ts"];
+const ENTRIES = [
+  "packages/sdk/index.ts",
+  "packages/sdk/testing/testing.ts",
+  "packages/sdk/replay/index.ts",
+  "packages/protocol/testing/index.ts",
+];
 
 test.each(ENTRIES)("every export of %s has a docstring", (entry) => {
   const exported = exportsOf(entry);

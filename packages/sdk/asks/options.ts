@@ -5,8 +5,8 @@
  * message. All of them are also sent as `hints` for clients that can display them.
  */
 import type { Audience, Duration } from "@parley/core";
-import type { TaskEvent } from "../event.ts";
-import type { Schema } from "../schema.ts";
+import type { TaskEvent } from "./event.ts";
+import type { Schema } from "../schemas/schema.ts";
 
 /** The outcome of a refused or unanswered question: its error is thrown, or the ask's default is taken as the answer. */
 export type Otherwise = "throw" | "default";

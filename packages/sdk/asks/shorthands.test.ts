@@ -2,9 +2,9 @@ import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { ParleyError } from "@parley/core";
 import { type AskResult, type Context, defineTool } from "../index.ts";
-import { createEvent } from "../event.ts";
+import { createEvent } from "./event.ts";
 import { createShorthands, type AskQuestion, type Shorthands } from "./shorthands.ts";
-import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing.ts";
+import { type Reply, type Script, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing/testing.ts";
 import { MESSAGE_WANTED } from "./wrong-ask.ts";
 
 /** What the tool received, as JSON; the error's name and code if it threw. */

@@ -6,12 +6,12 @@
  *   options ─▶ field (what a form can express) + judge (what it cannot) ─▶ ctx.ask ─▶ the value, the default, or an error
  */
 import { type Duration, type JsonObject, ParleyError, describeViolations } from "@parley/core";
-import type { AskResult, ContentOf, FormAsk, UrlAsk } from "../context.ts";
-import { type TaskEvent, visitUntil } from "../event.ts";
+import type { AskResult, ContentOf, FormAsk, UrlAsk } from "../context/context.ts";
+import { type TaskEvent, visitUntil } from "./event.ts";
 import { throwUnanswered } from "../failures.ts";
-import { present } from "../present.ts";
-import { type Schema, jsonSchema } from "../schema.ts";
-import { validateJson } from "../validate-json.ts";
+import { present } from "../values/present.ts";
+import { type Schema, jsonSchema } from "../schemas/schema.ts";
+import { validateJson } from "../schemas/validate-json.ts";
 import { type Field, WrongOption, confirmField, dateField, numberField, textField } from "./field.ts";
 import type {
   CommonOptions,

@@ -1,6 +1,6 @@
 /** Words for the parts of an ask that forms cannot express. */
 import type { Json, JsonObject } from "@parley/core";
-import { plainJson } from "../plain-data.ts";
+import { plainJson } from "../values/plain-data.ts";
 import type { CommonOptions } from "./options.ts";
 
 /** The message with its icon, warning and preview. */

@@ -8,7 +8,7 @@
  *   embed      content                resource (HTML)       link   resource_link
  */
 import { ParleyError } from "@parley/core";
-import type { ContentBlock } from "../content.ts";
+import type { ContentBlock } from "../results/content.ts";
 import type { ArtifactYield } from "./yields.ts";
 
 const TYPES: readonly unknown[] = ["image", "code", "document", "embed", "json"];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ask, call, event, patched, received, sleep, step } from "./ask.ts";
-import type { TaskEvent } from "../event.ts";
+import type { TaskEvent } from "../asks/event.ts";
 
 describe("yield*", () => {
   const message = "?";

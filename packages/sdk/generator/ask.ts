@@ -13,11 +13,11 @@ import type {
   TextOptions,
   UrlOptions,
 } from "../asks/options.ts";
-import type { ArgumentsOf, CallOptions, ResultOf } from "../call.ts";
-import type { ContentOf, SleepOptions } from "../context.ts";
-import type { BodyOf, EventOptions, TaskEvent } from "../event.ts";
-import type { Recorded } from "../recorded.ts";
-import type { Schema } from "../schema.ts";
+import type { ArgumentsOf, CallOptions, ResultOf } from "../context/call.ts";
+import type { ContentOf, SleepOptions } from "../context/context.ts";
+import type { BodyOf, EventOptions, TaskEvent } from "../asks/event.ts";
+import type { Recorded } from "../schemas/recorded.ts";
+import type { Schema } from "../schemas/schema.ts";
 import { noteMade } from "./unyielded.ts";
 import type { AskYield, CallYield, EventYield, PatchedYield, SleepYield, StepYield, Yielded } from "./yields.ts";
 

@@ -11,7 +11,7 @@ import {
   defineTool,
   patched,
 } from "../index.ts";
-import { type Reply, type TestOptions, cancel, decline, runTool, startTool, timeout } from "../testing.ts";
+import { type Reply, type TestOptions, cancel, decline, runTool, startTool, timeout } from "../testing/testing.ts";
 import type { FileRef } from "@parley/core";
 import { MESSAGE_WANTED } from "../asks/wrong-ask.ts";
 

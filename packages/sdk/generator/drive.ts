@@ -12,14 +12,14 @@
  *   G4  An invalid yield is thrown into the generator, at the yield. Only a generator that never ends is abandoned.
  */
 import { FILES_MAX, type Duration, type JsonObject, ParleyError, type Tool } from "@parley/core";
-import type { Context, StepOptions } from "../context.ts";
-import { isTaskEvent, receivedUnless } from "../event.ts";
+import type { Context, StepOptions } from "../context/context.ts";
+import { isTaskEvent, receivedUnless } from "../asks/event.ts";
 import type { VisitOptions } from "../asks/options.ts";
-import type { Grant } from "../grant.ts";
-import type { OauthAsk, PageAsk } from "../pages.ts";
-import { present } from "../present.ts";
-import type { Schema } from "../schema.ts";
-import type { Secret } from "../secret.ts";
+import type { Grant } from "../values/grant.ts";
+import type { OauthAsk, PageAsk } from "../asks/pages.ts";
+import { present } from "../values/present.ts";
+import type { Schema } from "../schemas/schema.ts";
+import type { Secret } from "../values/secret.ts";
 import { type Teller, createTeller } from "./emit.ts";
 import type { Output } from "./output.ts";
 import { assertAllYielded, during, type Unyielded } from "./unyielded.ts";

@@ -1,8 +1,8 @@
 /** What each emit does; see docs/generator-tools.md. */
 import { LOG_LEVELS, type LogLevel, ParleyError } from "@parley/core";
-import type { Context } from "../context.ts";
-import { plainJson } from "../plain-data.ts";
-import { present } from "../present.ts";
+import type { Context } from "../context/context.ts";
+import { plainJson } from "../values/plain-data.ts";
+import { present } from "../values/present.ts";
 import { artifactBlock } from "./artifact.ts";
 import type { Output } from "./output.ts";
 import type { EmitYield } from "./yields.ts";

@@ -1,8 +1,8 @@
 /** The parts of a generator tool's result that it emitted: streamed chunks and artifacts. */
 import { type JsonObject, ParleyError } from "@parley/core";
-import type { ContentBlock } from "../content.ts";
-import { plainJson } from "../plain-data.ts";
-import { toolResult } from "../tool-result.ts";
+import type { ContentBlock } from "../results/content.ts";
+import { plainJson } from "../values/plain-data.ts";
+import { toolResult } from "../results/tool-result.ts";
 
 /** Maximum characters collected for the result. Stores accept less by default; this bounds the memory of a run. */
 export const STREAM_CHARS_MAX = 4 * 1_024 * 1_024;

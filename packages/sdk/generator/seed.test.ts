@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type AsyncToolGenerator, defineTool } from "../index.ts";
-import { cancel, runTool, startTool } from "../testing.ts";
+import { cancel, runTool, startTool } from "../testing/testing.ts";
 
 class Television {
   readonly paired: string[] = [];

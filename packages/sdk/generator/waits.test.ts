@@ -14,7 +14,7 @@ import {
   received,
   sleep,
 } from "../index.ts";
-import { accept, decline, runTool, startTool, timeout } from "../testing.ts";
+import { accept, decline, runTool, startTool, timeout } from "../testing/testing.ts";
 
 const PAID = z.object({ reference: z.string() });
 

@@ -12,12 +12,12 @@
  */
 import type { Duration, Json, JsonObject, LogLevel, StepAttempt, Tool } from "@parley/core";
 import type { ConfirmOptions, DateOptions, FormOptions, NumberOptions, SelectOptions, TextOptions, UrlOptions } from "../asks/options.ts";
-import type { CallOptions } from "../call.ts";
-import type { SamplingRequest } from "../content.ts";
-import type { SleepOptions, StepOptions, WaitOptions } from "../context.ts";
-import type { EventOptions, TaskEvent } from "../event.ts";
-import type { OauthAsk, PageAsk } from "../pages.ts";
-import type { Schema } from "../schema.ts";
+import type { CallOptions } from "../context/call.ts";
+import type { SamplingRequest } from "../results/content.ts";
+import type { SleepOptions, StepOptions, WaitOptions } from "../context/context.ts";
+import type { EventOptions, TaskEvent } from "../asks/event.ts";
+import type { OauthAsk, PageAsk } from "../asks/pages.ts";
+import type { Schema } from "../schemas/schema.ts";
 
 /**
  * The name under which clients show the question and answers find it. Asks without one are `ask_0`, `ask_1` … in

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { createTestScope } from "../testing-ports.ts";
+import { createTestScope } from "./ports.ts";
 import { createIdleClock } from "./idle-clock.ts";
 
 const START_MS = 1_000;

@@ -22,8 +22,8 @@ import {
   type TaskStatus,
   isReadingKey,
 } from "@parley/core";
-import { present } from "../present.ts";
-import { textDigest } from "../testing-ports.ts";
+import { present } from "../values/present.ts";
+import { textDigest } from "./ports.ts";
 
 /** Version of the export format. Other versions are refused. */
 export const EXPORT_FORMAT = 1;

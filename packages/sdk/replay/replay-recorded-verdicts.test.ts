@@ -5,7 +5,7 @@ import type { Ask, Entry, Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Context, defineTool } from "../index.ts";
-import { startTool } from "../testing.ts";
+import { startTool } from "../testing/testing.ts";
 import type { RecordedTask } from "./recorded-task.ts";
 import { type Replayed, replayRecorded, type ReplayOptions } from "./replay-recorded.ts";
 

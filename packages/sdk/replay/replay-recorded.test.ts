@@ -2,7 +2,7 @@ import type { Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Context, defineTool } from "../index.ts";
-import { startTool } from "../testing.ts";
+import { startTool } from "../testing/testing.ts";
 import { readRecordedTask, type RecordedTask, redactJson, toRecordedTask } from "./recorded-task.ts";
 import { replayRecorded } from "./replay-recorded.ts";
 

@@ -33,10 +33,10 @@ import {
   type Tool,
   type ToolCall,
 } from "@parley/core";
-import { leastContent } from "../dry-run.ts";
-import { createTestScope, textDigest } from "../testing-ports.ts";
-import { validateJson } from "../validate-json.ts";
-import { present } from "../present.ts";
+import { leastContent } from "../context/dry-run.ts";
+import { createTestScope, textDigest } from "./ports.ts";
+import { validateJson } from "../schemas/validate-json.ts";
+import { present } from "../values/present.ts";
 import { createIdleClock } from "./idle-clock.ts";
 import type { RecordedTask } from "./recorded-task.ts";
 
