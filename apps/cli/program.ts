@@ -1,27 +1,27 @@
 /** Registers the commands. Each file in commands/ imports its implementation only when the command runs, since imports take most of a command's time. */
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { addAnswer } from "./commands/answer.ts";
-import { addAudit } from "./commands/audit.ts";
-import { addCall } from "./commands/call.ts";
-import { addChanges } from "./commands/changes.ts";
-import { addCompletion } from "./commands/completion.ts";
-import { addContent } from "./commands/content.ts";
-import { addDev } from "./commands/dev.ts";
-import { addDoctor } from "./commands/doctor.ts";
-import { addGrants } from "./commands/grants.ts";
-import { addInstall } from "./commands/install.ts";
-import { addStart } from "./commands/start.ts";
-import { addKeys } from "./commands/keys.ts";
-import { addLogin } from "./commands/login.ts";
-import { addServer } from "./commands/server.ts";
-import { addStdio } from "./commands/stdio.ts";
-import { addTasks } from "./commands/tasks.ts";
-import { addTools } from "./commands/tools.ts";
-import { addUpstreams } from "./commands/upstreams.ts";
-import { addWorker } from "./commands/worker.ts";
-import { PIPE_CLOSED, PipeClosed, untilOutputLost } from "./lost-output.ts";
-import { clean, jsonText, printToStderr } from "./terminal.ts";
+import { addAnswer } from "./answer/command.ts";
+import { addAudit } from "./audit/command.ts";
+import { addCall } from "./call/command.ts";
+import { addChanges } from "./changes/command.ts";
+import { addCompletion } from "./completion/command.ts";
+import { addContent } from "./content/command.ts";
+import { addDev } from "./dev/command.ts";
+import { addDoctor } from "./doctor/command.ts";
+import { addGrants } from "./grants/command.ts";
+import { addInstall } from "./install/command.ts";
+import { addStart } from "./serve/start.ts";
+import { addKeys } from "./keys/command.ts";
+import { addLogin } from "./login/command.ts";
+import { addServer } from "./serve/server.ts";
+import { addStdio } from "./stdio/command.ts";
+import { addTasks } from "./tasks/command.ts";
+import { addTools } from "./tools/command.ts";
+import { addUpstreams } from "./upstreams/command.ts";
+import { addWorker } from "./serve/worker.ts";
+import { PIPE_CLOSED, PipeClosed, untilOutputLost } from "./terminal/lost-output.ts";
+import { clean, jsonText, printToStderr } from "./terminal/terminal.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };
 

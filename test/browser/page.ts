@@ -7,7 +7,7 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { connect } from "../../apps/cli/connect.ts";
+import { connect } from "../../apps/cli/client/connect.ts";
 
 /** From the URL of the MCP endpoint to what the tool said. */
 type Play = (url: string) => Promise<string>;

@@ -1,6 +1,6 @@
 /**
  * `parley doctor` while the key management service that seals content is away: what it prints, how long it takes, and its exit code.
- * apps/cli/check-content-kms.redis.test.ts covers everything else that such a service may do.
+ * apps/cli/doctor/check-content-kms.redis.test.ts covers everything else that such a service may do.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePorts } from "../support/balancer.ts";

@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect, type Connection } from "../../apps/cli/connect.ts";
+import { connect, type Connection } from "../../apps/cli/client/connect.ts";
 import { tasks2025, tasks2026 } from "../dialects/clients/ext-tasks.ts";
 import { blocking, experimentalTasks } from "../dialects/clients/sdk-v1.ts";
 import { blockingV2, inputRequired } from "../dialects/clients/sdk-v2.ts";

@@ -204,7 +204,7 @@ test.each([
 });
 
 test("a question's key and fields are printed as words that a shell takes as they are", async () => {
-  const { showAsk } = await import("../../apps/cli/show.ts");
+  const { showAsk } = await import("../../apps/cli/questions/show.ts");
   const schema = { type: "object", properties: { "a`b": { type: "string" } } };
   const asked = { method: "elicitation/create", params: { message: "?", requestedSchema: schema } };
   expect(showAsk("$(id)", "it's; rm -rf ~", asked)).toContain(`parley answer '$(id)' 'it'\\''s; rm -rf ~' --accept [--set 'a\`b'=<text>]`);

@@ -2,13 +2,13 @@
 import { setTimeout } from "node:timers/promises";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
-import type { ExportCommand, VerifyCommand } from "../commands/audit.ts";
-import { onStderr } from "../on-stderr.ts";
-import { clean, print, printJson } from "../terminal.ts";
+import type { ExportCommand, VerifyCommand } from "./command.ts";
+import { onStderr } from "../terminal/on-stderr.ts";
+import { clean, print, printJson } from "../terminal/terminal.ts";
 import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
 import { FileChanged, openExport } from "./export.ts";
 import { type Problem, verifyFiles } from "./verify.ts";
-import { counted } from "../counted.ts";
+import { counted } from "../terminal/counted.ts";
 
 /** How often an exporter with --follow reads new records. */
 const LOOK_EVERY_MS = 1_000;

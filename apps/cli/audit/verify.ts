@@ -1,6 +1,6 @@
 /** Reads files of audit records, offline, and reports each problem with its location. */
 import { canonicalJson, type JsonObject } from "@parley/core";
-import { linesOf } from "../lines.ts";
+import { linesOf } from "../terminal/lines.ts";
 import { GENESIS, type Head, hashOf, type Heads } from "./chain.ts";
 
 export interface Problem {

@@ -7,11 +7,11 @@ import { isFinished } from "@parley/core";
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, sealWordOf, toRedisSettings } from "@parley/redis";
 import { EXPORT_FORMAT, type RecordedTask, type Redaction, toRecordedTask, type UnreadableTask } from "@parley/sdk/replay";
-import type { ExportTasks } from "../commands/changes.ts";
-import { isAudited } from "../is-audited.ts";
-import { onStderr } from "../on-stderr.ts";
-import { jsonText, printJson, printToStderr } from "../terminal.ts";
-import { counted } from "../counted.ts";
+import type { ExportTasks } from "./command.ts";
+import { isAudited } from "../deployment/is-audited.ts";
+import { onStderr } from "../terminal/on-stderr.ts";
+import { jsonText, printJson, printToStderr } from "../terminal/terminal.ts";
+import { counted } from "../terminal/counted.ts";
 
 export async function exportTasks(
   taskId: string | undefined,

@@ -33,13 +33,13 @@ import { createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
 import { type RecordedTask, replayRecorded, type UnreadableTask } from "@parley/sdk/replay";
-import type { ReplayTasks } from "../commands/changes.ts";
-import { type Elicitation, objectOf } from "../form.ts";
-import { LEFT } from "../left.ts";
-import { clean, cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal.ts";
+import type { ReplayTasks } from "./command.ts";
+import { type Elicitation, objectOf } from "../questions/form.ts";
+import { LEFT } from "../questions/left.ts";
+import { clean, cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal/terminal.ts";
 import { type Cut, cutAt } from "./cut-journal.ts";
 import { tasksOf } from "./replay.ts";
-import { counted } from "../counted.ts";
+import { counted } from "../terminal/counted.ts";
 
 /** Sets the exit code to 1 unless the task ends with its result. */
 export async function forkTask(
@@ -117,7 +117,7 @@ function answering(given: JsonObject): Answering {
       const why = refused ? `: ${describeViolations(refused.violations)}` : "";
       throw new Error(`the task asks ${key}${why}, and there is no terminal to ask on: pass its content with --answers`);
     }
-    const { promptFor } = await import("../prompts.ts");
+    const { promptFor } = await import("../questions/prompts.ts");
     const { message } = request;
     const asked: Elicitation =
       request.type === "url" ? { mode: "url", message, url: request.url } : { message, requestedSchema: request.schema };

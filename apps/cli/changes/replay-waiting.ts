@@ -5,11 +5,11 @@
 import { list, readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { RecordedTask, UnreadableTask } from "@parley/sdk/replay";
-import type { ReplayTasks } from "../commands/changes.ts";
-import { counted } from "../counted.ts";
-import { ofUpstreams } from "../of-upstreams.ts";
-import { onStderr } from "../on-stderr.ts";
-import { print, printJson, printToStderr } from "../terminal.ts";
+import type { ReplayTasks } from "./command.ts";
+import { counted } from "../terminal/counted.ts";
+import { ofUpstreams } from "../deployment/of-upstreams.ts";
+import { onStderr } from "../terminal/on-stderr.ts";
+import { print, printJson, printToStderr } from "../terminal/terminal.ts";
 import { idsOf, recordedTask } from "./export.ts";
 import { noCounts, patienceOf, showCounts } from "./replay.ts";
 import { type ReplayReport, startReplayThread } from "./replay-thread.ts";

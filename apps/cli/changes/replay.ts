@@ -1,12 +1,12 @@
 /** `parley replay`: replays exported tasks with changed tools, offline and without running steps. */
 import { parseDuration } from "@parley/core";
 import { readRecordedTask, type RecordedTask, type UnreadableTask, type Verdict } from "@parley/sdk/replay";
-import type { ReplayTasks } from "../commands/changes.ts";
-import { linesOf } from "../lines.ts";
-import { print, printJson } from "../terminal.ts";
+import type { ReplayTasks } from "./command.ts";
+import { linesOf } from "../terminal/lines.ts";
+import { print, printJson } from "../terminal/terminal.ts";
 import { type ReplayThread, startReplayThread, type ReplayReport } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
-import { counted } from "../counted.ts";
+import { counted } from "../terminal/counted.ts";
 
 /** Much more than the largest journal that a deployment allows by default. */
 export const LINE_MAX = 64 * 1_024 * 1_024;

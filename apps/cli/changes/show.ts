@@ -1,9 +1,9 @@
 /** Formats the replay of a task for a terminal. */
 import type { ChangedQuestion, Verdict } from "@parley/sdk/replay";
 import { diffArrays, diffLines } from "diff";
-import { clean, cleanLine, styled } from "../terminal.ts";
+import { clean, cleanLine, styled } from "../terminal/terminal.ts";
 import type { ReplayReport } from "./replay-thread.ts";
-import { counted } from "../counted.ts";
+import { counted } from "../terminal/counted.ts";
 
 const SIGNS = { continues: "✓", diverges: "✗", fails: "✗", unknown: "?" } as const satisfies Record<Verdict, string>;
 /** Equal lines that are shown around a difference. */

@@ -5,8 +5,8 @@ import type { RecordedTask } from "@parley/sdk/replay";
 import { idsOf, recordedTask } from "../changes/export.ts";
 import { startReplayThread, type ReplayReport } from "../changes/replay-thread.ts";
 import { showReplayed } from "../changes/show.ts";
-import { onStderr } from "../on-stderr.ts";
-import { print } from "../terminal.ts";
+import { onStderr } from "../terminal/on-stderr.ts";
+import { print } from "../terminal/terminal.ts";
 
 /** Maximum number of tasks to replay after a change, because the developer waits for it. */
 export const TASKS_MAX = 100;

@@ -7,10 +7,10 @@
 import { resolve } from "node:path";
 import { withFiles } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
-import type { DevOptions } from "../commands/dev.ts";
-import { serveWithoutOutput } from "../lost-output.ts";
-import { forgetServing, noteServing, tellLoading } from "../serving.ts";
-import { cleanLine, print } from "../terminal.ts";
+import type { DevOptions } from "./command.ts";
+import { serveWithoutOutput } from "../terminal/lost-output.ts";
+import { forgetServing, noteServing, tellLoading } from "../deployment/serving.ts";
+import { cleanLine, print } from "../terminal/terminal.ts";
 import { filesOf } from "./files-of.ts";
 import { type Served, serve } from "./serve.ts";
 import { reportWaiting } from "./report-waiting.ts";

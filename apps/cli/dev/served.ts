@@ -3,7 +3,7 @@ import { enableCompileCache } from "node:module";
 import type { Said } from "./serve.ts";
 
 enableCompileCache();
-const { serveEverything } = await import("../serve-all.ts");
+const { serveEverything } = await import("../serve/serve-all.ts");
 
 /** Sends a message to `parley dev`, unless it has ended. */
 function say(said: Said): void {

@@ -6,10 +6,10 @@ import { dirname, resolve } from "node:path";
 import { confirm, isCancel } from "@clack/prompts";
 import { isModulePath } from "@parley/sdk";
 import { createTwoFilesPatch } from "diff";
-import { INTERRUPTED } from "../interrupt.ts";
+import { INTERRUPTED } from "../terminal/interrupt.ts";
 import { CLIENT_NAMES, type ClientFile, CLIENTS, isClientName, thisPlace } from "./clients.ts";
 import { edited, type Entry } from "./edit.ts";
-import { clean, print, printJson } from "../terminal.ts";
+import { clean, print, printJson } from "../terminal/terminal.ts";
 import { checkEndpoint } from "../url.ts";
 
 export interface InstallOptions {

@@ -7,9 +7,9 @@ import {
 } from "@modelcontextprotocol/client";
 import * as oauth from "oauth4webapi";
 import { setTimeout as sleep } from "node:timers/promises";
-import { boundedFetch } from "./bounded-fetch.ts";
-import { CLIENT_NAME } from "./provider.ts";
-import type { Credentials } from "./store.ts";
+import { boundedFetch } from "../credentials/bounded-fetch.ts";
+import { CLIENT_NAME } from "../credentials/provider.ts";
+import type { Credentials } from "../credentials/store.ts";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 const INTERVAL_S = 5;

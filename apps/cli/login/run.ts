@@ -1,14 +1,14 @@
 /** `parley login` and `parley logout`. */
 import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
-import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
-import { showUrl } from "../show.ts";
-import { cleanLine, print, printJson, printToStderr } from "../terminal.ts";
+import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
+import { showUrl } from "../questions/show.ts";
+import { cleanLine, print, printJson, printToStderr } from "../terminal/terminal.ts";
 import { DEFAULT_URL, noEndpoint } from "../url.ts";
-import { boundedFetch } from "./bounded-fetch.ts";
+import { boundedFetch } from "../credentials/bounded-fetch.ts";
 import { logInByDevice } from "./device.ts";
 import { openLoopback } from "./loopback.ts";
-import { authorization } from "./provider.ts";
-import { changeCredentials, type Credentials, credentialsFile, forgetAll, readCredentials, serverKey } from "./store.ts";
+import { authorization } from "../credentials/provider.ts";
+import { changeCredentials, type Credentials, credentialsFile, forgetAll, readCredentials, serverKey } from "../credentials/store.ts";
 
 export interface LoginCommand {
   readonly url?: string;
@@ -83,7 +83,7 @@ async function logInByBrowser({ url, resourceMetadataUrl, scope, clientId, brows
       afresh: true,
       async visit(page) {
         printToStderr(`Log in at ${page.href}`);
-        const { openPage } = await import("../open-page.ts");
+        const { openPage } = await import("../terminal/open-page.ts");
         if (browser && !(await openPage(page.href))) printToStderr("No browser could be started. Open that page yourself.");
       },
     });

@@ -2,14 +2,14 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { localServer } from "../local.ts";
-import { credentialsFor } from "../credentials.ts";
-import { serveWithoutOutput } from "../lost-output.ts";
-import { type Bridge, createBridge } from "./bridge.ts";
+import { localServer } from "../serve/local.ts";
+import { credentialsFor } from "../credentials/credentials.ts";
+import { serveWithoutOutput } from "../terminal/lost-output.ts";
+import { type Bridge, createBridge } from "../bridge/bridge.ts";
 import { lineReader } from "./lines.ts";
 import { messageOutput } from "./output.ts";
-import type { Remote } from "./remote.ts";
-import { clean, printToStderr } from "../terminal.ts";
+import type { Remote } from "../bridge/remote.ts";
+import { clean, printToStderr } from "../terminal/terminal.ts";
 import { checkEndpoint } from "../url.ts";
 
 /** Longest line that a client may send, in bytes. The server's own limit (PARLEY_BODY_BYTES_MAX) is lower, and the server reports it. */

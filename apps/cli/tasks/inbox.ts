@@ -1,11 +1,11 @@
 /** `parley inbox`: asks the open questions of the caller's tasks one after another, the longest waiting first. */
-import { asksOf } from "../answering.ts";
-import { askUntilOver, Left, watchTask } from "../follow.ts";
-import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
-import { type McpClient, RpcError } from "../mcp-client.ts";
-import { type InputRequest, showAsk, type TaskState } from "../show.ts";
-import { cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal.ts";
-import { moment } from "../times.ts";
+import { asksOf } from "../questions/answering.ts";
+import { askUntilOver, Left, watchTask } from "../questions/follow.ts";
+import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
+import { type McpClient, RpcError } from "../client/mcp-client.ts";
+import { type InputRequest, showAsk, type TaskState } from "../questions/show.ts";
+import { cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal/terminal.ts";
+import { moment } from "../terminal/times.ts";
 import { tasksOf } from "./list.ts";
 import { getTask } from "./one.ts";
 

@@ -1,9 +1,9 @@
 /** `parley tasks`: the caller's own tasks, newest first. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { INTERRUPTED, onInterrupt } from "../interrupt.ts";
-import type { McpClient } from "../mcp-client.ts";
-import { cleanAll, cleanLine, print, printJson, styled } from "../terminal.ts";
-import { pagesOf } from "../tools.ts";
+import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
+import type { McpClient } from "../client/mcp-client.ts";
+import { cleanAll, cleanLine, print, printJson, styled } from "../terminal/terminal.ts";
+import { pagesOf } from "../tools/run.ts";
 
 /** An entry of tasks/list (2025-11-25). */
 export interface ListedTask {

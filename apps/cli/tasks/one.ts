@@ -1,10 +1,10 @@
 /** `parley task` and `parley cancel`, and their earlier names `tasks get` and `tasks cancel`. */
-import { asksOf } from "../answering.ts";
-import type { McpClient } from "../mcp-client.ts";
-import type { Reached } from "../reach.ts";
-import { showAsk, showError, showResult, showTask, type TaskState } from "../show.ts";
-import { cleanAll, cleanLine, jsonText, print, printJson } from "../terminal.ts";
-import { moment } from "../times.ts";
+import { asksOf } from "../questions/answering.ts";
+import type { McpClient } from "../client/mcp-client.ts";
+import type { Reached } from "../client/reach.ts";
+import { showAsk, showError, showResult, showTask, type TaskState } from "../questions/show.ts";
+import { cleanAll, cleanLine, jsonText, print, printJson } from "../terminal/terminal.ts";
+import { moment } from "../terminal/times.ts";
 import { showTimeline, timelineOf } from "./timeline.ts";
 
 export async function getTask(client: McpClient, taskId: string): Promise<TaskState> {

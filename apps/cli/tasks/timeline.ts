@@ -1,12 +1,12 @@
 /** The timeline of a task: its journal in the order in which a replay settles it, and what it waits for. docs/playground.md describes the shape. */
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
-import { credentialsFor } from "../credentials.ts";
-import type { Reached } from "../reach.ts";
-import { readText } from "../stdio/events.ts";
-import { ask as send } from "../stdio/remote.ts";
-import { cleanAll, cleanLine } from "../terminal.ts";
-import { moment } from "../times.ts";
-import { counted } from "../counted.ts";
+import { credentialsFor } from "../credentials/credentials.ts";
+import type { Reached } from "../client/reach.ts";
+import { readText } from "../bridge/events.ts";
+import { ask as send } from "../bridge/remote.ts";
+import { cleanAll, cleanLine } from "../terminal/terminal.ts";
+import { moment } from "../terminal/times.ts";
+import { counted } from "../terminal/counted.ts";
 
 /** Of a longer journal, only the last lines are shown. */
 const LINES_SHOWN = 50;

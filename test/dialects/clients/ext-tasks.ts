@@ -1,7 +1,7 @@
 /** The official client of the tasks extension: as the command line uses it, and over a connection of 2025-11-25. */
 import { Client } from "@modelcontextprotocol/client";
 import { createTaskSessionFromClient, type TaskEnabledSession, type ToolExecution } from "@modelcontextprotocol/ext-tasks/client";
-import { connect, type Respond } from "../../../apps/cli/connect.ts";
+import { connect, type Respond } from "../../../apps/cli/client/connect.ts";
 import { openPipe } from "../../support/pipe.ts";
 import { type Call, type Dialect, failedWith, type Question, type Told, toldBy } from "../dialect.ts";
 import { behindPipe, transportTo } from "./transports.ts";

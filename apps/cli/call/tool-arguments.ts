@@ -1,0 +1,80 @@
+/** Reads the arguments of a call from flags named after the properties of the tool's input schema: `--date 2026-12-24 --window --no-smoking`. */
+import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
+import { objectOf, split } from "../questions/form.ts";
+
+export interface GivenArguments {
+  /** `name=value`; a value that is valid JSON is read as JSON. */
+  readonly arg: readonly string[];
+  /** All arguments as JSON. */
+  readonly args?: string | undefined;
+  /** The flags that commander does not know. */
+  readonly flags: readonly string[];
+}
+
+/** Calls `schema` only if a flag needs it. Throws an Error that names the flag. */
+export async function argumentsOf({ arg, args, flags }: GivenArguments, schema: () => Promise<JsonObject>): Promise<Record<string, Json>> {
+  const given = arg.map(split).map(([name, value]) => [name, parsed(value)] as const);
+  return {
+    ...(args === undefined ? {} : objectOf(args, "--args")),
+    ...(flags.length === 0 ? {} : fromFlags(flags, await schema())),
+    ...Object.fromEntries(given),
+  };
+}
+
+function parsed(value: string): Json {
+  try {
+    return JSON.parse(value) as Json;
+  } catch {
+    return value;
+  }
+}
+
+export function fromFlags(flags: readonly string[], schema: JsonObject): Record<string, Json> {
+  const fields = fieldsOf(schema);
+  const byFlag = new Map(fields.flatMap((field) => [...new Set([field.name, kebab(field.name)])].map((name) => [name, field] as const)));
+  const values: Record<string, Json> = {};
+  for (let at = 0; at < flags.length; at += 1) {
+    const flag = flags[at] ?? "";
+    if (!flag.startsWith("--")) throw new Error(`${flag} is unexpected: pass arguments as --name value`);
+    const [name = "", joined] = flag.slice(2).split(/=(.*)/s);
+    const field = byFlag.get(name);
+    const negated = field ? undefined : byFlag.get(name.replace(/^no-/, ""));
+    if (negated?.kind === "boolean" && joined === undefined) values[negated.name] = false;
+    else if (!field) throw new Error(`the tool has no argument ${name.slice(0, 64)}; it has ${namesOf(fields)}`);
+    else if (field.kind === "boolean" && joined === undefined && !isBoolean(flags[at + 1])) values[field.name] = true;
+    else {
+      const value = joined ?? flags[(at += 1)];
+      if (value === undefined) throw new Error(`--${name} needs a value`);
+      values[field.name] = added(values[field.name], typed(value, field));
+    }
+  }
+  return values;
+}
+
+function isBoolean(next: string | undefined): boolean {
+  return next !== undefined && !next.startsWith("--") && typeof readTyped(next, { kind: "boolean" }) === "boolean";
+}
+
+function added(before: Json | undefined, value: Json): Json {
+  return Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
+}
+
+function typed(value: string, field: Field): Json {
+  const { type } = field.schema;
+  if (field.isNullable && value === "null") return null;
+  if (type === "object" || (type === "array" && /^\s*\[/.test(value))) return parsed(value);
+  // A schema that allows several types has no `type`.
+  if (type === undefined && field.kind === "text") return parsed(value);
+  return readTyped(value, field);
+}
+
+function kebab(name: string): string {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .replaceAll("_", "-")
+    .toLowerCase();
+}
+
+function namesOf(fields: readonly Field[]): string {
+  return fields.map(({ name }) => name).join(", ") || "none";
+}

@@ -1,0 +1,240 @@
+/**
+ * Asks questions on a terminal. Prompts go to standard error, so that standard output contains results only. The caller can close a prompt, because someone
+ * else may answer in the meantime.
+ */
+import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
+import { type Field, fieldsOf, type Json, type JsonObject, kindOfItems, readTyped } from "@parley/core";
+import { type Content, type Elicitation, formatHint, isVisit, type Reply } from "./form.ts";
+import { LEFT } from "./left.ts";
+import { pastedAsOneLine } from "./paste.ts";
+import { showUrl } from "./show.ts";
+import { clean, cleanLine, printToStderr } from "../terminal/terminal.ts";
+
+/** With more choices than this, the prompt offers a search. */
+const LISTED_MAX = 15;
+const ROWS = 10;
+/** A choice may be the empty string, so no string can stand for none of the choices. */
+const NONE = Symbol("none");
+type Chosen = string | symbol;
+
+/** A problem in an answer, with its location. */
+export interface Violation {
+  /** JSON pointer into the content. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface Asking {
+  /** Aborted when the question is closed. */
+  readonly signal: AbortSignal;
+  /** The previous answer and the problems that the server found in it. */
+  readonly refused?: { readonly content: Content; readonly violations: readonly Violation[] };
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+  readonly output: NodeJS.WriteStream;
+}
+
+/** Asks a tool's question. */
+export async function promptFor(asked: Elicitation, { signal, refused }: Asking): Promise<Reply | typeof LEFT> {
+  const options: Options = { signal, output: process.stderr };
+  if (isVisit(asked)) return await promptToVisit(asked, options);
+  if (!refused) {
+    note(clean(asked.message), "A tool asks", { output: process.stderr });
+    const action = await select<Reply["action"]>({
+      message: "Answer?",
+      options: [
+        { value: "accept", label: "Answer" },
+        { value: "decline", label: "Decline" },
+        { value: "cancel", label: "Dismiss" },
+      ],
+      ...options,
+    });
+    if (isCancel(action)) return LEFT;
+    if (action !== "accept") return { action };
+  }
+  const content = await promptForFields(asked.requestedSchema, { ...options, ...(refused && { refused }) });
+  return content === LEFT ? LEFT : { action: "accept", content };
+}
+
+async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url" }>, options: Options): Promise<Reply | typeof LEFT> {
+  const shown = showUrl(url);
+  const { host, protocol } = URL.parse(url) ?? {};
+  note(`${clean(message)}\n\n${shown}\n\nHost: ${host ?? "none"}`, "A tool asks you to visit a page", { output: process.stderr });
+  const opens = protocol === "https:" || protocol === "http:";
+  const action = await select<Reply["action"] | "open">({
+    message: "Visit it?",
+    options: [
+      ...(opens ? [{ value: "open" as const, label: "Open it in the browser" }] : []),
+      { value: "accept", label: "I will open it myself" },
+      { value: "decline", label: "Decline" },
+      { value: "cancel", label: "Dismiss" },
+    ],
+    ...options,
+  });
+  if (isCancel(action)) return LEFT;
+  if (action !== "open") return { action };
+  const { openPage } = await import("../terminal/open-page.ts");
+  if (!(await openPage(shown))) printToStderr(`No browser could be started. Open it yourself: ${shown}`);
+  return { action: "accept" };
+}
+
+export interface FieldsAsking extends Asking {
+  readonly output?: NodeJS.WriteStream;
+  /** Values that are known; their fields are not asked for. */
+  readonly given?: Content;
+}
+
+/** Asks for the fields of a schema; after a refusal, only for the fields that were wrong. */
+export async function promptForFields(schema: JsonObject, { signal, refused, given = {} }: FieldsAsking): Promise<Content | typeof LEFT> {
+  const validate = await validatorOf(schema);
+  const options: Options = { signal, output: process.stderr };
+  const content: Content = { ...refused?.content };
+  const fields = fieldsOf(schema).filter(({ name }) => !Object.hasOwn(given, name));
+  const wrong = fields.filter(({ name }) => refused?.violations.some(({ path }) => isAt(path, name)));
+  const elsewhere = refused?.violations.filter(({ path }) => !wrong.some(({ name }) => isAt(path, name))) ?? [];
+  for (const { message } of elsewhere) printToStderr(`Refused: ${cleanLine(message)}`);
+  for (const field of refused && wrong.length > 0 ? wrong : fields) {
+    const violation = refused?.violations.find(({ path }) => isAt(path, field.name));
+    if (violation) printToStderr(`${cleanLine(field.label)} ${cleanLine(violation.message)}`);
+    const before = content[field.name];
+    const isNullIfEmpty = field.isRequired && field.isNullable === true;
+    const shown = {
+      ...field,
+      isRequired: field.isRequired && !isNullIfEmpty,
+      ...(before !== undefined && before !== null && { default: before }),
+    };
+    const value = await promptForField(shown, { ...options, validate });
+    if (isCancel(value)) return LEFT;
+    if (value === undefined && isNullIfEmpty) content[field.name] = null;
+    else if (value === undefined) delete content[field.name];
+    else content[field.name] = value as Json;
+  }
+  return content;
+}
+
+function isAt(path: string, name: string): boolean {
+  return path.split("/").some((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~") === name);
+}
+
+/** Returns the problem with the value of one field. */
+type Check = (field: Field, value: Json | undefined) => string | undefined;
+
+/** The validation that the server uses, so that most problems are reported at the field. */
+async function validatorOf(form: JsonObject): Promise<Check> {
+  const { createValidator } = await import("@parley/node");
+  const validate = createValidator();
+  const { properties: _all, required: _required, ...rest } = form;
+  return ({ name, schema, isRequired }, value) => {
+    const one = { ...rest, type: "object", properties: { [name]: schema }, required: isRequired ? [name] : [] };
+    try {
+      const problem = validate(one, value === undefined ? {} : { [name]: value })[0];
+      // The message may quote the schema, which comes from the server.
+      return problem && cleanLine(problem.message);
+    } catch {
+      return undefined; // The schema of this field cannot be compiled alone. The server validates the value.
+    }
+  };
+}
+
+async function promptForField(field: Field, { validate, ...options }: Options & { readonly validate: Check }): Promise<unknown> {
+  const { label, description, kind, isRequired, default: preset } = field;
+  const notes = [description, entryHint(field), !isRequired && "optional"].flatMap((text) => (text ? `(${cleanLine(text)})` : []));
+  const message = [cleanLine(label), ...notes].join(" ");
+  const choices = field.choices.map(({ value, title = value }) => ({ value, label: cleanLine(title) || "(blank)" }));
+  switch (kind) {
+    case "boolean": {
+      if (isRequired || typeof preset === "boolean") return await confirm({ message, initialValue: preset === true, ...options });
+      const given = await select({
+        message,
+        options: [
+          { value: "yes", label: "Yes" },
+          { value: "no", label: "No" },
+          { value: "", label: "(none)" },
+        ],
+        initialValue: "",
+        ...options,
+      });
+      return given === "" ? undefined : isCancel(given) ? given : given === "yes";
+    }
+    case "choices": {
+      if (choices.length === 0) return await promptForText(field, { message, validate, ...options });
+      const initialValues = Array.isArray(preset) ? preset.filter((value) => typeof value === "string") : [];
+      // A list that was left out would get its default, and a person who has emptied it wants none of it.
+      const mayLeaveOut = !isRequired && initialValues.length === 0;
+      const judge = (given: readonly string[] | string | undefined) => validate(field, [given ?? []].flat());
+      for (let chosen: readonly string[] = initialValues; ;) {
+        const all = { message, options: choices, required: false, initialValues: [...chosen], maxItems: ROWS, ...options };
+        const given = choices.length > LISTED_MAX ? await autocompleteMultiselect(all) : await multiselect(all);
+        if (isCancel(given)) return given;
+        if (given.length === 0 && mayLeaveOut) return undefined;
+        const problem = judge(given);
+        if (problem === undefined) return given;
+        printToStderr(`${cleanLine(label)} ${problem}`);
+        chosen = given;
+      }
+    }
+    case "choice": {
+      const all = {
+        message,
+        options: isRequired ? choices : [...choices, { value: NONE as symbol, label: "(none)" }],
+        maxItems: ROWS,
+        ...(typeof preset === "string" && { initialValue: preset }),
+        ...options,
+      };
+      const given = choices.length > LISTED_MAX ? await autocomplete<Chosen>(all) : await select<Chosen>(all);
+      return given === NONE ? undefined : given;
+    }
+    case "number":
+    case "integer":
+    case "text":
+      return await promptForText(field, { message, validate, ...options });
+  }
+}
+
+/** How to enter the value, where its label does not say it. */
+function entryHint(field: Field): string | undefined {
+  if (isJson(field)) return "as JSON";
+  return field.kind === "choices" && field.choices.length === 0 ? "separated by commas, or as JSON" : formatHint(field);
+}
+
+/** Objects, and lists of more than words and numbers, are entered as JSON. */
+function isJson({ kind, choices, schema }: Field): boolean {
+  return kind === "choices" ? choices.length === 0 && kindOfItems(schema) === undefined : schema["type"] === "object";
+}
+
+function parsed(typed: string): Json {
+  try {
+    return JSON.parse(typed) as Json;
+  } catch {
+    return typed;
+  }
+}
+
+async function promptForText(
+  field: Field,
+  { message, validate, ...options }: Options & { readonly message: string; readonly validate: Check },
+): Promise<unknown> {
+  const { default: preset, isRequired } = field;
+  const read = (typed: string): Json | undefined => {
+    if (typed === "") return isRequired && field.kind === "text" && field.schema["type"] === "string" ? "" : undefined;
+    const isAny = field.kind === "text" && field.schema["type"] === undefined;
+    const isList = field.kind === "choices" && /^\s*\[/.test(typed);
+    return isJson(field) || isAny || isList ? parsed(typed) : readTyped(typed, field);
+  };
+  const prompt: Parameters<typeof text>[0] = {
+    message,
+    ...(preset !== undefined && { initialValue: clean(typeof preset === "string" ? preset : JSON.stringify(preset)) }),
+    validate(typed = "") {
+      const value = read(typed);
+      if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
+      if (value === typed && isJson(field))
+        return `must be JSON, such as ${field.kind === "choices" ? '[{"name":"value"}]' : '{"name":"value"}'}`;
+      return validate(field, value);
+    },
+    ...options,
+  };
+  const given = await pastedAsOneLine(() => text(prompt));
+  return isCancel(given) ? given : read(given ?? "");
+}
