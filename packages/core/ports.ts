@@ -183,7 +183,7 @@ export interface TaskStore {
 
   /**
    * Returns a task as its next run would find it, without beginning that run. Used to check whether changed code
-   * still replays it.
+   * still replays it. Undefined for a task that is over, which no run will find again.
    */
   recorded(taskId: string): Promise<TaskRecord | undefined>;
 }

@@ -38,6 +38,9 @@ import { FEED_LENGTH_MAX } from "../replay/reports.ts";
 import { render, renderAtWork, type Stored, summarize } from "./stored.ts";
 import type { MemoryWakeUps } from "./wake-ups.ts";
 
+/** How long the feed of a task that is over is kept, for streams that are behind; as in task.lua. */
+const FEED_KEPT_MS = 5 * 60_000;
+
 /** Approximate size of an entry besides its outcome. */
 const ENTRY_SIZE = 32;
 
@@ -49,9 +52,12 @@ function sizeOfGiven({ arguments: args, replies }: Call): number {
 export function createMemoryStore({
   clock,
   wakeUps,
+  keepsRecords = false,
 }: {
   readonly clock: Pick<Clock, "now">;
   readonly wakeUps: Pick<MemoryWakeUps, "changed">;
+  /** Whether `recorded` still returns tasks that are over. Redis keeps no such records; tests of tools replay them. */
+  readonly keepsRecords?: boolean;
 }): TaskStore {
   /** In order of creation. */
   const tasks = new Map<string, Stored>();
@@ -467,14 +473,16 @@ export function createMemoryStore({
 
     async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const after = Number(cursor ?? 0);
-      const items = (find(taskId)?.feed ?? []).filter(({ position }) => position > after).slice(0, limit);
+      const task = find(taskId);
+      const isKept = task?.expiresAtMs === undefined || task.owed || clock.now() < task.updatedAtMs + FEED_KEPT_MS;
+      const items = (isKept ? (task?.feed ?? []) : []).filter(({ position }) => position > after).slice(0, limit);
       const cursors = items.map(({ position }) => String(position));
       return { items: items.map(({ item }) => structuredClone(item)), cursor: cursors.at(-1) ?? cursor, cursors };
     },
 
     async recorded(taskId) {
       const task = find(taskId);
-      if (!task) return undefined;
+      if (!task || (isFinished(task.state.status) && !task.owed && !keepsRecords)) return undefined;
       return {
         type: "recorded",
         task: { ...render(task), call: structuredClone(task.call) },

@@ -71,7 +71,7 @@ local function answer()
     return { 'accepted', next_run }
   end
 
-  local recorded = redis.call('HGET', journal, field)
+  local recorded = recorded_line(field)
   if not recorded then
     -- A restart emptied the journal, but the ask existed. The key says so: name@2#3 belongs to the second restart, name to none.
     local generation = tonumber(string.match(key, '@(%d+)') or 0)

@@ -58,7 +58,7 @@ export interface Scripts {
   refuse(keys: TaskKeys, auditKey: string, args: RefuseArguments): Promise<number | null>;
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused" | PackedRun>;
-  settle(keys: TaskKeys, args: { taskId: string; token: string; entries: readonly Pair[] }): Promise<"settled" | "refused">;
+  settle(keys: TaskKeys, args: { taskId: string; token: string; nowMs: number; entries: readonly Pair[] }): Promise<"settled" | "refused">;
   cancel(
     keys: TaskKeys,
     auditKey: string,
@@ -286,7 +286,7 @@ export function defineScripts(
         args.owes ?? "",
         ...(args.childEnd ? [args.childEnd.answer, args.childEnd.tooLarge, args.childEnd.max] : []),
       ]) as never,
-    settle: (keys, args) => run.settle([...keys, args.taskId, args.token, ...list(args.entries)]) as never,
+    settle: (keys, args) => run.settle([...keys, args.taskId, args.token, args.nowMs, ...list(args.entries)]) as never,
     cancel: (keys, auditKey, args) =>
       run.cancel([...keys, auditKey, args.taskId, args.nowMs, args.message ?? "", ...record(args.audit), args.owes ? 1 : ""]) as never,
     postpone: (keys, args) => run.postpone([...keys, args.taskId, args.nowMs, args.dueAtMs]) as never,

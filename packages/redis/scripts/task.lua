@@ -19,6 +19,8 @@ What a person or a tool said is sealed: scripts store it and never look into it.
   owed            the task has ended and has to be compensated: why, then `stopping` until the run that was open at the time lets go
   once            digest of the idempotency key that the task was created with
   problem         for lists: what went wrong, if the outcome is an error or has isError
+  lines           of a task that is over: the first words of its journal's entries, one line each: place called_at digest mark word key. The word
+                  is the outcome if that is a bare word, and - otherwise
 
 The state is one field because every field costs another 64 bytes: with nine fields a parked task would take 500 bytes more.
   - `expires_at_ms` is 0 until the task ends.
@@ -359,16 +361,70 @@ local function stop_counting(state)
   use_less(facts, 'tasks', 1)
 end
 
--- The retention begins with the end. All keys of a task expire together, including those that this script has just made, and none expires
--- before the end: a waiting task is kept however long no worker runs (I7). Nothing is written after the expiry is set: if the retention is
--- already over, the keys vanish at once, and a field that is written then would create a key that never expires.
-local function forget_task(state, task_id)
+-- The first words of an entry, as a timeline lists them, then the outcome if it is a bare word, and - otherwise.
+local function line_of(entry)
+  local words, bare = string.match(entry, '^(%S+ %S+ %S+ !) (%S+)$')
+  return words and words .. ' ' .. bare or string.match(entry, '^%S+ %S+ %S+ %S+') .. ' -'
+end
+
+-- How many bytes of lines a task that is over keeps besides those of its asks, which are its receipts.
+local LINES_MAX = 4096
+
+-- Of a task that is over, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
+-- read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a repeated answer from a late
+-- one. They are one field of the task, because a key of their own would cost more than all of them.
+local function trim_task()
+  local lines, others, size = {}, {}, 0
+  local entries = redis.call('HGETALL', journal)
+  for i = 1, #entries, 2 do
+    local key = entries[i]
+    -- The hash also holds large arguments and readings of answers, whose names have no colon.
+    if string.find(key, ':', 1, true) then
+      local list = string.sub(key, 1, 4) == 'ask:' and lines or others
+      list[#list + 1] = line_of(entries[i + 1]) .. ' ' .. key
+    end
+  end
+  for _, line in ipairs(others) do
+    size = size + #line + 1
+    if size > LINES_MAX then break end
+    lines[#lines + 1] = line
+  end
+  local call = redis.call('HGET', task, 'call')
+  local facts = string.match(call, '^[^\n]*')
+  -- An idempotency key leads to the task by a key of its own.
+  redis.call('HDEL', task, 'arguments', 'told', 'once')
+  if #lines > 0 then
+    redis.call('HSET', task, 'call', facts, 'lines', table.concat(lines, '\n'))
+  elseif #facts < #call then
+    redis.call('HSET', task, 'call', facts)
+  end
+  redis.call('DEL', journal)
+end
+
+-- The line of an entry, whether the task is over or not; nil if nothing was recorded under the key.
+local function recorded_line(key)
+  local entry = redis.call('HGET', journal, key)
+  if entry then return line_of(entry) end
+  for line in string.gmatch(redis.call('HGET', task, 'lines') or '', '[^\n]+') do
+    local words, at = string.match(line, '^(.*) (%S+)$')
+    if at == key then return words end
+  end
+  return nil
+end
+
+-- Streams send what was reported up to the end, and a client that lost its connection comes back for it.
+local FEED_KEPT_MS = 5 * 60 * 1000
+
+-- The retention begins with the end. All keys of a task expire together, the feed sooner, and none expires before the end: a waiting task is
+-- kept however long no worker runs (I7). Nothing is written after the expiry is set: if the retention is already over, the keys vanish at
+-- once, and a field that is written then would create a key that never expires.
+local function forget_task(state, task_id, now_ms)
   redis.call('ZREM', due, task_id)
   local once = redis.call('HGET', task, 'once')
   if once then redis.call('PEXPIREAT', ONCE .. once, state.expires_at_ms) end
+  trim_task()
   redis.call('PEXPIREAT', task, state.expires_at_ms)
-  redis.call('PEXPIREAT', journal, state.expires_at_ms)
-  redis.call('PEXPIREAT', feed, state.expires_at_ms)
+  redis.call('PEXPIREAT', feed, string.format('%.0f', math.min(tonumber(state.expires_at_ms), now_ms + FEED_KEPT_MS)))
 end
 
 -- With `owes` the task stays due and does not expire until its compensation has ended. A run that is open when its task is cancelled keeps
@@ -395,7 +451,7 @@ local function end_task(state, task_id, status, now_ms, owes)
   stop_counting(state)
   redis.call('DEL', deposits)
   if not owes then
-    forget_task(state, task_id)
+    forget_task(state, task_id, now_ms)
   elseif not is_stopping then
     redis.call('ZADD', due, now_ms, task_id)
   end

@@ -353,11 +353,11 @@ describe("the store on Redis", () => {
       const owing = await life.begin({ taskId: owed, run: 1 });
       const failed = { type: "error", error: { code: 1, message: "no" } } as const;
       await opened.store.finish({ taskId: owed, token: owing, nowMs, entries: [], outcome: failed, owes: "failed" });
+      expect(await erased.recorded(owed)).toStrictEqual({ type: "unreadable", reason: "erased" });
       expect(
         await erased.settle({ taskId: owed, token: await life.begin({ taskId: owed, run: 2 }), entries: [aStep("undone", 1)], nowMs }),
       ).toBe("settled");
       expect(await journalOf(owed)).toEqual({});
-      expect(await erased.recorded(owed)).toStrictEqual({ type: "unreadable", reason: "erased" });
     });
 
     test("tells the parent of a child only that it was cancelled, if the key was erased", async () => {

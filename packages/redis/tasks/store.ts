@@ -399,11 +399,11 @@ export function createRedisStore({
       });
     },
 
-    async settle({ taskId, token, entries }) {
+    async settle({ taskId, token, nowMs, entries }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       return await withAccess(taskId, (content, access) =>
-        reached(scripts.settle(taskKeys, { taskId, token, entries: access === "open" ? packEntries(content, entries) : [] })),
+        reached(scripts.settle(taskKeys, { taskId, token, nowMs, entries: access === "open" ? packEntries(content, entries) : [] })),
       );
     },
 
@@ -502,11 +502,14 @@ export function createRedisStore({
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return undefined;
       const field = entryKey("ask", callKey(key));
-      const [[open], [ended]] = await Promise.all([
-        reached(reads.fields(taskKeys[0], [field])),
+      const [[open, lines], [ended]] = await Promise.all([
+        reached(reads.fields(taskKeys[0], [field, "lines"])),
         reached(reads.fields(taskKeys[1], [field])),
       ]);
-      return typeof open === "string" ? open.split(" ")[0] : typeof ended === "string" ? ended.split(" ")[2] : undefined;
+      if (typeof open === "string") return open.split(" ")[0];
+      if (typeof ended === "string") return ended.split(" ")[2];
+      const line = lines?.split("\n").find((each) => each.endsWith(` ${field}`));
+      return line?.split(" ")[2];
     },
 
     async postpone({ taskId, nowMs, dueAtMs }) {

@@ -49,7 +49,7 @@ export function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
   const clock = createTestClock(options.now ?? new Date("2026-01-01T00:00:00Z"));
   const wakeUps = createMemoryWakeUps();
   const runs: RunRef[] = [];
-  const memory = createMemoryStore({ clock, wakeUps });
+  const memory = createMemoryStore({ clock, wakeUps, keepsRecords: true });
   const noted = (taskId: string, entries: readonly { key: string }[]) => {
     if (taskId !== stage.taskId) return;
     for (const { key } of entries) if (!isReadingKey(key) && !stage.journal.includes(key)) stage.journal.push(key);

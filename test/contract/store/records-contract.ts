@@ -182,6 +182,25 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       }
     });
 
+    test("returns nothing for a task that is over: no run will find its arguments and its journal again", async () => {
+      const taskId = await life.parked([anAsk("size")], { arguments: { text: "x".repeat(2_000) } });
+      await life.answer(taskId, "size", "4");
+      await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+      expect(await store.recorded(taskId)).toBeUndefined();
+    });
+
+    test("still returns a task that has ended and has to be compensated, until that is done", async () => {
+      const taskId = await life.create({ arguments: { text: "x".repeat(2_000) }, compensates: true });
+      const first = await life.begin({ taskId, run: 1 });
+      const outcome = { type: "error", error: { code: 1, message: "no" } } as const;
+      await store.finish({ taskId, token: first, nowMs: Date.now(), entries: [aStep("a", 1)], outcome, owes: "failed" });
+      expect(await store.recorded(taskId)).toMatchObject({ type: "recorded", task: { call: { arguments: { text: "x".repeat(2_000) } } } });
+      const token = await life.begin({ taskId, run: 2 });
+      await store.settle({ taskId, token, nowMs: Date.now(), entries: [aStep("compensation:/a", 1)] });
+      expect(await store.recorded(taskId)).toBeUndefined();
+      expect((await store.journal(taskId)).map(({ key }) => key).toSorted()).toEqual(["step:a", "step:compensation:/a"]);
+    });
+
     test("returns nothing for a missing task", async () => {
       expect(await store.recorded(newTaskId())).toBeUndefined();
       expect(await store.recorded("no task id")).toBeUndefined();

@@ -1,0 +1,95 @@
+/** What a task that is over keeps in Redis: which fields, and how many bytes. */
+import type { JsonObject, Outcome } from "@parley/core";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { aLife, anAsk, aStep, HOUR_MS } from "../../../test/contract/builders.ts";
+import { keysOf, type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
+import { type SharedRedis, startOwnRedis } from "../../../test/support/shared-redis.ts";
+
+let server: SharedRedis;
+let look: Redis;
+let opened: OpenRedis;
+
+beforeAll(async () => {
+  server = await startOwnRedis();
+  look = new Redis(server.url);
+});
+afterAll(async () => {
+  look.disconnect();
+  await server.close();
+});
+beforeEach(async () => void (opened = await openRedis({ url: server.url })));
+afterEach(() => opened.close());
+
+/** A task that asked once, took a step and returned `text`; the end is `endedAtMs`. */
+async function finished(text: string, args: JsonObject, { retentionMs = HOUR_MS, endedAtMs = Date.now() } = {}): Promise<string> {
+  const { store } = opened;
+  const life = aLife(store);
+  const taskId = await life.parked([anAsk("size")], { arguments: args, retentionMs });
+  await life.answer(taskId, "size", "4");
+  const token = await life.begin({ taskId, run: 2 });
+  await store.report({ taskId, token, nowMs: endedAtMs, items: [{ type: "progress", progress: 1 }] });
+  const outcome: Outcome = { type: "result", result: { content: [{ type: "text", text }] } };
+  await store.finish({ taskId, token, nowMs: endedAtMs, entries: [aStep("hold", "held ".repeat(1_000))], outcome });
+  return taskId;
+}
+
+async function usedMemory(): Promise<number> {
+  return Number(/^used_memory:(\d+)/m.exec(await look.info("memory"))?.[1]);
+}
+
+describe("a task that is over", () => {
+  test("keeps its outcome and a line for each entry, and neither its arguments, nor its answers, nor its steps", async () => {
+    const text = "Confirmed for 4";
+    const taskId = await finished(text, { secret: "s".repeat(5_000) });
+    const [task = "", ...others] = (await keysOf(look, opened.prefix)).filter((key) => key.includes(taskId)).toSorted();
+    expect(others.map((key) => key.replace(task, ""))).toEqual([":feed"]);
+    const fields = await look.hgetall(task);
+    expect(Object.keys(fields).toSorted()).toEqual(["call", "lines", "outcome", "state"]);
+    expect(fields["lines"]?.split("\n").map((line) => line.split(" ").at(-1))).toEqual(["ask:size", "step:hold"]);
+    expect(JSON.stringify(fields)).not.toContain("sss");
+    expect(JSON.stringify(fields)).not.toContain("held");
+    expect(await opened.store.load(taskId)).toMatchObject({ outcome: { result: { content: [{ text }] } } });
+  });
+
+  test("keeps its feed for five minutes, or for its retention if that is shorter", async () => {
+    const endedAtMs = Date.now();
+    const expiry = async (taskId: string) => Number(await look.call("PEXPIRETIME", `${opened.prefix}:{p0}:task:${taskId}:feed`));
+    expect(await expiry(await finished("long", {}, { endedAtMs }))).toBe(endedAtMs + 5 * 60_000);
+    expect(await expiry(await finished("short", {}, { endedAtMs, retentionMs: 60_000 }))).toBe(endedAtMs + 60_000);
+  });
+
+  test("keeps the lines of all its asks, and of other entries as many as fit in 4 kB", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const taskId = await life.parked(Array.from({ length: 90 }, (_, i) => anAsk(`question-${i}`)));
+    for (let i = 0; i < 90; i += 1) await life.answer(taskId, `question-${i}`, "yes");
+    const token = await life.begin({ taskId, run: 2 });
+    const entries = Array.from({ length: 500 }, (_, i) => aStep(`step-${i}`, "x", i + 1));
+    await store.finish({ taskId, token, nowMs: Date.now(), entries, outcome: { type: "result", result: {} } });
+    const lines = await store.journal(taskId);
+    const ofAsks = lines.filter(({ key }) => key.startsWith("ask:"));
+    expect(ofAsks).toHaveLength(90);
+    expect(lines.length).toBeGreaterThan(90 + 100);
+    expect(lines.length).toBeLessThan(90 + 300);
+    for (const i of [0, 89]) expect(await life.answer(taskId, `question-${i}`, "yes")).toEqual({ receipt: "duplicate" });
+    expect(await life.answer(taskId, "question-40", "no")).toEqual({ receipt: "late" });
+  });
+
+  test.each([
+    { shipped: "1024", given: 280, returned: 20, atMost: 600 },
+    { shipped: "64", given: 280, returned: 20, atMost: 900 },
+    { shipped: "1024", given: 10_000, returned: 10_000, atMost: 12_500 },
+  ])("takes at most $atMost bytes after $given of arguments and $returned of result, with listpacks up to $shipped", async (each) => {
+    const { shipped, given, returned, atMost } = each;
+    await look.config("SET", "hash-max-listpack-value", shipped);
+    const count = 500;
+    for (let i = 0; i < 50; i += 1) await finished("r".repeat(returned), { text: "a".repeat(given) });
+    for (const key of await keysOf(look, opened.prefix)) if (key.endsWith(":feed")) await look.del(key);
+    const before = await usedMemory();
+    for (let i = 0; i < count; i += 1) await finished("r".repeat(returned), { text: "a".repeat(given) });
+    for (const key of await keysOf(look, opened.prefix)) if (key.endsWith(":feed")) await look.del(key);
+    const bytes = ((await usedMemory()) - before) / count;
+    expect(bytes).toBeLessThanOrEqual(atMost);
+  });
+});
