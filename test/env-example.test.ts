@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
+import { readEnvironment, SettingsError } from "@parley/node";
 import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { z } from "zod";
 
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
@@ -19,6 +21,23 @@ test.each(settings)("$name is described as in its schema, and shown with its def
   const schema = schemas[name as keyof typeof schemas];
   expect(description).toBe(schema.description);
   if (name !== "REDIS_URL") expect(schema.parse(value === "" ? undefined : value)).toEqual(schema.parse(undefined));
+});
+
+describe("a duration without a unit", () => {
+  const accepts = (schema: { safeParse(text: string): { success: boolean } }, text: string) => schema.safeParse(text).success;
+  const durations = Object.entries(schemas).filter(([, schema]) => accepts(schema, "30s") && !accepts(schema, "soon"));
+
+  test("is possible in the settings that are shown with a unit", () => {
+    const shown = settings.filter(({ value }) => /^\d+(?:\.\d+)?(?:ms|s|m|h|d)$/.test(value));
+    expect(durations.map(([name]) => name).toSorted()).toEqual(shown.map(({ name }) => name).toSorted());
+    expect(durations.length).toBeGreaterThan(40);
+  });
+
+  test.each(durations)("is refused in %s, with what to write instead", (name, schema) => {
+    expect(() => readEnvironment(z.object({ [name]: schema }), { [name]: "3600" })).toThrow(
+      new SettingsError([`${name}: "3600" has no unit: write 3600s for seconds, or 3600 with ms, m, h or d`]),
+    );
+  });
 });
 
 test("the test of the provider of docker-compose.yml matches it, and is for the resource that it issues tokens for", () => {

@@ -117,5 +117,5 @@ test("a lease that would expire before it is renewed is refused, and so are comm
   const configured = (environment: NodeJS.ProcessEnv) => () =>
     serverConfig(readEnvironment(SERVER_SETTINGS, { REDIS_URL, ...environment }));
   expect(configured({ PARLEY_LEASE: "1s" })).toThrow("PARLEY_LEASE: 1000 ms is not longer than PARLEY_RENEW_EVERY, 2000 ms");
-  expect(configured({ PARLEY_KEEP_ALIVE: "15" })).toThrow('PARLEY_KEEP_ALIVE: "15" is too short: give at least 1s');
+  expect(configured({ PARLEY_KEEP_ALIVE: "15ms" })).toThrow('PARLEY_KEEP_ALIVE: "15ms" is too short: give at least 1s');
 });

@@ -58,20 +58,36 @@ test("the longest timer is the longest that fires in time", () => {
 
 describe("durationSetting", () => {
   test.each([
-    ["250", 250],
-    [" 250 ", 250],
-    ["0", 0],
+    ["250ms", 250],
+    [" 250 ms ", 250],
+    ["0s", 0],
     ["30s", 30_000],
+    ["2 days", 172_800_000],
   ])("reads %j as %d ms", (text, ms) => {
     const addIssue = vi.fn();
     expect(durationSetting(text, { addIssue })).toBe(ms);
     expect(addIssue).not.toHaveBeenCalled();
   });
 
-  test.each(["", " ", "1.5", "-3", "1e3", "0x10", "soon"])("refuses %j and shows it", (text) => {
+  test.each(["", " ", "-3", "1e3", "0x10", "soon"])("refuses %j and shows it", (text) => {
     const addIssue = vi.fn();
     durationSetting(text, { addIssue });
-    expect(addIssue.mock.calls).toEqual([[expect.stringMatching(/is not a duration: give milliseconds/)]]);
+    expect(addIssue.mock.calls).toEqual([
+      [`${JSON.stringify(text)} is not a duration: write a number with ms, s, m, h or d, such as 30s or 2d`],
+    ]);
+  });
+
+  test.each([
+    ["3600", "3600"],
+    [" 250 ", "250"],
+    ["1.5", "1.5"],
+    ["0", "0"],
+  ])("refuses %j, which has no unit, and says what to write", (text, amount) => {
+    const addIssue = vi.fn();
+    expect(durationSetting(text, { addIssue })).toBeNaN();
+    expect(addIssue.mock.calls).toEqual([
+      [`${JSON.stringify(text)} has no unit: write ${amount}s for seconds, or ${amount} with ms, m, h or d`],
+    ]);
   });
 
   test("reads up to a hundred years and refuses more, which neither Redis nor a date could hold", () => {
@@ -82,13 +98,13 @@ describe("durationSetting", () => {
     expect(addIssue).toHaveBeenCalledExactlyOnceWith('"36501d" is too long: give at most 36500d');
   });
 
-  test("has a shortest value where a missing unit would do harm", () => {
+  test("has a shortest value where a shorter one would do harm", () => {
     const addIssue = vi.fn();
     const read = durationSettingFrom("1s");
     expect(read("1s", { addIssue })).toBe(1_000);
     expect(addIssue).not.toHaveBeenCalled();
-    read("999", { addIssue });
-    expect(addIssue).toHaveBeenCalledExactlyOnceWith('"999" is too short: give at least 1s; a number without a unit is in milliseconds');
+    read("999ms", { addIssue });
+    expect(addIssue).toHaveBeenCalledExactlyOnceWith('"999ms" is too short: give at least 1s');
     addIssue.mockClear();
     read("soon", { addIssue });
     expect(addIssue).toHaveBeenCalledExactlyOnceWith(expect.stringContaining("is not a duration"));

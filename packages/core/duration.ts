@@ -19,8 +19,11 @@ const UNIT_MS = {
 
 type Unit = keyof typeof UNIT_MS;
 
+/** A number with its unit: `"30s"`, `"1.5h"`, `"2 days"`. */
+export type DurationText = `${number}${Unit}` | `${number} ${Unit}`;
+
 /** Milliseconds as a number, or a number with its unit: `250`, `"30s"`, `"1.5h"`, `"2 days"`. */
-export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
+export type Duration = number | DurationText;
 
 const DURATION = /^(\d+(?:\.\d+)?) ?([a-z]+)$/;
 
@@ -47,26 +50,30 @@ export function parseDuration(duration: Duration | string): number {
 const SETTING_MAX_DAYS = 36_500;
 
 /**
- * parseDuration for settings, where a bare number is milliseconds. For zod's `transform`: a problem is added to the
- * schema instead of thrown.
+ * parseDuration for settings, which must have a unit: of `3600`, the operator may mean seconds. For zod's `transform`: a
+ * problem is added to the schema instead of thrown.
  */
 export function durationSetting(text: string, schema: { addIssue(problem: string): void }): number {
+  const amount = text.trim();
+  if (/^\d+(?:\.\d+)?$/.test(amount)) {
+    schema.addIssue(`${JSON.stringify(text)} has no unit: write ${amount}s for seconds, or ${amount} with ms, m, h or d`);
+    return Number.NaN;
+  }
   try {
-    const ms = parseDuration(/^\d+$/.test(text.trim()) ? Number(text) : text);
+    const ms = parseDuration(text);
     if (ms > SETTING_MAX_DAYS * UNIT_MS.day) schema.addIssue(`${JSON.stringify(text)} is too long: give at most ${SETTING_MAX_DAYS}d`);
     return ms;
-  } catch (error) {
-    schema.addIssue((error as RangeError).message);
+  } catch {
+    schema.addIssue(`${JSON.stringify(text)} is not a duration: write a number with ms, s, m, h or d, such as 30s or 2d`);
     return Number.NaN;
   }
 }
 
-/** durationSetting for settings that do harm when they are shorter, as by a missing unit: `15` is 15 ms. */
-export function durationSettingFrom(min: Duration): typeof durationSetting {
+/** durationSetting for settings that do harm when they are shorter. */
+export function durationSettingFrom(min: DurationText): typeof durationSetting {
   return (text, schema) => {
     const ms = durationSetting(text, schema);
-    if (ms < parseDuration(min))
-      schema.addIssue(`${JSON.stringify(text)} is too short: give at least ${min}; a number without a unit is in milliseconds`);
+    if (ms < parseDuration(min)) schema.addIssue(`${JSON.stringify(text)} is too short: give at least ${min}`);
     return ms;
   };
 }

@@ -1,10 +1,10 @@
-import { type Duration, durationSetting, publicUrlSetting, SCOPES } from "@parley/core";
+import { type DurationText, durationSetting, publicUrlSetting, SCOPES } from "@parley/core";
 import { z } from "zod";
 
 /** Signatures with a private key. Shared secrets (HS256) are never accepted, because a provider's key set is public. */
 const ASYMMETRIC = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"] as const;
 
-const duration = (fallback: Duration) => z.string().default(String(fallback)).transform(durationSetting);
+const duration = (fallback: DurationText) => z.string().default(fallback).transform(durationSetting);
 const whole = (fallback: number) => z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).default(fallback);
 const list = () =>
   z

@@ -3,14 +3,14 @@
  * problems are reported together.
  */
 import { readFileSync } from "node:fs";
-import { type Duration, durationSetting, durationSettingFrom } from "@parley/core";
+import { type Duration, type DurationText, durationSetting, durationSettingFrom } from "@parley/core";
 import { z } from "zod";
 
-/** `30s`, `2 days`, `250` (milliseconds) → milliseconds. */
-export function duration(fallback: Duration, { min }: { min?: Duration } = {}) {
+/** `30s`, `2 days` → milliseconds. A text without a unit is refused. */
+export function duration(fallback: Duration, { min }: { min?: DurationText } = {}) {
   return z
     .string()
-    .default(String(fallback))
+    .default(typeof fallback === "number" ? `${fallback}ms` : fallback)
     .transform(min === undefined ? durationSetting : durationSettingFrom(min));
 }
 

@@ -19,9 +19,11 @@ describe("settings for Redis", () => {
     });
   });
 
-  test("a duration without a unit is in milliseconds, as in every other setting", () => {
-    const { commandTimeoutMs } = toRedisSettings(redisSettings.parse({ REDIS_URL: "redis://127.0.0.1:6379", PARLEY_REDIS_TIMEOUT: "800" }));
-    expect(commandTimeoutMs).toBe(800);
+  test("a duration without a unit is refused", () => {
+    const parsed = redisSettings.safeParse({ REDIS_URL: "redis://127.0.0.1:6379", PARLEY_REDIS_TIMEOUT: "800" });
+    expect(parsed.error?.issues.map(({ message }) => message)).toEqual([
+      '"800" has no unit: write 800s for seconds, or 800 with ms, m, h or d',
+    ]);
   });
 
   test("take durations with units, switches and numbers as words", () => {

@@ -2,6 +2,7 @@
  * `parley replay --waiting`: replays the tasks that wait in Redis with the tools of this image or checkout, before its workers start. Runs as a
  * Job of a rollout, so its output is a log: it names tasks, tools, questions and steps, and repeats nothing that a person or a service said.
  */
+import { parseDuration } from "@parley/core";
 import { list, readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { RecordedTask, UnreadableTask } from "@parley/sdk/replay";
@@ -11,7 +12,7 @@ import { ofUpstreams } from "../deployment/of-upstreams.ts";
 import { onStderr } from "../terminal/on-stderr.ts";
 import { print, printJson, printToStderr } from "../terminal/terminal.ts";
 import { idsOf, recordedTask } from "./export.ts";
-import { noCounts, patienceOf, showCounts } from "./replay.ts";
+import { noCounts, showCounts } from "./replay.ts";
 import { type ReplayReport, startReplayThread } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
 
@@ -30,7 +31,7 @@ export async function replayWaiting(
   let skipped = 0;
   let isCut = false;
   try {
-    const thread = await startReplayThread({ tools, baseline, patienceMs: patienceOf(timeout) });
+    const thread = await startReplayThread({ tools, baseline, patienceMs: parseDuration(timeout) });
     try {
       let tasks = 0;
       for await (const task of waitingTasks(redis)) {

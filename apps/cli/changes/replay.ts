@@ -16,7 +16,7 @@ export async function replayTasks(
   { tools, baseline, timeout, json }: ReplayTasks & { readonly tools: readonly string[] },
 ): Promise<void> {
   const counts = noCounts();
-  const thread = await startReplayThread({ tools, baseline, patienceMs: patienceOf(timeout) });
+  const thread = await startReplayThread({ tools, baseline, patienceMs: parseDuration(timeout) });
   try {
     for await (const task of tasksOf(file)) {
       const report = await replayed(thread, task);
@@ -39,11 +39,6 @@ export const noCounts = (): Record<Verdict, number> => ({ continues: 0, diverges
 
 export function showCounts({ continues, diverges, fails, unknown }: Record<Verdict, number>): string {
   return `${counted(continues + diverges + fails + unknown, "task")}: ${counted(continues, "continues", "continue")}, ${counted(diverges, "diverges", "diverge")}, ${counted(fails, "fails", "fail")}, ${unknown} unknown`;
-}
-
-/** How long a handler may wait for something outside `ctx`. */
-export function patienceOf(timeout: string): number {
-  return parseDuration(/^\d+$/.test(timeout) ? Number(timeout) : timeout);
 }
 
 async function replayed(thread: ReplayThread, task: RecordedTask | UnreadableTask): Promise<ReplayReport> {

@@ -65,6 +65,7 @@ describe("the doctor", () => {
     const { port } = taken.address() as AddressInfo;
     const findings = await checkUp({
       PARLEY_LEASE: "soon",
+      PARLEY_ASK_TIMEOUT: "3600",
       PARLEY_CONCURRENCY: "0",
       PARLEY_WAIT_MAX: "10",
       REDIS_URL: "redis://:secret@127.0.0.1:1",
@@ -74,6 +75,7 @@ describe("the doctor", () => {
     const of = (about: string) => findings.filter((finding) => finding.about === about);
     expect(of("settings").map(({ says }) => says)).toEqual([
       expect.stringContaining("PARLEY_LEASE"),
+      'PARLEY_ASK_TIMEOUT: "3600" has no unit: write 3600s for seconds, or 3600 with ms, m, h or d',
       expect.stringContaining("PARLEY_CONCURRENCY"),
       "PARLEY_WAIT_MAX is not a setting, and is ignored",
     ]);

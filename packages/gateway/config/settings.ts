@@ -1,11 +1,11 @@
 /** The gateway's settings. The servers behind it are listed in a file of their own (upstreams.ts). */
-import { type Duration, durationSetting } from "@parley/core";
+import { type DurationText, durationSetting } from "@parley/core";
 import { z } from "zod";
 
 /** Names the calling deployment, so that a gateway notices when it is behind itself. */
 export const GATEWAY_HEADER = "parley-gateway";
 
-const duration = (fallback: Duration) => z.string().default(String(fallback)).transform(durationSetting);
+const duration = (fallback: DurationText) => z.string().default(fallback).transform(durationSetting);
 const whole = (fallback: number) => z.coerce.number().int().min(1).max(1_000_000).default(fallback);
 
 /** For front ends and workers: both list what is behind the gateway. */

@@ -76,7 +76,7 @@ PARLEY_AUTH_NONE_ANYWHERE: "true"
 {{- end -}}
 {{- end -}}
 
-{{- /* A duration such as 250ms, 30s, 1.5h, 2 days or 250 (milliseconds), in seconds, rounded up. */ -}}
+{{- /* A duration such as 250ms, 30s, 1.5h or 2 days, in seconds, rounded up. */ -}}
 {{- define "parley.seconds" -}}
 {{- $text := include "parley.text" . -}}
 {{- $amount := regexFind "^[0-9.]+" $text | float64 -}}
