@@ -12,7 +12,7 @@ const SOURCES = ["apps/server/**/*.ts", "packages/{core,files,gateway,identity,n
 
 /** Why each of the others is no danger. */
 const BOUNDED: Readonly<Record<string, string>> = {
-  "packages/core/public-url.ts /\\/+$/": "an operator's setting",
+  "packages/core/values/public-url.ts /\\/+$/": "an operator's setting",
   "packages/redis/connection/address.ts /^([^:]+:\\/\\/)(?:[^/?]*@)?([^?]*).*$/": "an operator's setting",
   "packages/redis/embedded/embedded-sources.ts /\\bv=(\\d+\\.\\d+[\\d.]*)/": "what a program on this machine prints",
   "packages/redis/wake-ups/sharded-subscriber.ts /\\{([^}]+)\\}/": "keys of Parley's own",

@@ -113,7 +113,7 @@ async function inSession({ front, role }: Asked, method: string, params: object)
 interface Door {
   readonly name: string;
   readonly knock: (asked: Asked) => Promise<string>;
-  /** What `role` receives, according to the table in packages/core/policy.ts. Strangers get NOT_FOUND. */
+  /** What `role` receives, according to the table in packages/core/callers/policy.ts. Strangers get NOT_FOUND. */
   readonly due: (role: string, state: string) => string;
 }
 

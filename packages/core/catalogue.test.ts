@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callerNamed } from "./caller.fixture.ts";
+import { callerNamed } from "./callers/caller.fixture.ts";
 import { type Catalogue, fixedCatalogue } from "./catalogue.ts";
 
 test("a fixed catalogue is the same one for every caller and for workers, each time", () => {

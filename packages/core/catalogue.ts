@@ -2,10 +2,10 @@
  * What a deployment offers: tools, prompts and resources as core and the dialects see them. packages/sdk builds these
  * from what authors write. Front ends and workers load the same modules: front ends list and validate, workers run.
  */
-import type { Caller } from "./caller.ts";
+import type { Caller } from "./callers/caller.ts";
 import type { Effects } from "./effects.ts";
 import type { Journal, KeyedEntry } from "./journal.ts";
-import type { Limit } from "./slots.ts";
+import type { Limit } from "./task/slots.ts";
 import type { ClientCapabilities, FeedItem, Json, JsonObject, Owed, Violation } from "./task.ts";
 
 /**

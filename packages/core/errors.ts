@@ -2,8 +2,8 @@
  * The error catalogue: every error that a caller or an author can see, with its code and its advice. docs/errors.md
  * lists the same, and a test compares the two. Front ends map codes to JSON-RPC and HTTP; core knows neither.
  */
-import { cut } from "./cut.ts";
-import { boundedViolations } from "./schema-violation.ts";
+import { cut } from "./values/cut.ts";
+import { boundedViolations } from "./asks/schema-violation.ts";
 import type { Violation } from "./task.ts";
 
 export const ERRORS = {

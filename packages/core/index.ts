@@ -2,41 +2,41 @@
 
 // The model
 export * from "./task.ts";
-export * from "./state-machine.ts";
+export * from "./task/state-machine.ts";
 export * from "./journal.ts";
 export * from "./effects.ts";
 export * from "./catalogue.ts";
-export * from "./versions.ts";
-export * from "./slots.ts";
-export * from "./session.ts";
-export * from "./files.ts";
-export * from "./granted-tokens.ts";
-export * from "./kept-grants.ts";
-export * from "./summary.ts";
-export * from "./outcome.ts";
+export * from "./task/versions.ts";
+export * from "./task/slots.ts";
+export * from "./callers/session.ts";
+export * from "./task/files.ts";
+export * from "./callers/granted-tokens.ts";
+export * from "./callers/kept-grants.ts";
+export * from "./task/summary.ts";
+export * from "./task/outcome.ts";
 export * from "./errors.ts";
-export { answerOfChild, CHILD_END_TOO_LARGE } from "./child-end.ts";
-export { childId, isChildId } from "./child-id.ts";
-export { QUORUM_MAX } from "./quorum.ts";
+export { answerOfChild, CHILD_END_TOO_LARGE } from "./task/child-end.ts";
+export { childId, isChildId } from "./task/child-id.ts";
+export { QUORUM_MAX } from "./callers/quorum.ts";
 
 // The environment
 export * from "./ports.ts";
-export { isAnnouncement } from "./announcement.ts";
+export { isAnnouncement } from "./task/announcement.ts";
 export * from "./settings.ts";
-export * from "./audit.ts";
+export * from "./callers/audit.ts";
 
 // Callers and what they may do
-export * from "./caller.ts";
-export * from "./policy.ts";
-export * from "./quotas.ts";
-export * from "./scopes.ts";
-export type { ApiKey, ApiKeys } from "./api-key.ts";
+export * from "./callers/caller.ts";
+export * from "./callers/policy.ts";
+export * from "./callers/quotas.ts";
+export * from "./callers/scopes.ts";
+export type { ApiKey, ApiKeys } from "./callers/api-key.ts";
 
 // Questions and replies
-export { checkAsk, FORBIDDEN_SCHEMES } from "./ask-policy.ts";
-export * from "./form.ts";
-export * from "./reply.ts";
-export * from "./schema-violation.ts";
+export { checkAsk, FORBIDDEN_SCHEMES } from "./asks/ask-policy.ts";
+export * from "./asks/form.ts";
+export * from "./asks/reply.ts";
+export * from "./asks/schema-violation.ts";
 
 // Replay
 export * from "./replay.ts";
@@ -69,14 +69,14 @@ export * from "./use-cases/sweep.ts";
 export * from "./use-cases/sweep-files.ts";
 
 // Values
-export { canonicalJson, STORED_DEPTH_MAX, throughJson } from "./canonical-json.ts";
-export * from "./cut.ts";
-export * from "./describe-error.ts";
-export { DISTINCT_ITEMS } from "./distinct-items.ts";
-export * from "./duration.ts";
-export { publicUrlSetting } from "./public-url.ts";
-export * from "./invalid-cursor.ts";
-export { jsonExceeds } from "./json-extent.ts";
+export { canonicalJson, STORED_DEPTH_MAX, throughJson } from "./values/canonical-json.ts";
+export * from "./values/cut.ts";
+export * from "./values/describe-error.ts";
+export { DISTINCT_ITEMS } from "./values/distinct-items.ts";
+export * from "./values/duration.ts";
+export { publicUrlSetting } from "./values/public-url.ts";
+export * from "./task/invalid-cursor.ts";
+export { jsonExceeds } from "./values/json-extent.ts";
 export * from "./over.ts";
-export * from "./sleep-on.ts";
-export * from "./turns.ts";
+export * from "./values/sleep-on.ts";
+export * from "./values/turns.ts";

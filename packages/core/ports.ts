@@ -5,11 +5,11 @@
  * and test/contract runs one suite against both. Each method of a store is one atomic change that decides every race
  * itself and returns how the race went.
  */
-import type { AuditFact } from "./audit.ts";
-import type { GrantedTokens } from "./granted-tokens.ts";
+import type { AuditFact } from "./callers/audit.ts";
+import type { GrantedTokens } from "./callers/granted-tokens.ts";
 import type { KeyedEntry, Journal, JournalLine } from "./journal.ts";
-import type { Over, TaskQuotas } from "./quotas.ts";
-import type { TaskSummary } from "./summary.ts";
+import type { Over, TaskQuotas } from "./callers/quotas.ts";
+import type { TaskSummary } from "./task/summary.ts";
 import type {
   Acceptance,
   Answer,

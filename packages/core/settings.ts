@@ -1,4 +1,4 @@
-import type { TaskQuotas } from "./quotas.ts";
+import type { TaskQuotas } from "./callers/quotas.ts";
 
 /**
  * Core's settings, with the product's defaults. Apps override them from the environment. Durations are in

@@ -5,7 +5,7 @@
  * journal.ts. Times are milliseconds since the Unix epoch, durations are milliseconds.
  */
 
-import type { FilesWanted } from "./files.ts";
+import type { FilesWanted } from "./task/files.ts";
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -19,7 +19,7 @@ import {
 } from "@parley/core";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { callerNamed } from "../../packages/core/caller.fixture.ts";
+import { callerNamed } from "../../packages/core/callers/caller.fixture.ts";
 import { toolNamed } from "../../packages/core/tool.fixture.ts";
 import { newTaskId, newToken } from "./builders.ts";
 import type { StoreUnderTest } from "./store/under-test.ts";

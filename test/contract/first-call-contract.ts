@@ -15,7 +15,7 @@ import {
 } from "@parley/core";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { callerNamed } from "../../packages/core/caller.fixture.ts";
+import { callerNamed } from "../../packages/core/callers/caller.fixture.ts";
 import { createCalls } from "../../packages/gateway/call/calls.ts";
 import { gatewayTool } from "../../packages/gateway/offer/gateway-tool.ts";
 import { type Behaviour, connectorTo, ELICITATION, someDeps } from "../../packages/gateway/upstream.fixture.ts";

@@ -24,7 +24,7 @@ import {
   type Violation,
 } from "@parley/core";
 import { createMemorySlots, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
-import { callerNamed } from "../../packages/core/caller.fixture.ts";
+import { callerNamed } from "../../packages/core/callers/caller.fixture.ts";
 import type { Choices } from "./choices.ts";
 import { CHILD, hash, interpret, type Stage } from "./interpret.ts";
 import { connect, createClock, createProcess, type Operation, type Process, type Time } from "./process.ts";

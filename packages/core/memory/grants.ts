@@ -1,7 +1,7 @@
 /** Grants for later tasks in memory: the rules of packages/redis/scripts/grant in readable form. Tokens are not sealed. */
-import type { Audit, AuditFact } from "../audit.ts";
-import { DEFAULT_TENANT } from "../caller.ts";
-import { type GrantAbout, type GrantOwner, type GrantRef, GRANTS_MAX, type KeptGrants } from "../kept-grants.ts";
+import type { Audit, AuditFact } from "../callers/audit.ts";
+import { DEFAULT_TENANT } from "../callers/caller.ts";
+import { type GrantAbout, type GrantOwner, type GrantRef, GRANTS_MAX, type KeptGrants } from "../callers/kept-grants.ts";
 import type { Clock, Ids } from "../ports.ts";
 
 export interface MemoryGrants {

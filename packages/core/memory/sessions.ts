@@ -5,8 +5,8 @@
  * to: late writes find nothing and change nothing.
  */
 import type { Clock } from "../ports.ts";
-import { owns } from "../policy.ts";
-import { CANCELLED_CALL, type ClaimedAsk, type Session, type SessionStore } from "../session.ts";
+import { owns } from "../callers/policy.ts";
+import { CANCELLED_CALL, type ClaimedAsk, type Session, type SessionStore } from "../callers/session.ts";
 import type { MemoryWakeUps } from "./wake-ups.ts";
 
 interface Stored {

@@ -5,9 +5,9 @@
  * A method runs to its end without awaiting, so it is one atomic change, like a script in Redis. test/contract runs
  * one suite against both stores.
  */
-import { canonicalJson } from "../canonical-json.ts";
-import { answerOfChild, CHILD_END_TOO_LARGE } from "../child-end.ts";
-import { invalidCursor } from "../invalid-cursor.ts";
+import { canonicalJson } from "../values/canonical-json.ts";
+import { answerOfChild, CHILD_END_TOO_LARGE } from "../task/child-end.ts";
+import { invalidCursor } from "../task/invalid-cursor.ts";
 import {
   answerOutcome,
   type Entry,
@@ -19,9 +19,9 @@ import {
   answersIn,
 } from "../journal.ts";
 import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
-import type { Over, TaskQuotas } from "../quotas.ts";
-import { apply, type TaskEvent } from "../state-machine.ts";
-import { PAGE_SIZE_MAX, type TaskSummary } from "../summary.ts";
+import type { Over, TaskQuotas } from "../callers/quotas.ts";
+import { apply, type TaskEvent } from "../task/state-machine.ts";
+import { PAGE_SIZE_MAX, type TaskSummary } from "../task/summary.ts";
 import {
   type Ask,
   type Call,

@@ -1,7 +1,7 @@
 /** A task as the memory store holds it, and the views of it for its caller, a worker and a list. */
 import type { Entry } from "../journal.ts";
-import type { TaskState } from "../state-machine.ts";
-import { summaryOf, type TaskSummary } from "../summary.ts";
+import type { TaskState } from "../task/state-machine.ts";
+import { summaryOf, type TaskSummary } from "../task/summary.ts";
 import {
   type Ask,
   type Call,

@@ -3,7 +3,7 @@
  *
  * Reports are sent in the background and in order. While one is on its way, the next ones are collected into a single report.
  */
-import { cut } from "../cut.ts";
+import { cut } from "../values/cut.ts";
 import type { Announcement, Report } from "../ports.ts";
 import type { FeedItem, JsonObject } from "../task.ts";
 

@@ -2,10 +2,10 @@
  * Checks the values that a handler hands over to be recorded or reported: plain data, of bounded size, without the token
  * of an event, and without a secret or an access token that the run has read.
  */
-import { throughJson } from "../canonical-json.ts";
-import { describeError, describeOrigin, errorText } from "../describe-error.ts";
+import { throughJson } from "../values/canonical-json.ts";
+import { describeError, describeOrigin, errorText } from "../values/describe-error.ts";
 import { kindOf, ParleyError, type RpcFailure } from "../errors.ts";
-import { hasEventToken } from "../event-token.ts";
+import { hasEventToken } from "../task/event-token.ts";
 import type { Settings } from "../settings.ts";
 import type { FeedItem, Json, Task } from "../task.ts";
 

@@ -4,14 +4,14 @@
  * An ask settles when it is answered and a sleep when its time has come, in this run or a later one. The handler can withdraw either by a signal:
  * clients then no longer show the question, and an answer that still arrives is late.
  */
-import { checkAsk, checkOnTimeout, checkQuorum, checkTimeout } from "../ask-policy.ts";
-import { canonicalJson } from "../canonical-json.ts";
-import { childEndOf } from "../child-end.ts";
-import { childId } from "../child-id.ts";
+import { checkAsk, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
+import { canonicalJson } from "../values/canonical-json.ts";
+import { childEndOf } from "../task/child-end.ts";
+import { childId } from "../task/child-id.ts";
 import type { Answerers, AskOptions, CallOptions, ChildEnd, Settled, ToolCall, Withdrawable } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
-import { isOnPage, readReply } from "../reply.ts";
+import { isOnPage, readReply } from "../asks/reply.ts";
 import { type Answer, type AskRequest, type AwaitedCall, type EventRequest, type Open, openOf } from "../task.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Call } from "./recollection.ts";

@@ -1,11 +1,11 @@
 /** A caller answers questions of a task: finds each ask, checks the policy, validates the reply and records it. */
-import { type Actor, noteAudit, withAudit } from "../audit.ts";
-import { may, seenByAsked, viewOf } from "../policy.ts";
-import { cut } from "../cut.ts";
+import { type Actor, noteAudit, withAudit } from "../callers/audit.ts";
+import { may, seenByAsked, viewOf } from "../callers/policy.ts";
+import { cut } from "../values/cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
-import { isOnPage, readReply, readReplyByShape } from "../reply.ts";
-import { boundedViolations } from "../schema-violation.ts";
+import { isOnPage, readReply, readReplyByShape } from "../asks/reply.ts";
+import { boundedViolations } from "../asks/schema-violation.ts";
 import { type Ask, type AskRequest, isInternalKey, type Receipt, type Task, type Violation } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import {

@@ -1,6 +1,6 @@
-import { noteAudit, toolOf, withAudit } from "../audit.ts";
+import { noteAudit, toolOf, withAudit } from "../callers/audit.ts";
 import { ParleyError } from "../errors.ts";
-import { may } from "../policy.ts";
+import { may } from "../callers/policy.ts";
 import { wakeParent } from "./start-child.ts";
 import { knownTask, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";

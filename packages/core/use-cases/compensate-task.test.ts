@@ -4,7 +4,7 @@
  */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Catalogue, EndedWithout, Tool } from "../catalogue.ts";
 import type { Effects, StepAttempt } from "../effects.ts";
 import type { Entry } from "../journal.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { CreateRequest, Observer, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import type { JsonObject } from "../task.ts";

@@ -1,11 +1,11 @@
 /** A caller calls a tool or a prompt: checks arguments and quotas, writes the task and adds its first run. */
-import { type Actor, bindingOfCall, noteAudit, noteQuota, toolOf, withAudit } from "../audit.ts";
-import { DEFAULT_TENANT } from "../caller.ts";
+import { type Actor, bindingOfCall, noteAudit, noteQuota, toolOf, withAudit } from "../callers/audit.ts";
+import { DEFAULT_TENANT } from "../callers/caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import type { Once, TaskStore } from "../ports.ts";
-import { isCounted, quotaExceeded, shareOf } from "../quotas.ts";
-import { describeViolations } from "../schema-violation.ts";
+import { isCounted, quotaExceeded, shareOf } from "../callers/quotas.ts";
+import { describeViolations } from "../asks/schema-violation.ts";
 import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import { getOwnTask } from "./get-task.ts";

@@ -1,9 +1,9 @@
 /** Ends a task with an error: decides what the caller sees, what the log keeps, and whether compensation is owed. */
-import { describeError } from "../describe-error.ts";
-import { withoutEventTokens } from "../event-token.ts";
+import { describeError } from "../values/describe-error.ts";
+import { withoutEventTokens } from "../task/event-token.ts";
 import { codeOf } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
-import { defectIdOf, outcomeOf } from "../outcome.ts";
+import { defectIdOf, outcomeOf } from "../task/outcome.ts";
 import type { RunReport } from "../ports.ts";
 import type { Owed, Task } from "../task.ts";
 import type { RunLease } from "./run-lease.ts";

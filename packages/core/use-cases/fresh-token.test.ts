@@ -1,9 +1,9 @@
 /** Access tokens for steps: when they are renewed, by which worker, and the errors if they cannot be. */
 import { describe, expect, test } from "vitest";
 import { ParleyError } from "../errors.ts";
-import type { GrantedTokens } from "../granted-tokens.ts";
+import type { GrantedTokens } from "../callers/granted-tokens.ts";
 import { createMemoryClaims } from "../memory/index.ts";
-import type { KeptGrant, KeptGrants } from "../kept-grants.ts";
+import type { KeptGrant, KeptGrants } from "../callers/kept-grants.ts";
 import { freshToken, keptToken } from "./fresh-token.ts";
 import type { Services } from "./services.ts";
 

@@ -14,10 +14,10 @@
  * 9700, 4.14). So there is one refresh at a time: concurrent steps of a process share a promise, and processes
  * exclude each other with a claim. Tokens appear in no journal, log or error.
  */
-import { describeError } from "../describe-error.ts";
+import { describeError } from "../values/describe-error.ts";
 import { ParleyError } from "../errors.ts";
-import { type GrantedTokens, readTokens } from "../granted-tokens.ts";
-import type { GrantRef } from "../kept-grants.ts";
+import { type GrantedTokens, readTokens } from "../callers/granted-tokens.ts";
+import type { GrantRef } from "../callers/kept-grants.ts";
 import type { Services } from "./services.ts";
 import { whileAway } from "./while-away.ts";
 

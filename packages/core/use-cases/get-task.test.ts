@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { DEFAULT_SETTINGS } from "../settings.ts";
-import { viewOf } from "../policy.ts";
+import { viewOf } from "../callers/policy.ts";
 import type { Task } from "../task.ts";
 import {
   findTask,

@@ -1,9 +1,9 @@
 /** A caller reads a task: at once, when something has changed, when it has settled, or again and again. */
-import type { Actor } from "../audit.ts";
-import type { Caller } from "../caller.ts";
+import type { Actor } from "../callers/audit.ts";
+import type { Caller } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
-import { may, viewOf } from "../policy.ts";
+import { may, viewOf } from "../callers/policy.ts";
 import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";
 import { type TaskWatch, watchTask } from "./watch-task.ts";

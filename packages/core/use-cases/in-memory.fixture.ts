@@ -3,7 +3,7 @@
  * log line.
  */
 import { createScope, createValidator } from "@parley/node";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { TaskStore } from "../ports.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { ANONYMOUS } from "../caller.ts";
+import { ANONYMOUS } from "../callers/caller.ts";
 import type { KeptAccess } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
-import type { GrantEnd, GrantRef, KeptGrant } from "../kept-grants.ts";
+import type { GrantEnd, GrantRef, KeptGrant } from "../callers/kept-grants.ts";
 import { aCall, inMemory } from "./in-memory.fixture.ts";
 import { keptAccess } from "./kept-access.ts";
 import type { Services } from "./services.ts";

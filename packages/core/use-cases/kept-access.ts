@@ -1,5 +1,5 @@
 /** Effects.kept: the grants of the task's owner, for the task's steps. */
-import { ANONYMOUS } from "../caller.ts";
+import { ANONYMOUS } from "../callers/caller.ts";
 import type { KeptAccess } from "../effects.ts";
 import type { Task } from "../task.ts";
 import { keptToken } from "./fresh-token.ts";

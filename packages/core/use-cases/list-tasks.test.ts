@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import { alice, inMemory } from "./in-memory.fixture.ts";
 import { listTasks } from "./list-tasks.ts";
 

@@ -1,5 +1,5 @@
-import type { Caller } from "../caller.ts";
-import { owns } from "../policy.ts";
+import type { Caller } from "../callers/caller.ts";
+import { owns } from "../callers/policy.ts";
 import type { TaskPage } from "../ports.ts";
 import type { Services } from "./services.ts";
 

@@ -2,10 +2,10 @@
  * Answers asks whose deadline passed before the run began with `timeout`. Such an answer races with late answers of
  * people like any other (I2).
  */
-import { withNobody } from "../audit.ts";
+import { withNobody } from "../callers/audit.ts";
 import { answerOutcome, entryKey, type Journal } from "../journal.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
-import { acceptancesSoFar } from "../quorum.ts";
+import { acceptancesSoFar } from "../callers/quorum.ts";
 import { type Open, openOf } from "../task.ts";
 import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";

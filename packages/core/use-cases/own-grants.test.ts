@@ -1,11 +1,11 @@
 /** A person sees and withdraws the access that they granted for later tasks: here first, then at the provider. */
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import type { AuditFact } from "../audit.ts";
-import { callerNamed } from "../caller.fixture.ts";
-import { DEFAULT_TENANT } from "../caller.ts";
+import type { AuditFact } from "../callers/audit.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
+import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
-import type { GrantedTokens } from "../granted-tokens.ts";
+import type { GrantedTokens } from "../callers/granted-tokens.ts";
 import { createMemoryGrants } from "../memory/index.ts";
 import type { OauthProviders } from "../ports.ts";
 import { endAtProvider, ownGrants, revokeOwnGrant } from "./own-grants.ts";

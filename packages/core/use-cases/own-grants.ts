@@ -6,11 +6,11 @@
  * The access ends here in any case. The provider is asked afterwards, once: it may be unreachable, and it may offer no
  * way to end the access (RFC 7009 is optional). What it did is returned, logged and audited.
  */
-import { type Caller, DEFAULT_TENANT } from "../caller.ts";
-import { describeError } from "../describe-error.ts";
-import { readTokens } from "../granted-tokens.ts";
-import type { GrantAbout, GrantRef, ListedGrant, RevokedGrant } from "../kept-grants.ts";
-import { grantOwnerOf } from "../policy.ts";
+import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
+import { describeError } from "../values/describe-error.ts";
+import { readTokens } from "../callers/granted-tokens.ts";
+import type { GrantAbout, GrantRef, ListedGrant, RevokedGrant } from "../callers/kept-grants.ts";
+import { grantOwnerOf } from "../callers/policy.ts";
 import type { Services } from "./services.ts";
 
 /** `failed`: the provider could not be asked, or refused. */

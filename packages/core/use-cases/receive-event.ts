@@ -5,10 +5,10 @@
  *
  * Tokens are signed, so a forged one is refused before the store is asked. Neither the token nor the body is logged.
  */
-import { type Actor, type AuditFact, boundTo, noteAudit, toolOf } from "../audit.ts";
-import { type Caller, DEFAULT_TENANT } from "../caller.ts";
+import { type Actor, type AuditFact, boundTo, noteAudit, toolOf } from "../callers/audit.ts";
+import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
-import { describeViolations } from "../schema-violation.ts";
+import { describeViolations } from "../asks/schema-violation.ts";
 import type { Answer, AwaitedEvent, Json, Task } from "../task.ts";
 import { compareAnswer, recordAnswer } from "./record-answer.ts";
 import { readable } from "./get-task.ts";

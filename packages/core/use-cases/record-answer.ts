@@ -1,9 +1,9 @@
 /** Records a validated answer and adds the run that it makes due. The store decides which answer counts (I2). */
-import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../audit.ts";
-import { cut } from "../cut.ts";
+import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
+import { cut } from "../values/cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
-import { countAcceptance, QUORUM_MAX, acceptancesSoFar } from "../quorum.ts";
+import { countAcceptance, QUORUM_MAX, acceptancesSoFar } from "../callers/quorum.ts";
 import type { Settings } from "../settings.ts";
 import { type Answer, type Ask, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
 import type { Services } from "./services.ts";

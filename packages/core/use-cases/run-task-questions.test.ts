@@ -1,7 +1,7 @@
 /** Questions of a task between its runs: how long they wait, what their deadline does, which answers they take. */
 import { describe, expect, test } from "vitest";
-import type { AuditFact } from "../audit.ts";
-import { callerNamed } from "../caller.fixture.ts";
+import type { AuditFact } from "../callers/audit.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Effects } from "../effects.ts";
 import type { JsonObject } from "../task.ts";
 import { answerTask } from "./answer-task.ts";

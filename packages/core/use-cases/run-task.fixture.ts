@@ -1,6 +1,6 @@
 /** An in-memory deployment with one tool, whose runs a test performs one by one. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Catalogue, Prompt, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";

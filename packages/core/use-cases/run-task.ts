@@ -8,15 +8,15 @@
  *   overdue-asks.ts   asks whose deadline has passed       write-end.ts     how the run ended
  *   put-back.ts       what this worker cannot run          finish-task.ts   ends with an error
  */
-import { boundTo, toolOf } from "../audit.ts";
-import { DEFAULT_TENANT } from "../caller.ts";
+import { boundTo, toolOf } from "../callers/audit.ts";
+import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { type Catalogue, runnableOf } from "../catalogue.ts";
 import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
 import type { Awaiting, Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { Answer, LogLevel, Open, Task, TaskAtWork } from "../task.ts";
-import { versionFor } from "../versions.ts";
+import { versionFor } from "../task/versions.ts";
 import { compensateTask, type Work } from "./compensate-task.ts";
 import { about, described, finish } from "./finish-task.ts";
 import { freshToken } from "./fresh-token.ts";

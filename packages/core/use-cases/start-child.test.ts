@@ -1,8 +1,8 @@
 /** Tools that call tools: what a child is created from, what prevents it, and which run its end wakes. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import type { AuditFact } from "../audit.ts";
-import { callerNamed } from "../caller.fixture.ts";
+import type { AuditFact } from "../callers/audit.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { ChildEnd, Effects } from "../effects.ts";
 import type { ParleyError } from "../errors.ts";

@@ -7,13 +7,13 @@
  *
  * At no moment does one of them exist without what it has to know about the other.
  */
-import { type Actor, noteQuota, toolOf, withAudit } from "../audit.ts";
-import { type Caller, DEFAULT_TENANT } from "../caller.ts";
+import { type Actor, noteQuota, toolOf, withAudit } from "../callers/audit.ts";
+import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { ToolCall } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
 import type { ParentDue } from "../ports.ts";
-import { quotaExceeded } from "../quotas.ts";
+import { quotaExceeded } from "../callers/quotas.ts";
 import { type AwaitedCall, CALL_DEPTH_MAX, type CallFacts, CHILDREN_MAX, type ParentLink, type TaskAtWork } from "../task.ts";
 import { describeCall, keptArguments } from "./create-task.ts";
 import type { RunLease } from "./run-lease.ts";

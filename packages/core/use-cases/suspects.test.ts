@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";

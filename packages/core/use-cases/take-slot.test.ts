@@ -1,14 +1,14 @@
 /** Limits of tools, as runs meet them, in an in-memory deployment with in-memory slots. */
 import { createScope, createValidator, sha256Digest } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Catalogue } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemorySlots, createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { ParkRequest, RunRef, RunReport } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
-import type { Limit, Slots, SlotTaken, TakeSlot } from "../slots.ts";
+import type { Limit, Slots, SlotTaken, TakeSlot } from "../task/slots.ts";
 import type { JsonObject } from "../task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";

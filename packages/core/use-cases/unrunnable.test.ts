@@ -1,6 +1,6 @@
 /** Tasks that a worker cannot run: it has no key to their content, lacks their tool, or has another version of it. */
 import { describe, expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Settings } from "../settings.ts";
 import { answerTask } from "./answer-task.ts";
 import { cancelTask } from "./cancel-task.ts";

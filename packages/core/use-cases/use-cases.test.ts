@@ -1,6 +1,6 @@
 import { createValidator, sha256Digest, systemClock, createScope } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { ParleyError, RpcFailure, ToolError } from "../errors.ts";

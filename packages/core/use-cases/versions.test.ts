@@ -1,14 +1,14 @@
 /** A task keeps the version of its tool, and waits for it within bounds. */
 import { createScope, createValidator, sha256Digest, systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { callerNamed } from "../caller.fixture.ts";
+import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { Effects } from "../effects.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { RunRef } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { JsonObject } from "../task.ts";
-import { compareVersions } from "../versions.ts";
+import { compareVersions } from "../task/versions.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";
 import { createTask } from "./create-task.ts";

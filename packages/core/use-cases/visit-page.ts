@@ -8,7 +8,7 @@
  * completed, whether the client accepted before, afterwards or never. Those who may answer the ask may open its page
  * (policy.ts), and the store decides which answer counts.
  */
-import { may } from "../policy.ts";
+import { may } from "../callers/policy.ts";
 import type { Answer, Ask, JsonObject, Page, Receipt, Task } from "../task.ts";
 import { comparedWith, forbid, recordAnswer } from "./record-answer.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";

@@ -1,11 +1,11 @@
 /** Writes how a run ended: parked, to be retried, put back, restarted or finished. */
 import type { Prompt, Runnable, Tool } from "../catalogue.ts";
-import { backoff } from "../backoff.ts";
+import { backoff } from "../values/backoff.ts";
 import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { RunReport } from "../ports.ts";
 import type { RunEnd } from "../replay.ts";
-import { describeViolations } from "../schema-violation.ts";
+import { describeViolations } from "../asks/schema-violation.ts";
 import type { JsonObject, Open, Task } from "../task.ts";
 import { about, described, finish, letGo } from "./finish-task.ts";
 import { earliest, missingPatches, putBack } from "./put-back.ts";

@@ -3,7 +3,7 @@
  *
  *   elicitation/create   ─▶ form: a flat object of strings, numbers, booleans and choices, no secrets      else −32602
  *                             (a form that asks for one secret becomes a page of Parley's, if the file of upstreams says so)
- *                        ─▶ url: https, without credentials (packages/core/ask-policy.ts)                  else −32602
+ *                        ─▶ url: https, without credentials (packages/core/asks/ask-policy.ts)                  else −32602
  *   sampling/createMessage, roots/list   passed on unchanged
  *
  * Form schemas are checked against a list of what is allowed, not of what is forbidden: front ends compile the schema of a stranger, and a `pattern`

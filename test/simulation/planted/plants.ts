@@ -30,7 +30,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "a person who must accept counts twice",
-    file: "packages/core/quorum.ts",
+    file: "packages/core/callers/quorum.ts",
     find: "[...before.filter((each) => each !== mine), acceptance]",
     replace: "[...before, acceptance]",
     breaks: ["answer"],
@@ -72,7 +72,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "a call that is repeated after a crash creates another child",
-    file: "packages/core/child-id.ts",
+    file: "packages/core/task/child-id.ts",
     find: "canonicalJson({ parent: id, key, tool: call.tool, arguments: call.arguments })",
     replace: "canonicalJson({ parent: id, key, tool: call.tool, arguments: call.arguments, at: Math.random() })",
     breaks: ["key", "answer", "failure"],

@@ -1,0 +1,149 @@
+/**
+ * Turns a client's reply (MCP's ElicitResult, CreateMessageResult or ListRootsResult) into an answer, checked against
+ * the ask. Requests for sampling or roots may also be declined or cancelled, in the words of elicitation.
+ *
+ * A reply of the wrong shape, or with content that violates the requested schema, is refused with its violations, and
+ * the ask stays open.
+ */
+import type { ValidateSchema } from "../ports.ts";
+import type { Answer, AskRequest, EventRequest, JsonObject, Violation } from "../task.ts";
+
+export type ReplyRead = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly violations: readonly Violation[] };
+
+/**
+ * Whether a client's `accept` only says that the person agreed to go to the page: the page or an event reports when
+ * they are done.
+ */
+export function isOnPage({ request }: { readonly request: AskRequest | EventRequest }): boolean {
+  return request.type === "url" && (request.page !== undefined || request.completedBy !== undefined);
+}
+
+export function readReply(request: AskRequest, reply: unknown, validate: ValidateSchema): ReplyRead {
+  if (!isObject(reply)) return refused("", "must be an object");
+  switch (request.type) {
+    case "form":
+      return readElicitation(reply, (content) => readContent(request.schema, content, validate));
+    case "url":
+      return readElicitation(reply, () => ({ ok: true, answer: { action: "accept" } }));
+    case "sampling":
+      return readRefusal(reply) ?? judged(reply, validate(SAMPLING_RESULT, reply));
+    case "roots":
+      return readRefusal(reply) ?? judged(reply, validate(ROOTS_RESULT, reply));
+  }
+}
+
+/**
+ * The answers that `readReply` could have made of a reply to an ask that is no longer open: enough to recognise a
+ * repeated answer. There are several if the result depends on the kind of ask: an accepted form without content is
+ * filled in as empty, one with empty texts may be read without them, and a URL takes no content. Empty if no ask could have such a reply.
+ */
+export function readReplyByShape(reply: unknown): readonly Answer[] {
+  if (!isObject(reply)) return [];
+  switch (reply["action"]) {
+    case "decline":
+    case "cancel":
+      return [{ action: reply["action"] }];
+    case "accept": {
+      const { content = {} } = reply;
+      const contents = isObject(content) ? new Set([content, withoutEmptyTexts(content)]) : [];
+      return [...[...contents].map((each) => ({ action: "accept" as const, content: each })), { action: "accept" }];
+    }
+    default:
+      return "action" in reply ? [] : [{ action: "reply", result: withoutMeta(reply) }];
+  }
+}
+
+/** Reads an error that the client sent in place of the result. Undefined if the reply is not one. */
+function readRefusal(reply: JsonObject): ReplyRead | undefined {
+  const { action } = reply;
+  return action === "decline" || action === "cancel" ? { ok: true, answer: { action } } : undefined;
+}
+
+function readElicitation(reply: JsonObject, accept: (content: unknown) => ReplyRead): ReplyRead {
+  switch (reply["action"]) {
+    case "accept":
+      return accept(reply["content"]);
+    case "decline":
+    case "cancel":
+      return { ok: true, answer: { action: reply["action"] } };
+    default:
+      return refused("/action", "must be one of accept, decline, cancel");
+  }
+}
+
+function readContent(schema: JsonObject, content: unknown, validate: ValidateSchema): ReplyRead {
+  // A form without required fields may be accepted without content.
+  const given = content === undefined ? {} : content;
+  if (!isObject(given)) return refused("/content", "must be an object with the form's fields");
+  const overlong = tooLong(schema, given);
+  const violations = overlong.length > 0 ? overlong : validate(schema, given);
+  if (violations.length === 0) return { ok: true, answer: { action: "accept", content: given } };
+  // Some clients send an empty text for each field that was left empty, also if an e-mail address or a number belongs there.
+  const filledIn = overlong.length > 0 ? given : withoutEmptyTexts(given);
+  if (filledIn !== given && validate(schema, filledIn).length === 0) return { ok: true, answer: { action: "accept", content: filledIn } };
+  return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
+}
+
+/** `content` itself if it has none. */
+function withoutEmptyTexts(content: JsonObject): JsonObject {
+  const filledIn = Object.entries(content).filter(([, value]) => value !== "");
+  return filledIn.length === Object.keys(content).length ? content : Object.fromEntries(filledIn);
+}
+
+/**
+ * Violations of strings that exceed the maximum length of a field with a pattern. A validator tries the pattern at
+ * any length, and some patterns take time that grows with a power of the length. Twice the limit is allowed here,
+ * because some count characters and some code points; the validator then decides.
+ */
+function tooLong({ properties }: JsonObject, content: JsonObject): readonly Violation[] {
+  if (!isObject(properties)) return [];
+  return Object.entries(properties).flatMap(([name, field]) => {
+    if (!isObject(field) || !("pattern" in field)) return [];
+    const [given, most] = [content[name], field["maxLength"]];
+    if (typeof given !== "string" || typeof most !== "number" || given.length <= 2 * most) return [];
+    return [{ path: `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, message: `must have at most ${most} characters` }];
+  });
+}
+
+function judged(reply: JsonObject, violations: readonly Violation[]): ReplyRead {
+  return violations.length > 0 ? { ok: false, violations } : { ok: true, answer: { action: "reply", result: withoutMeta(reply) } };
+}
+
+/** `_meta` belongs to the message that carried the reply, not to the answer. */
+function withoutMeta(reply: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(reply).filter(([key]) => key !== "_meta"));
+}
+
+function refused(path: string, message: string): ReplyRead {
+  return { ok: false, violations: [{ path, message }] };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const CONTENT_BLOCK: JsonObject = { type: "object", properties: { type: { type: "string" } }, required: ["type"] };
+
+/** CreateMessageResult, specification 2026-07-28, client/sampling: content is one block or several. */
+const SAMPLING_RESULT: JsonObject = {
+  type: "object",
+  properties: {
+    role: { enum: ["user", "assistant"] },
+    content: { anyOf: [CONTENT_BLOCK, { type: "array", items: CONTENT_BLOCK }] },
+    model: { type: "string" },
+    stopReason: { type: "string" },
+  },
+  required: ["role", "content", "model"],
+};
+
+/** ListRootsResult, specification 2026-07-28, client/roots. */
+const ROOTS_RESULT: JsonObject = {
+  type: "object",
+  properties: {
+    roots: {
+      type: "array",
+      items: { type: "object", properties: { uri: { type: "string" }, name: { type: "string" } }, required: ["uri"] },
+    },
+  },
+  required: ["roots"],
+};

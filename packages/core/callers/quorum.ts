@@ -1,0 +1,82 @@
+/**
+ * Asks that several people must accept (`Audience.quorum`), for reviews, the four-eyes principle and two-person
+ * rules.
+ *
+ *   asked ──accept──▶ 1 of 3 ──accept──▶ 2 of 3 ──accept of a third person──▶ accepted
+ *    └─────────────────┴─ the first decline or dismissal, the deadline, or the handler ──▶ declined · cancelled · timeout · withdrawn
+ *
+ *   Q1  A person counts once, by issuer and subject, through any door or client.
+ *   Q2  Until the ask settles a person can change their mind: another acceptance replaces the first, a decline ends the ask.
+ *   Q3  The settling answer is recorded once, with everyone who had accepted by then. Later acceptances do not count.
+ *
+ * `countAcceptance` is pure. A store writes its result only if no other acceptance was counted in between
+ * (AnswerRequest.quorum); otherwise the front end reads again.
+ */
+import { canonicalJson } from "../values/canonical-json.ts";
+import { type Caller, personOf } from "./caller.ts";
+import type { AnswerRequest } from "../ports.ts";
+import type { Acceptance, Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
+
+/** Maximum number of people that an ask can require. Each answer is kept until the last one arrives. */
+export const QUORUM_MAX = 20;
+
+type Asked = Pick<Ask, "audience" | "accepted">;
+type Owner = Pick<CallFacts, "principal" | "person">;
+
+export function hasAccepted(caller: Caller, owner: Owner, { accepted }: Asked): boolean {
+  return accepted?.acceptances.some((each) => acceptedBy(each, owner) === personOf(caller)) === true;
+}
+
+function acceptedBy({ by, person }: Acceptance, owner: Owner): string {
+  return person ?? by ?? personOf(owner);
+}
+
+export type Counted =
+  /** The same person gave the same answer before. */
+  { readonly type: "repeated" } | { readonly type: "counted"; readonly acceptances: readonly Acceptance[]; readonly missing: number };
+
+/** Counts an acceptance. A second one of the same person replaces the first. */
+export function countAcceptance(
+  ask: Asked,
+  {
+    caller,
+    owner,
+    by,
+    content,
+    nowMs,
+  }: {
+    readonly caller: Caller;
+    readonly owner: Owner;
+    readonly by: string | undefined;
+    readonly content: JsonObject;
+    readonly nowMs: number;
+  },
+): Counted {
+  const before = ask.accepted?.acceptances ?? [];
+  const mine = before.find((each) => acceptedBy(each, owner) === personOf(caller));
+  if (mine && canonicalJson(mine.content) === canonicalJson(content)) return { type: "repeated" };
+  const acceptance: Acceptance = {
+    ...(by !== undefined && { by }),
+    ...(caller.person !== undefined && { person: caller.person }),
+    content,
+    atMs: nowMs,
+  };
+  const acceptances = [...before.filter((each) => each !== mine), acceptance];
+  return { type: "counted", acceptances, missing: Math.max(0, (ask.audience?.quorum ?? 1) - acceptances.length) };
+}
+
+/**
+ * For an answer that settles the ask without being its last acceptance: a decline, a deadline. Undefined without a
+ * quorum.
+ */
+export function acceptancesSoFar(ask: Open): AnswerRequest["quorum"] | undefined {
+  if (!("audience" in ask) || ask.audience?.quorum === undefined) return undefined;
+  return { ...(ask.accepted && { seen: ask.accepted.revision }), acceptances: ask.accepted?.acceptances ?? [], missing: 0 };
+}
+
+/** The ask as a caller may see it: how many have accepted, without their answers. */
+export function tallied(caller: Caller, { call }: Pick<Task, "call">, ask: Ask): Ask {
+  if (ask.audience?.quorum === undefined) return ask;
+  const { accepted, ...shown } = ask;
+  return { ...shown, tally: { accepted: accepted?.acceptances.length ?? 0, mine: hasAccepted(caller, call, ask) } };
+}

@@ -1,0 +1,60 @@
+/**
+ * What one caller, and its tenant, may use. Only callers that can be told apart are counted; otherwise a quota would
+ * apply to the whole deployment.
+ */
+import { type Caller, DEFAULT_TENANT } from "./caller.ts";
+import { ParleyError } from "../errors.ts";
+import type { CallFacts } from "../task.ts";
+
+/** Classes of requests by cost, each counted per second. */
+export const RATED = ["calls", "reads", "answers", "sessions"] as const;
+export type Rated = (typeof RATED)[number];
+
+/** How many requests of each kind. */
+export type RatedCounts = { readonly [what in Rated]?: number };
+
+export interface Rates {
+  /**
+   * Takes requests of every kind from the rates of the caller and its tenant. Throws QUOTA_EXCEEDED with
+   * `data.retryAfterMs`, and then takes none of any kind.
+   */
+  take(caller: Caller, counts: RatedCounts): Promise<void>;
+}
+
+/** Unfinished tasks: their number, and the characters of arguments and early replies in them. */
+export interface TaskQuota {
+  readonly tasks: number;
+  readonly bytes: number;
+}
+
+/** A tenant counts all of its principals together. */
+export type Counted = "principal" | "tenant";
+export type TaskQuotas = { readonly [who in Counted]: TaskQuota };
+
+/** The quota that keeps a task from being created. */
+export interface Over {
+  readonly over: keyof TaskQuota;
+  readonly of: Counted;
+}
+
+export function isCounted({ authenticatedBy }: Caller): boolean {
+  return authenticatedBy !== "nobody";
+}
+
+/** The group that takes one turn in the order of new tasks: a tenant, or a principal in the default tenant. */
+export function shareOf({ principal, tenant = DEFAULT_TENANT }: Pick<CallFacts, "principal" | "tenant">): string {
+  return tenant === DEFAULT_TENANT ? `principal:${principal}` : `tenant:${tenant}`;
+}
+
+const SAYS: { readonly [kind in keyof TaskQuota]: string } = { tasks: "unfinished tasks", bytes: "characters in unfinished tasks" };
+const SETTING: { readonly [kind in keyof TaskQuota]: string } = { tasks: "PARLEY_QUOTA_TASKS", bytes: "PARLEY_QUOTA_BYTES" };
+
+export function quotaExceeded({ over, of }: Over, quotas: TaskQuotas): ParleyError {
+  const whose = of === "tenant" ? "the caller's tenant has" : "the caller has";
+  return new ParleyError("QUOTA_EXCEEDED", `${whose} reached the maximum of ${quotas[of][over]} ${SAYS[over]} (${SETTING[over]})`, {
+    data: { retryAfterMs: RETRY_AFTER_MS },
+  });
+}
+
+/** Places free up when tasks, calls or streams end, which cannot be predicted; retrying more often is not useful. */
+export const RETRY_AFTER_MS = 10_000;
