@@ -14,6 +14,7 @@ export * from "./callers/granted-tokens.ts";
 export * from "./callers/kept-grants.ts";
 export * from "./task/summary.ts";
 export * from "./task/outcome.ts";
+export * from "./callers/names.ts";
 export * from "./errors.ts";
 export { answerOfChild, CHILD_END_TOO_LARGE } from "./task/child-end.ts";
 export { childId, isChildId } from "./task/child-id.ts";

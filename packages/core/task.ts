@@ -315,6 +315,7 @@ export type Acceptance = {
 
 /** Anyone who matches at least one of these names, as the identity provider spells them. */
 export interface Addressees {
+  /** `email:ada@acme.io`, `sub:7f3a`, `username:ada` or `api-key:nightly`; without a type, a subject or a verified email (names.ts). */
   readonly people?: readonly string[];
   readonly groups?: readonly string[];
   readonly roles?: readonly string[];

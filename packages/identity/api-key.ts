@@ -3,8 +3,8 @@
  * scanners recognize keys that leaked.
  */
 import { hash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import type { ApiKey, ApiKeys, Caller } from "@parley/core";
-import { API_KEY_NAME, principalOf } from "./claims.ts";
+import { type ApiKey, type ApiKeys, type Caller, typedName } from "@parley/core";
+import { principalOf } from "./claims.ts";
 import { refuse, span } from "./refuse.ts";
 
 const FORM = /^parley_([A-Za-z0-9]{12})_[\w-]{43}$/;
@@ -48,7 +48,7 @@ function callerOf({ id, name, tenant, scopes }: ApiKey, expiresAtMs: number): Ca
     scopes,
     authenticatedBy: `api-key:${id}`,
     // People's names do not look like this, so a question for the person Ada does not reach a key named Ada.
-    names: Object.freeze([`${API_KEY_NAME}${name}`]),
+    names: Object.freeze([typedName("api-key", name)]),
     groups: Object.freeze([]),
     roles: Object.freeze([]),
     expiresAtMs,

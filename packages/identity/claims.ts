@@ -3,7 +3,7 @@
  * each claim has a form and a bound, and an invalid one is refused by name.
  */
 import { createHash } from "node:crypto";
-import type { Caller, ParleyError } from "@parley/core";
+import { type Caller, type ParleyError, typedName } from "@parley/core";
 import { refuse, shown } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 
@@ -13,9 +13,6 @@ export type Claims = Readonly<Record<string, unknown>>;
 const MEMBERSHIPS_MAX = 256;
 /** Maximum length of a subject, name, group, role, scope or client. */
 export const NAME_CHARS_MAX = 256;
-
-/** The names of API keys begin so, where questions are put to somebody. */
-export const API_KEY_NAME = "api-key:";
 
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** Tenant of all callers if no claim names the tenant. */
@@ -28,13 +25,17 @@ export interface Vouched {
   readonly expiresAtMs: number;
 }
 
-type ClaimSettings = Pick<IdentitySettings, "principal" | "tenantClaim" | "groupsClaim" | "rolesClaim" | "scopePrefix">;
+type ClaimSettings = Pick<
+  IdentitySettings,
+  "issuers" | "principal" | "person" | "usernames" | "tenantClaim" | "issuerTenants" | "groupsClaim" | "rolesClaim" | "scopePrefix"
+>;
 
 /** Throws TOKEN_CLAIM_INVALID. */
 export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: ClaimSettings): Caller {
   const subject = text("sub", claims["sub"]);
   if (subject === undefined) throw refuse("TOKEN_CLAIM_INVALID", "the token has no sub, so it names no caller");
   const tenant = settings.tenantClaim === undefined ? ONE_TENANT : tenantOf(settings.tenantClaim, claims);
+  judgeTenant(tenant, issuer, settings.issuerTenants);
   const client = clientOf(claims);
   if (settings.principal === "user+client" && client === undefined) {
     throw refuse(
@@ -42,13 +43,21 @@ export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: Cla
       "the token names no client (client_id, azp, cid, appid), but tasks belong to a person through one client (PARLEY_AUTH_PRINCIPAL)",
     );
   }
+  const principal = principalOf([
+    tenant,
+    issuer,
+    subject,
+    ...(settings.principal === "user+client" && client !== undefined ? [client] : []),
+  ]);
+  const email = verifiedEmail(claims);
+  const person = personAt({ tenant, issuer, subject, email }, settings);
   return Object.freeze({
-    principal: principalOf([tenant, issuer, subject, ...(settings.principal === "user+client" && client !== undefined ? [client] : [])]),
-    ...(settings.principal === "user+client" && { person: principalOf([tenant, issuer, subject]) }),
+    principal,
+    ...(person !== principal && { person }),
     tenant,
     scopes: Object.freeze(scopesOf(claims, settings.scopePrefix)),
     authenticatedBy: issuer,
-    names: Object.freeze(namesOf(subject, claims)),
+    names: Object.freeze(namesOf(subject, email, claims, settings.usernames)),
     groups: Object.freeze(membershipsOf(settings.groupsClaim, claims)),
     roles: Object.freeze(membershipsOf(settings.rolesClaim, claims)),
     ...(client !== undefined && { client }),
@@ -87,17 +96,44 @@ function clientOf(claims: Claims): string | undefined {
   return text("client_id", claims["client_id"] ?? claims["azp"] ?? claims["cid"] ?? claims["appid"]);
 }
 
+function verifiedEmail(claims: Claims): string | undefined {
+  return claims["email_verified"] === true ? text("email", claims["email"]) : undefined;
+}
+
 /**
- * At some providers people choose their preferred_username. One that looks like an email address counts only if it is the verified email:
- * otherwise a person could take the name of another.
+ * At some providers people choose their preferred_username, or may have that of somebody who left. So usernames count only if the operator
+ * says that neither is possible.
  */
-function namesOf(subject: string, claims: Claims): readonly string[] {
-  const email = claims["email_verified"] === true ? text("email", claims["email"]) : undefined;
-  const username = text("preferred_username", claims["preferred_username"]);
-  const isOwn = username !== undefined && (!username.includes("@") || username === email);
-  const names = [subject, ...(email === undefined ? [] : [email]), ...(isOwn ? [username] : [])];
-  // Nor by a machine's: what is asked of `api-key:nightly` is answered with that key alone.
-  return [...new Set(names)].filter((name) => !name.startsWith(API_KEY_NAME));
+function namesOf(subject: string, email: string | undefined, claims: Claims, usernames: ClaimSettings["usernames"]): readonly string[] {
+  const names = [typedName("sub", subject), ...(email === undefined ? [] : [typedName("email", email)])];
+  const username = usernames === "ignored" ? undefined : text("preferred_username", claims["preferred_username"]);
+  if (username === undefined) return names;
+  const typed = [...names, typedName("username", username)];
+  // As in versions without types. One that looks like an address, or like a typed name, is still no name of its own.
+  return usernames === "plain" && !/[@:]/.test(username) ? [...typed, username] : typed;
+}
+
+interface Identified {
+  readonly tenant: string;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly email: string | undefined;
+}
+
+/**
+ * Who a person is, whatever issuer vouches for them: for rules that count people. By subject, the same subject is one person at all issuers, as
+ * if the first one had vouched for it. Two people may so be taken for one, but never one for two.
+ */
+function personAt({ tenant, issuer, subject, email }: Identified, { person, issuers }: ClaimSettings): string {
+  if (person === "email" && email !== undefined) return principalOf([tenant, "email", email.toLowerCase()]);
+  return principalOf([tenant, issuers[0]?.name ?? issuer, subject]);
+}
+
+/** Any trusted issuer could otherwise name people of any tenant. */
+function judgeTenant(tenant: string, issuer: string, issuerTenants: ClaimSettings["issuerTenants"]): void {
+  const tenants = issuerTenants.get(issuer);
+  if (tenants === undefined || tenants === "any" || tenants.includes(tenant)) return;
+  throw refuse("TOKEN_CLAIM_INVALID", `the issuer ${issuer} does not speak for the tenant ${shown(tenant)} (PARLEY_AUTH_ISSUER_TENANTS)`);
 }
 
 function scopesOf(claims: Claims, prefix: string): readonly string[] {

@@ -57,16 +57,16 @@ describe("a trusted proxy", () => {
   test("names callers, who get the configured scopes", () => {
     expect(ask(["x-client-dn", "CN=robot"])).toMatchObject({
       principal: expect.stringMatching(/^u_[\w-]{22}$/),
-      names: ["CN=robot"],
+      names: ["sub:CN=robot"],
       scopes: ["tools", "tasks", "asks"],
       authenticatedBy: "proxy:x-client-dn",
     });
     expect(ask(["X-Client-DN", "CN=robot"], "::1", { PARLEY_AUTH_PROXY_SCOPES: "tasks:read" })).toMatchObject({ scopes: ["tasks:read"] });
-    expect(ask(["x-client-dn", "CN=robot"], "::ffff:10.9.9.9")).toMatchObject({ names: ["CN=robot"] });
+    expect(ask(["x-client-dn", "CN=robot"], "::ffff:10.9.9.9")).toMatchObject({ names: ["sub:CN=robot"] });
   });
 
   test("gives no caller the name of an API key", () => {
-    expect(ask(["x-client-dn", "api-key:nightly"])).toMatchObject({ names: [] });
+    expect(ask(["x-client-dn", "api-key:nightly"])).toMatchObject({ names: ["sub:api-key:nightly"] });
   });
 
   test("is recognized by its address, not by the header", () => {
@@ -141,6 +141,30 @@ describe("settings", () => {
     [{ ...ISSUER, PARLEY_AUTH_PROXY_HEADER: "Authorization", PARLEY_AUTH_PROXY_ADDRESSES: "::1" }, /^PARLEY_AUTH_PROXY_HEADER/],
   ])("%j are refused", (settings, problem) => {
     expect(problems(settings as Record<string, string>)).toContainEqual(expect.stringMatching(problem));
+  });
+
+  test("say which tenants each of several issuers may name", () => {
+    const several = { PARLEY_AUTH: "required", PARLEY_AUTH_ISSUERS: "https://a.example, https://b.example", PARLEY_AUTH_TENANT_CLAIM: "t" };
+    const name = "PARLEY_AUTH_ISSUER_TENANTS";
+    const withTenants = (tenants: string) => problems({ ...several, [name]: tenants });
+    const unsaid = (issuer: string) => `${name}: say which tenants "${issuer}" may name, or * for any`;
+    expect(problems(several)).toEqual([unsaid("https://a.example"), unsaid("https://b.example")]);
+    expect(withTenants("https://a.example t1 t2")).toEqual([unsaid("https://b.example")]);
+    expect(withTenants("https://a.example t1 t2, https://b.example *")).toEqual([]);
+    const which = `${name}: after "https://b.example", name its tenants separated by spaces, or only * for any`;
+    expect(withTenants("https://a.example *, https://b.example")).toEqual([which]);
+    expect(withTenants("https://a.example *, https://b.example t3 *")).toEqual([which]);
+    expect(withTenants("https://a.example *, https://b.example *, https://c.example *")).toEqual([
+      `${name}: "https://c.example" is not in PARLEY_AUTH_ISSUERS`,
+    ]);
+    expect(withTenants("https://a.example t1, https://b.example *, https://a.example t2")).toEqual([`${name}: a provider is listed twice`]);
+    // A single issuer is asked for all tenants, and may be bound as well.
+    const one = { PARLEY_AUTH: "required", PARLEY_AUTH_ISSUERS: "https://a.example", PARLEY_AUTH_TENANT_CLAIM: "t" };
+    expect(problems(one)).toEqual([]);
+    expect(problems({ ...one, [name]: "https://a.example t1" })).toEqual([]);
+    expect(problems({ PARLEY_AUTH: "required", PARLEY_AUTH_ISSUERS: "https://a.example", [name]: "https://a.example t1" })).toEqual([
+      `${name}: requires PARLEY_AUTH_TENANT_CLAIM`,
+    ]);
   });
 
   test("need an audience, since a Host header cannot decide whom a token is for", () => {

@@ -1,6 +1,6 @@
 /** JWTs against a real issuer on loopback. */
 import { generateKeyPairSync, createPublicKey, type JsonWebKey } from "node:crypto";
-import { ParleyError } from "@parley/core";
+import { ParleyError, personOf } from "@parley/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forged, type Issuer, type Signing, startIssuer } from "../../test/support/issuer.ts";
 import { AUDIENCE, identityOf } from "./identity.fixture.ts";
@@ -52,7 +52,7 @@ describe("an access token", () => {
       tenant: "acme",
       scopes: ["tools:call", "tasks:read"],
       authenticatedBy: issuer.url,
-      names: ["7", "alice@example.com", "alice"],
+      names: ["sub:7", "email:alice@example.com"],
       groups: ["finance"],
       roles: ["approver"],
       client: "claude",
@@ -87,8 +87,13 @@ describe("an access token", () => {
   test("may have any type of an access token, or none", async () => {
     const { bearer } = trusting();
     for (const typ of ["at+jwt", "AT+JWT", "application/at+jwt", "JWT", undefined]) {
-      expect((await bearer(await issuer.token({}, { header: { typ } }))).names).toEqual(["alice"]);
+      expect((await bearer(await issuer.token({}, { header: { typ } }))).names).toEqual(["sub:alice"]);
     }
+  });
+
+  test("whose type says that it is one may have a claim that ID tokens have", async () => {
+    const token = await issuer.token({ nonce: "n", typ: "Bearer" }, { header: { typ: "at+jwt" } });
+    expect((await trusting().bearer(token)).names).toEqual(["sub:alice"]);
   });
 
   test("has its scopes in scope or scp, as a string or a list, with or without the provider's prefix", async () => {
@@ -103,16 +108,64 @@ describe("an access token", () => {
     expect(await scopesOf({})).toEqual([]);
   });
 
-  test("gives a person no name that may belong to another", async () => {
-    const namesOf = async (claims: object) => (await trusting().bearer(await issuer.token({ ...claims }))).names;
-    expect(await namesOf({ email: "bob@example.com" })).toEqual(["alice"]);
-    expect(await namesOf({ email: "bob@example.com", email_verified: "true" })).toEqual(["alice"]);
-    expect(await namesOf({ preferred_username: "bob@example.com" })).toEqual(["alice"]);
-    const verified = { email: "a@example.com", email_verified: true, preferred_username: "a@example.com" };
-    expect(await namesOf(verified)).toEqual(["alice", "a@example.com"]);
-    // A key's name is no person's.
-    expect(await namesOf({ preferred_username: "api-key:nightly" })).toEqual(["alice"]);
-    expect(await namesOf({ sub: "api-key:nightly", preferred_username: "bob" })).toEqual(["bob"]);
+  test("gives a person the names that are certain, each with its type", async () => {
+    const namesOf = async (claims: object, environment = {}) =>
+      (await trusting(environment).bearer(await issuer.token({ ...claims }))).names;
+    expect(await namesOf({ email: "bob@example.com" })).toEqual(["sub:alice"]);
+    expect(await namesOf({ email: "bob@example.com", email_verified: "true" })).toEqual(["sub:alice"]);
+    expect(await namesOf({ email: "a@example.com", email_verified: true })).toEqual(["sub:alice", "email:a@example.com"]);
+    // A person may have chosen any of these.
+    for (const username of ["bob", "bob@example.com", "sub:bob", "api-key:nightly"])
+      expect(await namesOf({ preferred_username: username })).toEqual(["sub:alice"]);
+    const unique = { PARLEY_AUTH_USERNAMES: "unique" };
+    expect(await namesOf({ preferred_username: "al" }, unique)).toEqual(["sub:alice", "username:al"]);
+    expect(await namesOf({ preferred_username: "sub:bob" }, unique)).toEqual(["sub:alice", "username:sub:bob"]);
+    const plain = { PARLEY_AUTH_USERNAMES: "plain" };
+    expect(await namesOf({ preferred_username: "al" }, plain)).toEqual(["sub:alice", "username:al", "al"]);
+    for (const username of ["bob@example.com", "sub:bob", "api-key:nightly"])
+      expect(await namesOf({ preferred_username: username }, plain)).toEqual(["sub:alice", `username:${username}`]);
+  });
+
+  test("is one person at any issuer, by subject or by verified email, where people are counted", async () => {
+    const both = { PARLEY_AUTH_ISSUERS: `${issuer.url}, ${other.url}` };
+    const personAt = async (at: Issuer, claims: object, environment: object) =>
+      personOf(await identityOf({ ...both, ...environment }).bearer(await at.token({ ...claims })));
+    const alice = await personAt(issuer, {}, {});
+    expect(await personAt(other, {}, {})).toBe(alice);
+    expect(await personAt(other, { sub: "bob" }, {})).not.toBe(alice);
+    // As tasks of the versions before know the callers of the first issuer, and of a single one.
+    expect(alice).toBe((await trusting().bearer(await issuer.token())).principal);
+    const byEmail = { PARLEY_AUTH_PERSON: "email" };
+    const verified = { email: "Alice@Example.com", email_verified: true };
+    const one = await personAt(issuer, verified, byEmail);
+    expect(await personAt(other, { sub: "77", email: "alice@example.com", email_verified: true }, byEmail)).toBe(one);
+    expect(await personAt(other, { sub: "77", email: "alice@example.com" }, byEmail)).not.toBe(one);
+    expect(await personAt(other, { sub: "77", email: "bob@example.com", email_verified: true }, byEmail)).not.toBe(one);
+    const tenants = { PARLEY_AUTH_TENANT_CLAIM: "t", PARLEY_AUTH_ISSUER_TENANTS: `${issuer.url} *, ${other.url} *` };
+    expect(await personAt(issuer, { t: "a" }, tenants)).not.toBe(await personAt(other, { t: "b" }, tenants));
+  });
+
+  test("names a tenant that its issuer speaks for", async () => {
+    const { bearer } = identityOf({
+      PARLEY_AUTH_ISSUERS: `${issuer.url}, ${other.url}`,
+      PARLEY_AUTH_TENANT_CLAIM: "t",
+      PARLEY_AUTH_ISSUER_TENANTS: `${issuer.url} acme globex, ${other.url} initech`,
+    });
+    expect((await bearer(await issuer.token({ t: "acme" }))).tenant).toBe("acme");
+    expect((await bearer(await issuer.token({ t: "globex" }))).tenant).toBe("globex");
+    expect((await bearer(await other.token({ t: "initech" }))).tenant).toBe("initech");
+    for (const [at, t] of [
+      [other, "acme"],
+      [issuer, "initech"],
+      [issuer, "acme globex"],
+    ] as const) {
+      expect(await refusalOf(async () => bearer(await at.token({ t, groups: ["finance"] })))).toMatchObject({
+        code: "TOKEN_CLAIM_INVALID",
+      });
+    }
+    expect((await refusalOf(async () => bearer(await other.token({ t: "acme" })))).message).toContain(
+      `the issuer ${other.url} does not speak for the tenant "acme" (PARLEY_AUTH_ISSUER_TENANTS)`,
+    );
   });
 });
 
@@ -162,6 +215,30 @@ const BAD: readonly Bad[] = [
     environment: { PARLEY_AUTH_ALGORITHMS: "ES256" },
   },
   { what: "a logout token", token: signed({}, { header: { typ: "logout+jwt" } }), code: "TOKEN_MALFORMED", says: /typ is "logout\+jwt"/ },
+  {
+    what: "an ID token with a nonce",
+    token: signed({ nonce: "n" }, { header: { typ: undefined } }),
+    code: "TOKEN_MALFORMED",
+    says: /ID token.*the claim nonce/,
+  },
+  {
+    what: "an ID token with the hash of an access token",
+    token: signed({ at_hash: "h" }, { header: { typ: "JWT" } }),
+    code: "TOKEN_MALFORMED",
+    says: /ID token.*the claim at_hash/,
+  },
+  {
+    what: "an ID token with the hash of a code",
+    token: signed({ c_hash: "h" }, { header: { typ: "JWT" } }),
+    code: "TOKEN_MALFORMED",
+    says: /ID token.*the claim c_hash/,
+  },
+  {
+    what: "an ID token of Keycloak",
+    token: signed({ typ: "ID" }, { header: { typ: "JWT" } }),
+    code: "TOKEN_MALFORMED",
+    says: /is an ID token.*typ is ID/,
+  },
   { what: "another issuer", token: () => other.token(), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is "http:.*trusted: "http:/ },
   { what: "no issuer", token: signed({ iss: undefined }), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is missing/ },
   { what: "an issuer that is not a string", token: signed({ iss: [1] as never }), code: "TOKEN_ISSUER_UNKNOWN", says: /issuer is \[1\]/ },
@@ -323,7 +400,7 @@ describe("is refused", () => {
     const { bearer } = trusting({ PARLEY_AUTH_GROUPS_CLAIM: "groups", PARLEY_AUTH_TENANT_CLAIM: "org" });
     const groups = Array.from({ length: 256 }, (_, index) => `g${index}`);
     const caller = await bearer(await issuer.token({ sub: `${"x".repeat(254)}💩`, groups, org: `a${"b".repeat(63)}`, aud: [AUDIENCE] }));
-    expect([caller.names[0]?.length, caller.groups.length, caller.tenant.length]).toEqual([256, 256, 64]);
+    expect([caller.names[0]?.length, caller.groups.length, caller.tenant.length]).toEqual(["sub:".length + 256, 256, 64]);
   });
 
   test("from one second beyond the clock skew on", async () => {

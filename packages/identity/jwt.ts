@@ -47,8 +47,24 @@ export async function verifyJwt(token: string, settings: JwtSettings, { keys, no
     throw refuse("TOKEN_ISSUER_UNKNOWN", `the token's issuer is ${shown(iss)}; trusted: ${trusted}`);
   }
   const claims = await signedClaims(token, set, settings.algorithms);
+  judgeUse(header, claims);
   judgeAudience(claims, settings);
   return { issuer: iss, claims, expiresAtMs: judgeTimes(claims, settings, now()) };
+}
+
+/** What OpenID Connect puts into ID tokens only (Core, 2 and 3.3.2.11). Keycloak names the kind of each token in a claim of its own. */
+const ID_TOKEN_CLAIMS = ["nonce", "at_hash", "c_hash"];
+
+/**
+ * An ID token says to a client who logged in, and is signed with the same keys. If this server's audience is also a client's id, as at Entra, it
+ * would pass for an access token, and it has been seen by more parties. Only the header can say that a token with such a claim is none.
+ */
+function judgeUse({ typ }: Partial<CompactJWSHeaderParameters>, claims: Claims): void {
+  if (claims["typ"] === "ID") throw refuse("TOKEN_MALFORMED", "the token is an ID token, not an access token: its claim typ is ID");
+  if (typeof typ === "string" && typ.toLowerCase().endsWith("at+jwt")) return;
+  const found = ID_TOKEN_CLAIMS.find((name) => claims[name] !== undefined);
+  if (found !== undefined)
+    throw refuse("TOKEN_MALFORMED", `the token looks like an ID token, not an access token: it has the claim ${found}`);
 }
 
 function readUnverified(token: string): { readonly header: Partial<CompactJWSHeaderParameters>; readonly claims: Claims } {

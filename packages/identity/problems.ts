@@ -28,6 +28,7 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
     }
   }
   if (new Set(issuers.map(({ name }) => name)).size < issuers.length) problems.push("PARLEY_AUTH_ISSUERS: a provider is listed twice");
+  problems.push(...tenantProblems(environment, settings));
   const isForMachinesOnly = issuers.length === 0 && apiKeys;
   if (audiences.length === 0 && !isForMachinesOnly) {
     problems.push(
@@ -45,6 +46,27 @@ export function identityProblems(environment: IdentityEnvironment, host: string)
   if (proxy && (proxy.addresses.length === 0 || !addressRanges(proxy.addresses))) {
     problems.push("PARLEY_AUTH_PROXY_ADDRESSES: must be addresses or ranges, such as 10.0.0.5 or 10.0.0.0/8, separated by commas");
   }
+  return problems;
+}
+
+function tenantProblems({ PARLEY_AUTH_ISSUER_TENANTS: given }: IdentityEnvironment, settings: IdentitySettings): string[] {
+  const { issuers, tenantClaim, issuerTenants } = settings;
+  const name = "PARLEY_AUTH_ISSUER_TENANTS";
+  if (tenantClaim === undefined) return given.length === 0 ? [] : [`${name}: requires PARLEY_AUTH_TENANT_CLAIM`];
+  const problems: string[] = [];
+  if (issuerTenants.size < given.length) problems.push(`${name}: a provider is listed twice`);
+  for (const [issuer, tenants] of issuerTenants) {
+    if (!issuers.some((each) => each.name === issuer))
+      problems.push(`${name}: ${JSON.stringify(withoutUser(issuer))} is not in PARLEY_AUTH_ISSUERS`);
+    else if (tenants !== "any" && (tenants.length === 0 || tenants.includes("*")))
+      problems.push(`${name}: after ${JSON.stringify(withoutUser(issuer))}, name its tenants separated by spaces, or only * for any`);
+  }
+  const unbound = issuers.filter(({ name: issuer }) => !issuerTenants.has(issuer));
+  // Each issuer could name people of the other's tenants. A single one is asked for all of them.
+  if (issuers.length > 1)
+    problems.push(
+      ...unbound.map(({ name: issuer }) => `${name}: say which tenants ${JSON.stringify(withoutUser(issuer))} may name, or * for any`),
+    );
   return problems;
 }
 

@@ -140,7 +140,7 @@ describe("a provider of keys", () => {
     });
     const hundred = many(100);
     issuer.answer(KEYS_PATH, says(hundred + " ".repeat(262_144 - hundred.length)));
-    expect(await trusting().bearer(token)).toMatchObject({ names: ["alice"] });
+    expect(await trusting().bearer(token)).toMatchObject({ names: ["sub:alice"] });
     issuer.answer(KEYS_PATH, says(hundred + " ".repeat(262_145 - hundred.length)));
     expect(await refusalOf(() => trusting().bearer(token))).toMatchObject({ message: expect.stringContaining("larger than 262144") });
   });
@@ -169,12 +169,12 @@ describe("a provider of keys", () => {
 
   test("is found through OAuth metadata, OpenID Connect metadata, or the configured address", async () => {
     const token = await issuer.token();
-    expect(await trusting().bearer(token)).toMatchObject({ names: ["alice"] });
+    expect(await trusting().bearer(token)).toMatchObject({ names: ["sub:alice"] });
     issuer.answer(METADATA_PATH, (_request, response) => void response.writeHead(404).end());
-    expect(await trusting().bearer(token)).toMatchObject({ names: ["alice"] });
+    expect(await trusting().bearer(token)).toMatchObject({ names: ["sub:alice"] });
     issuer.answer("/.well-known/openid-configuration", down);
     expect(await trusting({ PARLEY_AUTH_ISSUERS: `${issuer.url} ${issuer.url}${KEYS_PATH}` }).bearer(token)).toMatchObject({
-      names: ["alice"],
+      names: ["sub:alice"],
     });
     expect(await refusalOf(() => trusting().bearer(token))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
   });
@@ -192,8 +192,8 @@ describe("a provider of keys", () => {
     await bearer(old);
     skip(30_000);
     await issuer.rotate();
-    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
-    expect(await bearer(await issuer.token({ sub: "carol" }, { kid: "key-2" }))).toMatchObject({ names: ["carol"] });
+    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["sub:bob"] });
+    expect(await bearer(await issuer.token({ sub: "carol" }, { kid: "key-2" }))).toMatchObject({ names: ["sub:carol"] });
     expect(fetches()).toBe(2);
     // Once the key is no longer published, its tokens are refused as soon as the keys were fetched again and cached tokens have expired.
     await issuer.rotate(true);
@@ -210,7 +210,7 @@ describe("a provider of keys", () => {
     issuer.answer(METADATA_PATH, (_request, response) => sendJson(response, { issuer: issuer.url, jwks_uri: `${issuer.url}/new-keys` }));
     await issuer.rotate();
     skip(30_000);
-    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
+    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["sub:bob"] });
   });
 
   test("is asked once per cooldown, however many tokens name unknown keys", async () => {
@@ -228,12 +228,12 @@ describe("a provider of keys", () => {
     }
     expect(fetches() - before).toBe(1);
     // Other callers are served in the meantime, and a new key is found after the cooldown.
-    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["bob"] });
+    expect(await bearer(await issuer.token({ sub: "bob" }))).toMatchObject({ names: ["sub:bob"] });
     await issuer.rotate();
     const rotated = await issuer.token({ sub: "carol" });
     expect(await refusalOf(() => bearer(rotated))).toMatchObject({ code: "TOKEN_KEY_UNKNOWN" });
     skip(30_000);
-    expect(await bearer(rotated)).toMatchObject({ names: ["carol"] });
+    expect(await bearer(rotated)).toMatchObject({ names: ["sub:carol"] });
     expect(fetches() - before).toBe(2);
   });
 
@@ -247,10 +247,10 @@ describe("a provider of keys", () => {
     skip(30_000);
     // The same within the cooldown of the failed fetch.
     for (const token of [rotated, rotated]) expect(await refusalOf(() => bearer(token))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
-    expect(await bearer(old)).toMatchObject({ names: ["alice"] });
+    expect(await bearer(old)).toMatchObject({ names: ["sub:alice"] });
     issuer.answer(KEYS_PATH, undefined);
     skip(30_000);
-    expect(await bearer(rotated)).toMatchObject({ names: ["bob"] });
+    expect(await bearer(rotated)).toMatchObject({ names: ["sub:bob"] });
   });
 
   test("may be down for up to a day without effect on callers", async () => {
@@ -259,7 +259,7 @@ describe("a provider of keys", () => {
     await bearer(await issuer.token(forever));
     issuer.answer(KEYS_PATH, down);
     skip(10 * 60_000 + 1);
-    expect(await bearer(await issuer.token(forever))).toMatchObject({ names: ["alice"] });
+    expect(await bearer(await issuer.token(forever))).toMatchObject({ names: ["sub:alice"] });
     expect(logged.at(-1)).toEqual({
       message: "keys of a provider not fetched",
       fields: { issuer: issuer.url, problem: expect.stringContaining("HTTP 500"), usableFor: "24 h" },
@@ -269,7 +269,7 @@ describe("a provider of keys", () => {
     await Promise.all(["a", "b", "c"].map(async (sub) => await bearer(await issuer.token({ ...forever, sub }))));
     expect(fetches()).toBe(tried);
     skip(24 * 3_600_000 - 1);
-    expect(await bearer(await issuer.token({ ...forever, sub: "bob" }))).toMatchObject({ names: ["bob"] });
+    expect(await bearer(await issuer.token({ ...forever, sub: "bob" }))).toMatchObject({ names: ["sub:bob"] });
     await until(() => fetches() === tried + 1);
     skip(1);
     const late = await issuer.token({ ...forever, sub: "carol" });
@@ -277,7 +277,7 @@ describe("a provider of keys", () => {
     // When it is back, it is asked within a second, since there are no keys.
     issuer.answer(KEYS_PATH, undefined);
     skip(1_000);
-    expect(await bearer(late)).toMatchObject({ names: ["carol"] });
+    expect(await bearer(late)).toMatchObject({ names: ["sub:carol"] });
   });
 
   test("is asked in the background while its keys are older than half their lifetime", async () => {
@@ -314,7 +314,7 @@ describe("an opaque token", () => {
     const { bearer, skip } = asking();
     issuer.introspected.set("opaque", active({ exp: nowS() + 60, iss: issuer.url }));
     const caller = await bearer("opaque");
-    expect(caller).toMatchObject({ names: ["alice"], scopes: ["tools"], client: "cli", authenticatedBy: issuer.url });
+    expect(caller).toMatchObject({ names: ["sub:alice"], scopes: ["tools"], client: "cli", authenticatedBy: issuer.url });
     expect(await bearer("opaque")).toBe(caller);
     expect(asks()).toBe(1);
     issuer.introspected.set("opaque", { active: false });

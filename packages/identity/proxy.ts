@@ -2,9 +2,9 @@
  * Callers that a proxy has authenticated, for example by mutual TLS or a service mesh, and names in a header. The header counts only in requests
  * from the proxy's own address, since anyone can write a header.
  */
-import type { Caller } from "@parley/core";
+import { type Caller, typedName } from "@parley/core";
 import { addressRanges } from "./address.ts";
-import { API_KEY_NAME, NAME_CHARS_MAX, principalOf } from "./claims.ts";
+import { NAME_CHARS_MAX, principalOf } from "./claims.ts";
 import { headersNamed } from "./credentials.ts";
 import { refuse } from "./refuse.ts";
 import type { ProxySettings } from "./settings.ts";
@@ -34,8 +34,7 @@ export function proxiedCaller({ header, addresses, scopes }: ProxySettings): (re
       tenant: "default",
       scopes,
       authenticatedBy: by,
-      // As for people: a question for `api-key:nightly` is for that key alone.
-      names: Object.freeze(name.startsWith(API_KEY_NAME) ? [] : [name]),
+      names: Object.freeze([typedName("sub", name)]),
       groups: Object.freeze([]),
       roles: Object.freeze([]),
     });

@@ -52,8 +52,23 @@ export const identityEnvironment = {
     .enum(["user", "user+client"])
     .default("user")
     .describe("Who owns a task: user (the person, through any client) or user+client (the person, through that client only)."),
+  PARLEY_AUTH_PERSON: z
+    .enum(["subject", "email"])
+    .default("subject")
+    .describe(
+      "What makes two callers of a tenant one person when people are counted (quorum, not the caller): the same subject at any issuer, or the same verified email (by subject without one).",
+    ),
+  PARLEY_AUTH_USERNAMES: z
+    .enum(["ignored", "unique", "plain"])
+    .default("ignored")
+    .describe(
+      "Whether people can be asked by preferred_username: ignored; unique (as username:NAME; say so only if providers never let people choose or inherit one); plain (as NAME as well, like versions before).",
+    ),
   PARLEY_AUTH_TENANT_CLAIM: claim().describe(
     "Claim that names the tenant; dots reach into objects: org.id. Tokens without it are refused. Unset: all callers belong to one tenant.",
+  ),
+  PARLEY_AUTH_ISSUER_TENANTS: list().describe(
+    "Tenants that each issuer may name, after the issuer and a space, or * for any: https://id.acme.example acme, https://id.example *. Required for several issuers with PARLEY_AUTH_TENANT_CLAIM.",
   ),
   PARLEY_AUTH_GROUPS_CLAIM: claim().describe("Claim that lists a person's groups; dots reach into objects."),
   PARLEY_AUTH_ROLES_CLAIM: claim().describe("Claim that lists a person's roles, such as realm_access.roles."),
@@ -143,7 +158,12 @@ export interface IdentitySettings {
   readonly algorithms: readonly string[];
   readonly clockSkewMs: number;
   readonly principal: "user" | "user+client";
+  /** What makes two callers one person. */
+  readonly person: "subject" | "email";
+  readonly usernames: "ignored" | "unique" | "plain";
   readonly tenantClaim: string | undefined;
+  /** Name of an issuer → the tenants that it may name. One that is missing may name any. */
+  readonly issuerTenants: ReadonlyMap<string, readonly string[] | "any">;
   readonly groupsClaim: string | undefined;
   readonly rolesClaim: string | undefined;
   readonly scopePrefix: string;
@@ -208,7 +228,10 @@ export function identitySettings(environment: IdentityEnvironment): IdentitySett
     algorithms: environment.PARLEY_AUTH_ALGORITHMS,
     clockSkewMs: environment.PARLEY_AUTH_CLOCK_SKEW,
     principal: environment.PARLEY_AUTH_PRINCIPAL,
+    person: environment.PARLEY_AUTH_PERSON,
+    usernames: environment.PARLEY_AUTH_USERNAMES,
     tenantClaim: environment.PARLEY_AUTH_TENANT_CLAIM,
+    issuerTenants: new Map(environment.PARLEY_AUTH_ISSUER_TENANTS.map(tenantsOf)),
     groupsClaim: environment.PARLEY_AUTH_GROUPS_CLAIM,
     rolesClaim: environment.PARLEY_AUTH_ROLES_CLAIM,
     scopePrefix: environment.PARLEY_AUTH_SCOPE_PREFIX,
@@ -258,6 +281,11 @@ function loginSettings(environment: IdentityEnvironment, audiences: readonly str
     callback: `${base ?? ""}${LOGIN_CALLBACK_PATH}`,
     ttlMs: environment.PARLEY_LOGIN_TTL,
   };
+}
+
+function tenantsOf(item: string): readonly [string, readonly string[] | "any"] {
+  const [name = "", ...tenants] = item.split(/\s+/);
+  return [name, tenants.length === 1 && tenants[0] === "*" ? "any" : tenants];
 }
 
 function issuerOf(item: string): Issuer {

@@ -2,7 +2,7 @@
  * The status message of a task that waits for an answer its own client cannot give. Such a client shows its user only the status; without the
  * message, the task would wait for days without a visible reason.
  */
-import { type Ask, type AskRequest, type ClientCapabilities, cut, type Task } from "@parley/core";
+import { type Ask, type AskRequest, type ClientCapabilities, cut, type Task, shownName } from "@parley/core";
 import { tallyText } from "./ask-message.ts";
 import { canBeAsked } from "./capabilities.ts";
 
@@ -48,7 +48,7 @@ function onPages(asks: readonly Ask[]): string | undefined {
 function namesOf({ audience }: Ask): string {
   if (!audience || audience.to === "tenant") return audience?.not ? "someone other than the caller" : "another person";
   const { people = [], groups = [], roles = [] } = audience.to;
-  const names = [...people, ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];
+  const names = [...people.map(shownName), ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];
   return `${shortList(names.map((name) => cut(name, NAME_CHARS_MAX)))}${audience.not ? ", but not from the caller" : ""}`;
 }
 

@@ -294,7 +294,7 @@ test("who may answer", async () => {
       const { approved } = await ctx.elicit("approve", {
         message: `Pay ${amount} € to ${payee}?`,
         schema: z.object({ approved: z.boolean() }),
-        to: { groups: ["finance"], people: ["cfo@example.com"] }, // or "tenant"; roles too
+        to: { groups: ["finance"], people: ["email:cfo@example.com"] }, // or "tenant"; roles too
         not: "caller",
       });
       return String(approved);

@@ -6,8 +6,8 @@ export interface Caller {
   /** Owns the tasks that it creates (I10). Unique across all tenants. */
   readonly principal: string;
   /**
-   * The person behind the principal, the same through any client, where each client has a principal of its own
-   * (PARLEY_AUTH_PRINCIPAL). Absent if the principal already identifies the person.
+   * The person behind the principal, the same through any client and at any issuer (PARLEY_AUTH_PRINCIPAL,
+   * PARLEY_AUTH_PERSON). Absent if the principal already identifies the person.
    */
   readonly person?: string;
   /** The tenant of the principal. Callers of different tenants never learn about each other. */
@@ -17,7 +17,7 @@ export interface Caller {
   /** What established the identity: `nobody` for an anonymous caller. */
   readonly authenticatedBy: string;
   /**
-   * Names by which people know the caller: subject, verified address, user name. Audiences are matched against them.
+   * Names by which the caller can be asked, with their types (names.ts). Audiences are matched against them.
    */
   readonly names: readonly string[];
   readonly groups: readonly string[];

@@ -13,6 +13,7 @@
  */
 import { ANONYMOUS, type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
 import type { GrantOwner } from "./kept-grants.ts";
+import { isNamed } from "./names.ts";
 import { hasAccepted, tallied } from "./quorum.ts";
 import type { Ask, CallFacts, Task } from "../task.ts";
 
@@ -69,7 +70,7 @@ function isAskedOf(
   if (audience.not === "caller" && isCaller) return false;
   if (audience.to === "tenant") return true;
   const { people = [], groups = [], roles = [] } = audience.to;
-  return isAmong(people, caller.names) || isAmong(groups, caller.groups) || isAmong(roles, caller.roles);
+  return isNamed(people, caller.names) || isAmong(groups, caller.groups) || isAmong(roles, caller.roles);
 }
 
 function isAmong(wanted: readonly string[], own: readonly string[]): boolean {

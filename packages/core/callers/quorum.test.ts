@@ -23,9 +23,15 @@ describe("a person who has accepted", () => {
     const accepted = asked([said(1), said(1, { by: "bob" }), said(1, { by: "carol", person: "the person Carol" })]);
     const carol = callerNamed("carol by phone", { person: "the person Carol" });
     expect([alice, bob, carol].map((caller) => hasAccepted(caller, owner, accepted))).toStrictEqual([true, true, true]);
-    expect([callerNamed("carol"), bobs].map((caller) => hasAccepted(caller, owner, accepted))).toStrictEqual([false, false]);
+    expect(hasAccepted(bobs, owner, accepted)).toBe(false);
+    // One principal is one person, whatever its acceptance calls the person.
+    const renamed = callerNamed("carol", { person: "Carol by another rule" });
+    expect(hasAccepted(renamed, owner, accepted)).toBe(true);
+    expect(hasAccepted(callerNamed("dave", { person: "the person Dave" }), owner, accepted)).toBe(false);
     // The owner may be known as a person as well.
-    expect(hasAccepted(alice, { principal: "alice", person: "the person Alice" }, asked([said(1)]))).toBe(false);
+    const byPhone = callerNamed("alice by phone", { person: "the person Alice" });
+    const knownOwner = { principal: "alice", person: "the person Alice" };
+    expect([alice, byPhone, bob].map((caller) => hasAccepted(caller, knownOwner, asked([said(1)])))).toStrictEqual([true, true, false]);
     expect(hasAccepted(bob, owner, asked())).toBe(false);
   });
 });

@@ -24,11 +24,12 @@ type Asked = Pick<Ask, "audience" | "accepted">;
 type Owner = Pick<CallFacts, "principal" | "person">;
 
 export function hasAccepted(caller: Caller, owner: Owner, { accepted }: Asked): boolean {
-  return accepted?.acceptances.some((each) => acceptedBy(each, owner) === personOf(caller)) === true;
+  return accepted?.acceptances.some((each) => isBy(each, caller, owner)) === true;
 }
 
-function acceptedBy({ by, person }: Acceptance, owner: Owner): string {
-  return person ?? by ?? personOf(owner);
+function isBy({ by, person }: Acceptance, caller: Caller, owner: Owner): boolean {
+  // An acceptance from before a change of PARLEY_AUTH_PERSON names the person in another way; one principal is one person in any case.
+  return (person ?? by ?? personOf(owner)) === personOf(caller) || (by ?? owner.principal) === caller.principal;
 }
 
 export type Counted =
@@ -53,7 +54,7 @@ export function countAcceptance(
   },
 ): Counted {
   const before = ask.accepted?.acceptances ?? [];
-  const mine = before.find((each) => acceptedBy(each, owner) === personOf(caller));
+  const mine = before.find((each) => isBy(each, caller, owner));
   if (mine && canonicalJson(mine.content) === canonicalJson(content)) return { type: "repeated" };
   const acceptance: Acceptance = {
     ...(by !== undefined && { by }),

@@ -1,5 +1,5 @@
 /** The texts and markup of the pages of asks. */
-import type { Caller, FilesWanted, OpenPage } from "@parley/core";
+import { addressOf, type Caller, type FilesWanted, type OpenPage } from "@parley/core";
 import type { Account } from "../../front-end/visitors.ts";
 import { formatBytes } from "./upload.ts";
 import { type Html, markup, page } from "./html.ts";
@@ -140,7 +140,7 @@ function buttons(send: string): Html {
 /** `account`: how the person changes that. Undefined if a token or a proxy says who they are. */
 export function loggedInAs({ authenticatedBy, names, principal }: Caller, account: Account | undefined): Html | undefined {
   if (authenticatedBy === "nobody") return undefined;
-  const sentence = markup`You are logged in as ${names[0] ?? principal}.`;
+  const sentence = markup`You are logged in as ${addressOf(names) ?? principal}.`;
   if (!account) return markup`<p class="quiet">${sentence}</p>`;
   return markup`<form class="quiet account" method="post" action="${account.out}"><span>${sentence}</span> <a href="${account.other}">Use another account</a> <button>Log out</button></form>`;
 }

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { addressOf, isNamed, shownName } from "./names.ts";
+
+describe("a person", () => {
+  const ada = ["sub:7", "email:ada@acme.io", "username:ada"];
+
+  test.each(["7", "sub:7", "ada@acme.io", "email:ada@acme.io", "username:ada"])("with these names is asked by %s", (name) => {
+    expect(isNamed([name], ada)).toBe(true);
+  });
+
+  test.each(["ada", "sub:ada", "email:ada", "email:7", "sub:ada@acme.io", "username:7", "username:ada@acme.io", "api-key:ada", ""])(
+    "with these names is not asked by %j",
+    (name) => {
+      expect(isNamed([name], ada)).toBe(false);
+    },
+  );
+
+  test("whose subject, address or username looks like a name of another type is not taken for its owner", () => {
+    const thieves = [
+      ["sub:email:bob@acme.io"],
+      ["email:sub:8"],
+      ["username:sub:8", "username:8"],
+      ["sub:username:bob"],
+      ["sub:api-key:nightly"],
+    ];
+    for (const own of thieves) expect(isNamed(["email:bob@acme.io", "sub:8", "8", "username:bob", "api-key:nightly"], own)).toBe(false);
+  });
+
+  test("is one of several", () => {
+    expect(isNamed(["bob", "7"], ada)).toBe(true);
+    expect(isNamed([], ada)).toBe(false);
+    expect(isNamed(["7"], [])).toBe(false);
+  });
+});
+
+test.each([
+  ["email:ada@acme.io", "ada@acme.io"],
+  ["sub:7", "7"],
+  ["username:ada", "ada"],
+  ["ada", "ada"],
+  ["urn:ada", "urn:ada"],
+  // Otherwise a machine would look like a person.
+  ["api-key:nightly", "api-key:nightly"],
+])("%s is shown as %s", (name, shown) => {
+  expect(shownName(name)).toBe(shown);
+});
+
+test.each([
+  [["sub:7", "email:ada@acme.io", "username:ada"], "ada@acme.io"],
+  [["sub:7", "username:ada"], "ada"],
+  [["sub:7"], "7"],
+  [[], undefined],
+])("a person with the names %j is addressed as %s", (names, address) => {
+  expect(addressOf(names)).toBe(address);
+});

@@ -1,0 +1,42 @@
+/**
+ * The names by which people can be asked (`to.people`). A name has a type, because names of different types are given out by different rules:
+ * without types, a person could choose a username that is another person's subject, and answer in their place.
+ *
+ *   sub:7f3a           the subject, which the identity provider never gives to somebody else
+ *   email:ada@acme.io  an address that the provider has verified
+ *   username:ada       counts only if the operator says that usernames never change hands (PARLEY_AUTH_USERNAMES)
+ *   api-key:nightly    a machine
+ *   ada@acme.io        without a type: a subject or a verified address, never a username
+ */
+const TYPES = ["sub", "email", "username", "api-key"] as const;
+
+export type NameType = (typeof TYPES)[number];
+
+export function typedName(type: NameType, name: string): string {
+  return `${type}:${name}`;
+}
+
+function typeOf(name: string): NameType | undefined {
+  return TYPES.find((type) => name.startsWith(`${type}:`));
+}
+
+/** Whether a caller with the names `own` is one of the people `wanted`. */
+export function isNamed(wanted: readonly string[], own: readonly string[]): boolean {
+  return wanted.some(
+    (name) =>
+      own.includes(name) ||
+      (typeOf(name) === undefined && (own.includes(typedName("sub", name)) || own.includes(typedName("email", name)))),
+  );
+}
+
+/** The name without its type, for people to read. */
+export function shownName(name: string): string {
+  const type = typeOf(name);
+  return type === undefined || type === "api-key" ? name : name.slice(type.length + 1);
+}
+
+/** How to address a person, of the caller's names: by their address, else by their username, else by their subject. */
+export function addressOf(names: readonly string[]): string | undefined {
+  const name = names.find((each) => typeOf(each) === "email") ?? names.find((each) => typeOf(each) === "username") ?? names[0];
+  return name === undefined ? undefined : shownName(name);
+}
