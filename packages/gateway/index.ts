@@ -1,7 +1,8 @@
 /** Other MCP servers behind Parley: their tools as tasks, their questions durable. The only importer of MCP clients for it. */
 export * from "./processes/gateway.ts";
 export { type ListedTool, type Listing, LISTING_CAPABILITIES, readListing } from "./lists/listing.ts";
-export { createOffer, type Listings, type Offer, type StoredListing } from "./offer/offer.ts";
+export type { Listings, StoredListing } from "./lists/listings.ts";
+export { createOffer, type Offer } from "./offer/offer.ts";
 export { createReadThrough } from "./lists/reads.ts";
 export type { DeadProcess } from "./processes/membership.ts";
 export type { GatewayRun } from "./processes/runs.ts";

@@ -3,6 +3,7 @@ import { durationSetting, durationSettingFrom } from "@parley/core";
 import { z } from "zod";
 import { parseAddress } from "./connection/address.ts";
 import { parseKeys } from "./content/key-ring.ts";
+import type { RingSettings } from "./content/open-content.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -105,7 +106,7 @@ export const redisSettings = z.object({
 
 export type RedisEnvironment = z.infer<typeof redisSettings>;
 
-export interface RedisSettings {
+export interface RedisSettings extends RingSettings {
   readonly url: string;
   /** Prefix of every key. */
   readonly prefix: string;
@@ -117,16 +118,6 @@ export interface RedisSettings {
   /** Number of replicas that must have a write before it is acknowledged. Not available on a cluster. */
   readonly replicas: number;
   readonly allowEviction: boolean;
-  /**
-   * The key ring as text, secret (content/key-ring.ts). Without it and `contentRing`, content is stored in the clear.
-   */
-  readonly contentKeys?: string | undefined;
-  /** The file that holds the key ring. */
-  readonly contentRing?: string | undefined;
-  /** The key of a key management service that wraps data keys: an ARN, an id or an alias. */
-  readonly contentKms?: string | undefined;
-  readonly contentKmsEndpoint?: string | undefined;
-  readonly contentKmsRegion: string;
   /** How long new content of a tenant is sealed with the same data key. */
   readonly contentEpochMs: number;
   /** Share → weight, for turns.ts. Used by front ends only. */

@@ -37,17 +37,14 @@ export type {
   AskOf,
   AskResult,
   ContentOf,
-  Context,
   Elicited,
   FormAsk,
   Person,
   QuorumAsk,
   FormContent,
-  SleepOptions,
-  StepOptions,
   UrlAsk,
-  WaitOptions,
-} from "./context/context.ts";
+} from "./asks/ask.ts";
+export type { Context, SleepOptions, StepOptions, WaitOptions } from "./context/context.ts";
 export type { Definition } from "./define/definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./context/dry-run.ts";
 export { ask, call, event, patched, received, sleep, step } from "./generator/ask.ts";

@@ -6,7 +6,7 @@ import { ListPromptsRequestSchema, ListResourcesRequestSchema, ListToolsRequestS
 import { afterEach, expect, test, vi } from "vitest";
 import { until } from "../../../test/support/until.ts";
 import { keepListed } from "./lister.ts";
-import type { Listings } from "../offer/offer.ts";
+import type { Listings } from "./listings.ts";
 import type { UpstreamConnector } from "../connection/upstream-session.ts";
 import { parseUpstreams } from "../config/upstreams.ts";
 

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Announcement, Log } from "@parley/core";
 import { type Listing, LISTING_CAPABILITIES, readListing } from "./listing.ts";
-import type { Listings, StoredListing } from "../offer/offer.ts";
+import type { Listings, StoredListing } from "./listings.ts";
 import type { UpstreamConnector, UpstreamSession } from "../connection/upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
 import { wordFor } from "../wire/word-for.ts";

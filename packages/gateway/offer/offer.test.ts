@@ -3,7 +3,8 @@ import type { Announcement, Catalogue } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
-import { createOffer, type Listings } from "./offer.ts";
+import type { Listings } from "../lists/listings.ts";
+import { createOffer } from "./offer.ts";
 import { parseUpstreams } from "../config/upstreams.ts";
 
 const upstreams = parseUpstreams(

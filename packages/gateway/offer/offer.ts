@@ -6,25 +6,9 @@ import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, Resour
 import { describeError } from "@parley/core";
 import { gatewayResource, gatewayTemplate, type ReadThrough, unlistedResources } from "../lists/gateway-resource.ts";
 import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
-import type { Listing } from "../lists/listing.ts";
+import type { Listings, StoredListing } from "../lists/listings.ts";
 import type { Upstream } from "../config/upstreams.ts";
 import { withVia } from "../lists/via.ts";
-
-/** What is stored for each upstream. */
-export interface StoredListing extends Listing {
-  readonly atMs: number;
-  /** Which parts this list has changed, besides tools, which every process announces when it begins to list. */
-  readonly changed?: readonly ("prompts" | "resources")[];
-  /** Why the last reading failed; the lists are then older. */
-  readonly problem?: string;
-}
-
-/** Where workers store the lists of upstreams for all processes. */
-export interface Listings {
-  /** Returns those of the upstreams that are stored, each with its revision; the text is undefined if the revision is the known one. */
-  read(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
-  write(upstream: string, text: string): Promise<void>;
-}
 
 export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
   /** Reads resources and completes arguments; undefined in a process that only runs tools. */

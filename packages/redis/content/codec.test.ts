@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { bytesOf, DamagedContent, isAscii, plainContent, textOf } from "./codec.ts";
+import { isAscii } from "../scripts/encoding.ts";
+import { bytesOf, DamagedContent, plainContent, textOf } from "./codec.ts";
 
 const PLAIN = `0-${"t".repeat(22)}`;
 const SEALED = `0-abcd-${"t".repeat(22)}`;

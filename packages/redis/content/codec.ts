@@ -9,6 +9,7 @@
 import { hash } from "node:crypto";
 import type { Unreadable } from "@parley/core";
 import { sealWordOf } from "../keys.ts";
+import { type Encoding, isAscii } from "../scripts/encoding.ts";
 
 /** Whether a task's content can be sealed and opened now. */
 export type Access = "open" | Exclude<Unreadable, "damaged">;
@@ -43,8 +44,6 @@ export interface Content {
   fromStored(stored: string): string;
 }
 
-export type Encoding = "utf8" | "latin1";
-
 /** The stored value is not what was written to this place: it was changed, moved, or sealed with another key. */
 export class DamagedContent extends Error {
   override readonly name = "DamagedContent";
@@ -76,9 +75,4 @@ export function bytesOf(text: string): string {
 
 export function textOf(bytes: string): string {
   return isAscii(bytes) ? bytes : Buffer.from(bytes, "latin1").toString("utf8");
-}
-
-export function isAscii(text: string): boolean {
-  // oxlint-disable-next-line no-control-regex -- every byte below 128, NUL included
-  return !/[^\x00-\x7f]/.test(text);
 }

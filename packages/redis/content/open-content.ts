@@ -7,7 +7,6 @@ import type { Digest, Log } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "../keys.ts";
 import type { Acknowledge } from "../connection/replicas.ts";
-import type { RedisSettings } from "../settings.ts";
 import { reached } from "../connection/unavailable.ts";
 import { type ContentCodec, plainContent } from "./codec.ts";
 import { createDataKeys, LOOK_FIRST_MS } from "./data-keys.ts";
@@ -97,11 +96,22 @@ export function openContent({ ring, epochMs, redis, keys, partitions, now, ackno
   };
 }
 
+/** Where the key ring is. */
+export interface RingSettings {
+  /**
+   * The key ring as text, secret (key-ring.ts). Without it and `contentRing`, content is stored in the clear.
+   */
+  readonly contentKeys?: string | undefined;
+  /** The file that holds the key ring. */
+  readonly contentRing?: string | undefined;
+  /** The key of a key management service that wraps data keys: an ARN, an id or an alias. */
+  readonly contentKms?: string | undefined;
+  readonly contentKmsEndpoint?: string | undefined;
+  readonly contentKmsRegion: string;
+}
+
 /** The key ring that the settings name. Throws a TypeError if it is invalid or cannot be read. */
-export async function ringOf(
-  settings: Pick<RedisSettings, "contentKeys" | "contentRing" | "contentKms" | "contentKmsEndpoint" | "contentKmsRegion">,
-  log: Log,
-): Promise<KeyRing | undefined> {
+export async function ringOf(settings: RingSettings, log: Log): Promise<KeyRing | undefined> {
   const before = await localRing(settings, log);
   const { contentKms: key, contentKmsEndpoint: endpoint, contentKmsRegion: region } = settings;
   if (key === undefined) return before;
@@ -119,7 +129,7 @@ export function notInstalled(cause: unknown): unknown {
 }
 
 async function localRing(
-  { contentKeys, contentRing }: Pick<RedisSettings, "contentKeys" | "contentRing">,
+  { contentKeys, contentRing }: Pick<RingSettings, "contentKeys" | "contentRing">,
   log: Log,
 ): Promise<KeyRing | undefined> {
   if (contentKeys !== undefined && contentRing !== undefined)

@@ -6,7 +6,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
-import { type Encoding, isAscii } from "../content/codec.ts";
+import { type Encoding, isAscii } from "./encoding.ts";
 
 export type Argument = string | number;
 export type Run = (keysAndArguments: Argument[]) => Promise<unknown>;

@@ -3,7 +3,7 @@
  * encoding.
  */
 import type { Redis } from "ioredis";
-import type { Encoding } from "../content/codec.ts";
+import type { Encoding } from "../scripts/encoding.ts";
 
 export interface Reads {
   hash(key: string): Promise<Readonly<Record<string, string>>>;

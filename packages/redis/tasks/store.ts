@@ -70,7 +70,6 @@ import {
   unpackTask,
   unpackTaskAtWork,
 } from "./task-hash.ts";
-import type { Turns } from "../runs/turns.ts";
 import { reached } from "../connection/unavailable.ts";
 
 /** Newest tasks per partition that an owner's list keeps; about 45 bytes each. */
@@ -91,7 +90,7 @@ export interface RedisStoreOptions {
   /** Delays replies on whose permanence clients or tools rely. */
   readonly acknowledge?: Acknowledge;
   /** Receives the number of waiting tasks of each share. */
-  readonly turns?: Turns;
+  readonly turns?: { learn(place: { readonly taskId: string; readonly share: string }, waiting: number): void };
   /** Called with new tasks that were offered to a worker and that none took. */
   readonly notTaken?: (taskId: string) => void;
   /** Seals and opens content. Default: plain. */

@@ -6,7 +6,7 @@
  *   options ─▶ field (what a form can express) + judge (what it cannot) ─▶ ctx.ask ─▶ the value, the default, or an error
  */
 import { type Duration, type JsonObject, ParleyError, describeViolations } from "@parley/core";
-import type { AskResult, ContentOf, FormAsk, UrlAsk } from "../context/context.ts";
+import type { AskResult, ContentOf, FormAsk, UrlAsk } from "./ask.ts";
 import { type TaskEvent, visitUntil } from "./event.ts";
 import { throwUnanswered } from "../failures.ts";
 import { present } from "../values/present.ts";

@@ -37,18 +37,8 @@ import { readAnswer, readAnswers } from "../schemas/read-answer.ts";
 import type { Recorded } from "../schemas/recorded.ts";
 import { signalOf } from "./signal.ts";
 import { check, type Checked, isSchema, jsonOf, jsonSchema, type Schema } from "../schemas/schema.ts";
-import type {
-  AnsweredBy,
-  AskResult,
-  Context,
-  FormAsk,
-  Person,
-  QuorumAsk,
-  SleepOptions,
-  StepOptions,
-  UrlAsk,
-  WaitOptions,
-} from "./context.ts";
+import type { AnsweredBy, AskResult, FormAsk, Person, QuorumAsk, UrlAsk } from "../asks/ask.ts";
+import type { Context, SleepOptions, StepOptions, WaitOptions } from "./context.ts";
 
 /** The outcome of a question that the client can be asked. */
 type Answered = Exclude<Settled, { action: "unavailable" }>;

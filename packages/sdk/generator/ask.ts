@@ -14,7 +14,8 @@ import type {
   UrlOptions,
 } from "../asks/options.ts";
 import type { ArgumentsOf, CallOptions, ResultOf } from "../context/call.ts";
-import type { ContentOf, SleepOptions } from "../context/context.ts";
+import type { ContentOf } from "../asks/ask.ts";
+import type { SleepOptions } from "../context/context.ts";
 import type { BodyOf, EventOptions, TaskEvent } from "../asks/event.ts";
 import type { Recorded } from "../schemas/recorded.ts";
 import type { Schema } from "../schemas/schema.ts";
