@@ -5,7 +5,7 @@
 import type { Caller } from "./callers/caller.ts";
 import type { Effects } from "./effects.ts";
 import type { Journal, KeyedEntry } from "./journal.ts";
-import type { Limit } from "./task/slots.ts";
+import type { Limit } from "./ports/slots.ts";
 import type { ClientCapabilities, FeedItem, Json, JsonObject, Owed, Violation } from "./task.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { codeOf, type ErrorKind, ERRORS, kindOf, ParleyError, resourceNotFound, RpcFailure, StepFailed, ToolError } from "./errors.ts";
-import { describeViolations } from "./asks/schema-violation.ts";
+import { describeViolations } from "./values/schema-violation.ts";
 
 test("docs/errors.md lists the catalogue, code by code, with the same hint", () => {
   const page = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");

@@ -3,8 +3,7 @@
  * lists the same, and a test compares the two. Front ends map codes to JSON-RPC and HTTP; core knows neither.
  */
 import { cut } from "./values/cut.ts";
-import { boundedViolations } from "./asks/schema-violation.ts";
-import type { Violation } from "./task.ts";
+import { boundedViolations, type Violation } from "./values/schema-violation.ts";
 
 export const ERRORS = {
   // Calls

@@ -4,7 +4,7 @@
  */
 import { systemClock } from "@parley/node";
 import type { Clock } from "./ports.ts";
-import { sleepOn } from "./values/sleep-on.ts";
+import { sleepOn } from "./ports/sleep-on.ts";
 
 interface Sleeper {
   readonly atMs: number;

@@ -6,18 +6,18 @@ export * from "./task/state-machine.ts";
 export * from "./journal.ts";
 export * from "./effects.ts";
 export * from "./catalogue.ts";
-export * from "./task/versions.ts";
-export * from "./task/slots.ts";
+export * from "./use-cases/versions.ts";
+export * from "./ports/slots.ts";
 export * from "./callers/session.ts";
-export * from "./task/files.ts";
+export * from "./ports/files.ts";
 export * from "./callers/granted-tokens.ts";
 export * from "./callers/kept-grants.ts";
 export * from "./task/summary.ts";
 export * from "./task/outcome.ts";
 export * from "./callers/names.ts";
 export * from "./errors.ts";
-export { answerOfChild, CHILD_END_TOO_LARGE } from "./task/child-end.ts";
-export { childId, isChildId } from "./task/child-id.ts";
+export { answerOfChild, CHILD_END_TOO_LARGE } from "./replay/child-end.ts";
+export { childId, isChildId } from "./replay/child-id.ts";
 export { QUORUM_MAX } from "./callers/quorum.ts";
 
 // The environment
@@ -37,7 +37,7 @@ export type { ApiKey, ApiKeys } from "./callers/api-key.ts";
 export { checkAsk, FORBIDDEN_SCHEMES } from "./asks/ask-policy.ts";
 export * from "./asks/form.ts";
 export * from "./asks/reply.ts";
-export * from "./asks/schema-violation.ts";
+export * from "./values/schema-violation.ts";
 
 // Replay
 export * from "./replay.ts";
@@ -72,12 +72,12 @@ export * from "./use-cases/sweep-files.ts";
 // Values
 export { canonicalJson, STORED_DEPTH_MAX, throughJson } from "./values/canonical-json.ts";
 export * from "./values/cut.ts";
-export * from "./values/describe-error.ts";
+export * from "./task/describe-error.ts";
 export { DISTINCT_ITEMS } from "./values/distinct-items.ts";
 export * from "./values/duration.ts";
 export { publicUrlSetting } from "./values/public-url.ts";
 export * from "./task/invalid-cursor.ts";
 export { jsonExceeds } from "./values/json-extent.ts";
 export * from "./over.ts";
-export * from "./values/sleep-on.ts";
+export * from "./ports/sleep-on.ts";
 export * from "./values/turns.ts";

@@ -5,12 +5,11 @@
  * journal.ts. Times are milliseconds since the Unix epoch, durations are milliseconds.
  */
 
-import type { FilesWanted } from "./task/files.ts";
+import type { Json, JsonObject } from "./values/json.ts";
+import type { Violation } from "./values/schema-violation.ts";
 
-/** Any JSON value. */
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-/** A JSON object. */
-export type JsonObject = { [key: string]: Json };
+export type { Json, JsonObject } from "./values/json.ts";
+export type { Violation } from "./values/schema-violation.ts";
 
 export const TASK_STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
@@ -364,6 +363,15 @@ export type Page =
    */
   | { readonly kind: "visit"; readonly url: string; readonly returnTo: string };
 
+/** What a page for files accepts. */
+export interface FilesWanted {
+  /** MIME types (`image/png`, `image/*`) and extensions (`.pdf`); empty: any. */
+  readonly accept: readonly string[];
+  /** Maximum bytes of one file. */
+  readonly bytesMax: number;
+  readonly countMax: number;
+}
+
 /** How a grant is kept for later tasks. */
 export interface GrantKeeping {
   /** The id of GrantRef. */
@@ -405,14 +413,6 @@ export type Receipt =
   | { readonly type: "forbidden" }
   /** The task never asked this. */
   | { readonly type: "unknown" };
-
-/** One problem with a value. */
-export interface Violation {
-  /** JSON pointer of the field, `""` for the whole value. */
-  readonly path: string;
-  /** What was expected, as a sentence fragment: `must be at most 20`. */
-  readonly message: string;
-}
 
 /** One item of a task's feed, reported by a run while it works. */
 export type FeedItem =

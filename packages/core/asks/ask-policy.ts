@@ -10,12 +10,24 @@
 import { ANONYMOUS } from "../callers/caller.ts";
 import type { AskOptions } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
-import { describeViolations } from "./schema-violation.ts";
+import { describeViolations } from "../values/schema-violation.ts";
 import { type Finding, type SecretNames, secretNames } from "./secret-names.ts";
 import type { Settings } from "../settings.ts";
 import { QUORUM_MAX } from "../callers/quorum.ts";
-import { FILES_MAX, type FilesWanted } from "../task/files.ts";
-import type { Addressees, Ask, AskRequest, Audience, EventRequest, Json, JsonObject, Page, TimeoutPolicy, Violation } from "../task.ts";
+import { FILES_MAX } from "../ports/files.ts";
+import type {
+  Addressees,
+  Ask,
+  AskRequest,
+  Audience,
+  EventRequest,
+  FilesWanted,
+  Json,
+  JsonObject,
+  Page,
+  TimeoutPolicy,
+  Violation,
+} from "../task.ts";
 
 export type AskSettings = Pick<Settings, "askUrlSchemes" | "secretNames" | "oauthScopes">;
 

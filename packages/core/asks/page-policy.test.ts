@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { problems } from "./ask-policy.fixture.ts";
 import type { AskSettings } from "./ask-policy.ts";
-import { FILES_MAX } from "../task/files.ts";
+import { FILES_MAX } from "../ports/files.ts";
 import type { Page } from "../task.ts";
 
 // Tools may be written without types.

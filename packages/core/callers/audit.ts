@@ -8,7 +8,7 @@
 import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { codeOf, type ParleyError } from "../errors.ts";
-import type { Clock, Digest } from "../ports.ts";
+import type { Digest } from "../values/digest.ts";
 import type { Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
 
 export interface AuditFact {
@@ -164,7 +164,7 @@ export const QUOTAS_NOTED_MAX = 10_000;
 const quotasNotedBy = new WeakMap<Audit, Map<string, number>>();
 
 /** Notes that the caller reached a quota, if that is the error. The record names the quota by its message. */
-export function noteQuota(services: Audited & { readonly clock: Pick<Clock, "now"> }, actor: Actor, error: unknown): void {
+export function noteQuota(services: Audited & { readonly clock: { now(): number } }, actor: Actor, error: unknown): void {
   const { audit, clock } = services;
   if (!audit || codeOf(error) !== "QUOTA_EXCEEDED") return;
   const { message: verdict } = error as ParleyError;

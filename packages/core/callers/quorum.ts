@@ -14,7 +14,6 @@
  */
 import { canonicalJson } from "../values/canonical-json.ts";
 import { type Caller, personOf } from "./caller.ts";
-import type { AnswerRequest } from "../ports.ts";
 import type { Acceptance, Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
 
 /** Maximum number of people that an ask can require. Each answer is kept until the last one arrives. */
@@ -66,11 +65,18 @@ export function countAcceptance(
   return { type: "counted", acceptances, missing: Math.max(0, (ask.audience?.quorum ?? 1) - acceptances.length) };
 }
 
+/** What a sender knows of the acceptances of an ask when it answers; AnswerRequest says what the store makes of it. */
+export interface QuorumSoFar {
+  readonly seen?: number;
+  readonly acceptances: readonly Acceptance[];
+  readonly missing: number;
+}
+
 /**
  * For an answer that settles the ask without being its last acceptance: a decline, a deadline. Undefined without a
  * quorum.
  */
-export function acceptancesSoFar(ask: Open): AnswerRequest["quorum"] | undefined {
+export function acceptancesSoFar(ask: Open): QuorumSoFar | undefined {
   if (!("audience" in ask) || ask.audience?.quorum === undefined) return undefined;
   return { ...(ask.accepted && { seen: ask.accepted.revision }), acceptances: ask.accepted?.acceptances ?? [], missing: 0 };
 }

@@ -1,5 +1,5 @@
 /** Limits of tools in memory: the rules of packages/redis/scripts/limit in readable form. */
-import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "../task/slots.ts";
+import { IN_LINE_MAX, type KeptLimit, SLOT_PATIENCE_MS, SLOT_RETRY_MAX_MS, type Slots, type TakeSlot } from "../ports/slots.ts";
 
 interface Waiting {
   readonly taskId: string;

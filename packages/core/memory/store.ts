@@ -6,7 +6,7 @@
  * one suite against both stores.
  */
 import { canonicalJson } from "../values/canonical-json.ts";
-import { answerOfChild, CHILD_END_TOO_LARGE } from "../task/child-end.ts";
+import { answerOfChild, CHILD_END_TOO_LARGE } from "../replay/child-end.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import {
   answerOutcome,

@@ -1,6 +1,6 @@
 /** Attempts at a step's work, on a clock that the test turns. */
 import { describe, expect, test } from "vitest";
-import { ERROR_TEXT_MAX } from "../values/describe-error.ts";
+import { ERROR_TEXT_MAX } from "../task/describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
 import { ParleyError, ToolError } from "../errors.ts";
 import type { EntryOutcome } from "../journal.ts";

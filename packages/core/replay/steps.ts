@@ -1,6 +1,6 @@
 /** The work of one step: its attempts, the waits between them, their time limits. Its outcome is what the journal records. */
 import { backoff } from "../values/backoff.ts";
-import { errorName, errorText } from "../values/describe-error.ts";
+import { errorName, errorText } from "../task/describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
 import { kindOf, ParleyError, StepFailed, ToolError } from "../errors.ts";
 import type { EntryOutcome } from "../journal.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeError } from "../values/describe-error.ts";
+import { describeError } from "../task/describe-error.ts";
 import { RpcFailure, ToolError } from "../errors.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import type { Task } from "../task.ts";

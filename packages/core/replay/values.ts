@@ -3,7 +3,7 @@
  * of an event, and without a secret or an access token that the run has read.
  */
 import { throughJson } from "../values/canonical-json.ts";
-import { describeError, describeOrigin, errorText } from "../values/describe-error.ts";
+import { describeError, describeOrigin, errorText } from "../task/describe-error.ts";
 import { kindOf, ParleyError, type RpcFailure } from "../errors.ts";
 import { hasEventToken } from "../task/event-token.ts";
 import type { Settings } from "../settings.ts";

@@ -6,8 +6,8 @@
  */
 import { checkAsk, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
-import { childEndOf } from "../task/child-end.ts";
-import { childId } from "../task/child-id.ts";
+import { childEndOf } from "./child-end.ts";
+import { childId } from "./child-id.ts";
 import type { Answerers, AskOptions, CallOptions, ChildEnd, Settled, ToolCall, Withdrawable } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";

@@ -1,5 +1,5 @@
-import type { Announcement } from "../ports.ts";
-
+/** A list that has changed for all clients, or a resource, by its URI. */
+export type Announcement = { readonly type: "tools" | "prompts" | "resources" } | { readonly type: "resource"; readonly uri: string };
 const LISTS: ReadonlySet<unknown> = new Set(["tools", "prompts", "resources"]);
 
 /** Whether a value is an announcement: authors may have no types, and every process reads what others have published. */

@@ -9,7 +9,7 @@
  * result fails with a JSON-RPC error: RpcFailure if the author wants that, ParleyError for catalogue errors. Prompts
  * have no `isError`, so all their errors are JSON-RPC errors.
  */
-import { errorText } from "../values/describe-error.ts";
+import { errorText } from "./describe-error.ts";
 import { kindOf, ParleyError, RpcFailure, type StepFailed } from "../errors.ts";
 import type { Call, Json, Outcome, RpcError } from "../task.ts";
 

@@ -5,7 +5,7 @@ import { cut } from "../values/cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
 import { isOnPage, readReply, readReplyByShape } from "../asks/reply.ts";
-import { boundedViolations } from "../asks/schema-violation.ts";
+import { boundedViolations } from "../values/schema-violation.ts";
 import { type Ask, type AskRequest, isInternalKey, type Receipt, type Task, type Violation } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import {

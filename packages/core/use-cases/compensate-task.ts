@@ -19,7 +19,7 @@ import { byArrival, type Recorded } from "../replay/recorded-calls.ts";
 import { isFinal } from "../replay/steps.ts";
 import type { Effects } from "../effects.ts";
 import type { JsonObject, Owed } from "../task.ts";
-import { versionFor } from "../task/versions.ts";
+import { versionFor } from "./versions.ts";
 import { about, described } from "./finish-task.ts";
 import { retryAfterMs } from "./put-back.ts";
 import type { Held, RunLease } from "./run-lease.ts";

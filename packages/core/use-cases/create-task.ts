@@ -5,7 +5,7 @@ import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import type { Once, TaskStore } from "../ports.ts";
 import { isCounted, quotaExceeded, shareOf } from "../callers/quotas.ts";
-import { describeViolations } from "../asks/schema-violation.ts";
+import { describeViolations } from "../values/schema-violation.ts";
 import type { Settings } from "../settings.ts";
 import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
 import { getOwnTask } from "./get-task.ts";

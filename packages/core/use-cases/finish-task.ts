@@ -1,5 +1,5 @@
 /** Ends a task with an error: decides what the caller sees, what the log keeps, and whether compensation is owed. */
-import { describeError } from "../values/describe-error.ts";
+import { describeError } from "../task/describe-error.ts";
 import { withoutEventTokens } from "../task/event-token.ts";
 import { codeOf } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";

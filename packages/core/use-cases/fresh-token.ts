@@ -14,7 +14,7 @@
  * 9700, 4.14). So there is one refresh at a time: concurrent steps of a process share a promise, and processes
  * exclude each other with a claim. Tokens appear in no journal, log or error.
  */
-import { describeError } from "../values/describe-error.ts";
+import { describeError } from "../task/describe-error.ts";
 import { ParleyError } from "../errors.ts";
 import { type GrantedTokens, readTokens } from "../callers/granted-tokens.ts";
 import type { GrantRef } from "../callers/kept-grants.ts";

@@ -7,7 +7,7 @@
  * way to end the access (RFC 7009 is optional). What it did is returned, logged and audited.
  */
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
-import { describeError } from "../values/describe-error.ts";
+import { describeError } from "../task/describe-error.ts";
 import { readTokens } from "../callers/granted-tokens.ts";
 import type { GrantAbout, GrantRef, ListedGrant, RevokedGrant } from "../callers/kept-grants.ts";
 import { grantOwnerOf } from "../callers/policy.ts";

@@ -8,7 +8,7 @@
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
-import { describeViolations } from "../asks/schema-violation.ts";
+import { describeViolations } from "../values/schema-violation.ts";
 import type { Answer, AwaitedEvent, Json, Task } from "../task.ts";
 import { compareAnswer, recordAnswer } from "./record-answer.ts";
 import { readable } from "./get-task.ts";

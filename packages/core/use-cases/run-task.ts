@@ -16,7 +16,7 @@ import type { Effects } from "../effects.ts";
 import type { Awaiting, Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { Answer, LogLevel, Open, Task, TaskAtWork } from "../task.ts";
-import { versionFor } from "../task/versions.ts";
+import { versionFor } from "./versions.ts";
 import { compensateTask, type Work } from "./compensate-task.ts";
 import { about, described, finish } from "./finish-task.ts";
 import { freshToken } from "./fresh-token.ts";

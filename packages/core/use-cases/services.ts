@@ -15,11 +15,11 @@ import type {
   TaskStore,
   ValidateSchema,
 } from "../ports.ts";
-import type { FileStore } from "../task/files.ts";
+import type { FileStore } from "../ports/files.ts";
 import type { KeptGrants } from "../callers/kept-grants.ts";
 import type { Settings } from "../settings.ts";
-import type { Slots } from "../task/slots.ts";
-import type { Serving } from "../task/versions.ts";
+import type { Slots } from "../ports/slots.ts";
+import type { Serving } from "./versions.ts";
 import type { Suspects } from "./suspects.ts";
 
 /** What the use cases need. Apps build it once per process. */

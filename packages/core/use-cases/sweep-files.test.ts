@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { FileStore } from "../task/files.ts";
+import type { FileStore } from "../ports/files.ts";
 import { inMemory } from "./in-memory.fixture.ts";
 import { sweepFiles } from "./sweep-files.ts";
 

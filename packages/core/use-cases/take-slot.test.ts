@@ -8,7 +8,7 @@ import { createHandClock } from "../hand-clock.fixture.ts";
 import { createMemorySlots, createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { ParkRequest, RunRef, RunReport } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
-import type { Limit, Slots, SlotTaken, TakeSlot } from "../task/slots.ts";
+import type { Limit, Slots, SlotTaken, TakeSlot } from "../ports/slots.ts";
 import type { JsonObject } from "../task.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";

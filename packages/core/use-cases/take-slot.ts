@@ -4,11 +4,11 @@
  * nothing.
  */
 import type { Runnable } from "../catalogue.ts";
-import { describeError } from "../values/describe-error.ts";
+import { describeError } from "../task/describe-error.ts";
 import { ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
 import type { RunReport } from "../ports.ts";
-import type { KeptLimit, Limit, TakeSlot } from "../task/slots.ts";
+import type { KeptLimit, Limit, TakeSlot } from "../ports/slots.ts";
 import { type Open, openOf } from "../task.ts";
 import { earliest } from "./put-back.ts";
 import type { Held, RunLease } from "./run-lease.ts";

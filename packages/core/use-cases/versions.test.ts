@@ -8,7 +8,7 @@ import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { RunRef } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { JsonObject } from "../task.ts";
-import { compareVersions } from "../task/versions.ts";
+import { compareVersions } from "./versions.ts";
 import { toolNamed } from "../tool.fixture.ts";
 import { answerTask } from "./answer-task.ts";
 import { createTask } from "./create-task.ts";

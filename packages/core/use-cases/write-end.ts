@@ -5,7 +5,7 @@ import { kindOf, ParleyError, type ToolError } from "../errors.ts";
 import type { KeyedEntry } from "../journal.ts";
 import type { RunReport } from "../ports.ts";
 import type { RunEnd } from "../replay.ts";
-import { describeViolations } from "../asks/schema-violation.ts";
+import { describeViolations } from "../values/schema-violation.ts";
 import type { JsonObject, Open, Task } from "../task.ts";
 import { about, described, finish, letGo } from "./finish-task.ts";
 import { earliest, missingPatches, putBack } from "./put-back.ts";

@@ -1,5 +1,5 @@
 import { jsonExceeds } from "./json-extent.ts";
-import type { Json } from "../task.ts";
+import type { Json } from "./json.ts";
 
 /**
  * JSON with sorted keys and without `undefined`, so that equal values give equal strings. Throws a TypeError for

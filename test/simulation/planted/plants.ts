@@ -72,7 +72,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: "a call that is repeated after a crash creates another child",
-    file: "packages/core/task/child-id.ts",
+    file: "packages/core/replay/child-id.ts",
     find: "canonicalJson({ parent: id, key, tool: call.tool, arguments: call.arguments })",
     replace: "canonicalJson({ parent: id, key, tool: call.tool, arguments: call.arguments, at: Math.random() })",
     breaks: ["key", "answer", "failure"],

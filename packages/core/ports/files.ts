@@ -13,15 +13,6 @@ export interface FileRef {
   readonly sha256: string;
 }
 
-/** What a page for files accepts. */
-export interface FilesWanted {
-  /** MIME types (`image/png`, `image/*`) and extensions (`.pdf`); empty: any. */
-  readonly accept: readonly string[];
-  /** Maximum bytes of one file. */
-  readonly bytesMax: number;
-  readonly countMax: number;
-}
-
 /** Maximum number of files per question. */
 export const FILES_MAX = 20;
 

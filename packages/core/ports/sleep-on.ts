@@ -1,4 +1,4 @@
-import type { Clock } from "../ports.ts";
+import type { Clock } from "./clock.ts";
 
 /** The sleep of a clock with such timers. */
 export function sleepOn(after: Clock["after"]): Clock["sleep"] {

@@ -9,7 +9,7 @@
  * task that asks a person gives its slot back. A task has one slot, which belongs to the run that took it last: a run
  * that lost its task and ends later neither keeps nor gives back the slot of the run that has it.
  */
-import type { RunRef } from "../ports.ts";
+import type { RunRef } from "./runs.ts";
 import type { CallFacts, JsonObject } from "../task.ts";
 
 /** A tool's declared limit. */

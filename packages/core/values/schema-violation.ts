@@ -3,8 +3,15 @@
  * sender likes. Only the first few are reported, each cut to a length, and a validator searches for all of them only
  * in small values.
  */
-import { cut } from "../values/cut.ts";
-import type { Violation } from "../task.ts";
+import { cut } from "./cut.ts";
+
+/** One problem with a value. */
+export interface Violation {
+  /** JSON pointer of the field, `""` for the whole value. */
+  readonly path: string;
+  /** What was expected, as a sentence fragment: `must be at most 20`. */
+  readonly message: string;
+}
 
 /** Maximum number of reported violations. */
 const VIOLATIONS_MAX = 8;

@@ -9,7 +9,7 @@
  *
  * Bounded, and never throws: anything can be thrown, even an object whose getters throw.
  */
-import { cut } from "./cut.ts";
+import { cut } from "../values/cut.ts";
 import { kindOf } from "../errors.ts";
 
 export interface DescribedError {

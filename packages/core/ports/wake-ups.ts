@@ -1,0 +1,33 @@
+/** The port that tells those who watch a task that it has changed. */
+import type { Task } from "../task.ts";
+import type { Announcement } from "../task/announcement.ts";
+
+/**
+ * Wake-ups are hints. A listener watches, then reads, and reads again each time it is called. It is also called after
+ * a lost connection has been restored.
+ */
+export interface WakeUps {
+  /**
+   * Resolves once no later change can be missed. Call the returned function to stop watching. `onChange` receives
+   * what is known about the change, or nothing if changes may have been missed.
+   */
+  watch(taskId: string, onChange: (change?: TaskChange) => void): Promise<() => void>;
+  /** Whether this process already receives the task's wake-ups, so that watching it costs no round trip. */
+  isWatched(taskId: string): boolean;
+  /** Notifies every front end that a list has changed. */
+  announce(announcement: Announcement): Promise<void>;
+  onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
+}
+
+/** What changed. Lets a listener skip a read that it does not need. */
+export interface TaskChange {
+  /** The task's revision after the change. */
+  readonly revision: number;
+  /** True if the task has ended. */
+  readonly isEnd: boolean;
+  /**
+   * Returns the task after this change, given the task as a store loaded it right before, except for `calls`, which
+   * change without a revision. Absent, or undefined: the task has to be read.
+   */
+  readonly apply?: (task: Task) => Task | undefined;
+}
