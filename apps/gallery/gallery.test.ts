@@ -90,7 +90,7 @@ describe("book_dinner", () => {
 
   test("accepts no more people than a table seats", async () => {
     const running = await startTool(bookDinner, evening);
-    await expect(running.answer({ "party-size": { partySize: 21 } })).rejects.toThrow(/partySize must be <= 20/);
+    await expect(running.answer({ "party-size": { partySize: 21 } })).rejects.toThrow(/Party size must be between 1 and 20/);
     expect(running.task.status).toBe("input_required");
   });
 

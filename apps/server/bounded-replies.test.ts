@@ -148,7 +148,7 @@ describe("the violations of a value", () => {
   test("are reported up to eight, with a note that there are more", async () => {
     const here = await one({ catalogue: tools });
     for (const [name, wrong, word] of [
-      ["by-json-schema", 0, /must be string/g],
+      ["by-json-schema", 0, /must be a text/g],
       ["by-author", "bad", /must not be bad/g],
     ] as const) {
       const eight = textOf(await call(here, name, { list: Array(8).fill(wrong) }));

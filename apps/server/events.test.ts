@@ -60,7 +60,7 @@ describe("an event", () => {
     const { here, at } = await startWaiting();
     expect(await send(at(here), { amount: "3" })).toMatchObject({
       status: 422,
-      body: { error: { code: "INVALID_EVENT", violations: [{ path: "/amount", message: "must be number" }] } },
+      body: { error: { code: "INVALID_EVENT", violations: [{ path: "/amount", message: "must be a number" }] } },
     });
     expect(await send(at(here), [])).toMatchObject({ status: 422 });
     expect(await send(at(here), "null")).toMatchObject({ status: 422, body: { error: { violations: [{ path: "" }] } } });

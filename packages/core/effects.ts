@@ -164,9 +164,11 @@ export interface AskOptions extends Withdrawable {
   readonly onTimeout?: TimeoutPolicy;
   /** By default the owner of the task. */
   readonly audience?: Audience;
+  /** The request that the digest is taken from, by default the request itself: a question that is only worded differently stays the same question. */
+  readonly identity?: AskRequest;
 }
 
-export type EventOptions = Omit<AskOptions, "audience">;
+export type EventOptions = Omit<AskOptions, "audience" | "identity">;
 
 export interface EventHandle {
   /** The secret part of the address. It is the credential for reporting the event. */

@@ -3,6 +3,7 @@ import {
   DISTINCT_ITEMS,
   isSmall,
   type JsonObject,
+  MULTIPLE_OF,
   ParleyError,
   schemaViolation,
   type ValidateSchema,
@@ -10,6 +11,7 @@ import {
 } from "@parley/core";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
+import { fullFormats } from "ajv-formats/dist/formats.js";
 
 /** Number of compiled schemas that are cached. Compiling takes about a millisecond, a compiled check a microsecond, and schemas recur. */
 const KEPT = 1_000;
@@ -28,7 +30,7 @@ export function createValidator(): ValidateSchema {
   return (schema, value) => {
     const compile = isSmall(value) ? (checkAll ??= compiler({ allErrors: true })) : (checkFirst ??= compiler({ allErrors: false }));
     const check = compile(schema);
-    return check(value) ? [] : (check.errors ?? []).slice(0, VIOLATIONS_WANTED).map(schemaViolation);
+    return check(value) ? [] : (check.errors ?? []).slice(0, VIOLATIONS_WANTED).map((problem) => schemaViolation(problem));
   };
 }
 
@@ -45,8 +47,11 @@ function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
     validateFormats: true,
     addUsedSchema: false,
     logger: false,
+    // A text may name both bounds, of which an error names one.
+    verbose: true,
   });
   addFormats.default(ajv);
+  likePeople(ajv);
   keepLinear(ajv);
   const compiled = new Map<string, { schema: JsonObject; check: ValidateFunction }>();
 
@@ -70,6 +75,13 @@ function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
     compiled.set(text, { schema, check });
     return check;
   };
+}
+
+/** Replaces two checks of ajv that refuse what people write: decimal fractions, and a time of day without a zone, as `z.iso.time()` wants it. */
+function likePeople(ajv: Ajv2020): void {
+  ajv.removeKeyword(MULTIPLE_OF.keyword);
+  ajv.addKeyword(MULTIPLE_OF);
+  ajv.addFormat("time", fullFormats["iso-time"]);
 }
 
 /** Replaces two checks of ajv that take quadratic time: `uniqueItems` for items of any type, and ajv's own format `url`. */

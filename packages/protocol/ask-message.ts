@@ -1,5 +1,5 @@
 /** The message that the person who is asked reads. */
-import { type Ask, type AskRequest, fieldAt } from "@parley/core";
+import { type Ask, type AskRequest, fieldAt, problemAt } from "@parley/core";
 
 type Worded = Extract<AskRequest, { message: string }>;
 
@@ -11,7 +11,7 @@ export function messageOf(ask: Ask & { readonly request: Worded }): string {
   const question = tally ? `${request.message}\n\n${tallyText(tally.accepted, audience?.quorum)} so far.` : request.message;
   if (!refused || refused.violations.length === 0) return question;
   const labelOf = (path: string) => (request.type === "form" ? fieldAt(request.schema, path)?.label : undefined) ?? nameIn(path);
-  const problems = refused.violations.slice(0, VIOLATIONS_SHOWN).map(({ path, message }) => `${labelOf(path)} ${message}`);
+  const problems = refused.violations.slice(0, VIOLATIONS_SHOWN).map(({ path, message }) => problemAt(labelOf(path), message));
   return `${question}\n\nThe last answer could not be taken: ${problems.join("; ")}.`;
 }
 

@@ -60,7 +60,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.shows("team");
     await on.type("x");
     await on.press("Enter");
-    await on.shows("must NOT have fewer than 2 characters");
+    await on.shows("must have at least 2 characters");
     await on.type("yz");
     await on.press("Enter");
     // What a tool says cannot clear the screen.
@@ -69,13 +69,13 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.shows("Purpose");
     await on.type("ab");
     await on.press("Enter");
-    await on.shows("must NOT have fewer than 3 characters");
+    await on.shows("must have at least 3 characters");
     await on.type("c");
     await on.press("Enter");
     await on.shows("People");
     await on.type("21");
     await on.press("Enter");
-    await on.shows("must be <= 20");
+    await on.shows("must be at most 20");
     await on.resize(60, 20);
     await on.press("BSpace", "BSpace");
     await on.type("4");
@@ -84,7 +84,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.press("Down", "Enter");
     await on.shows("Projects");
     await on.press("Enter");
-    await on.shows("must NOT have fewer than 1 items");
+    await on.shows("must have at least 1 entry");
     await on.press("Down", "Space", "Enter");
     await on.shows("Billable");
     await on.press("Left", "Enter");
@@ -123,7 +123,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.shows("limit (optional)");
     await on.type("0");
     await on.press("Enter");
-    await on.shows("must be >= 1");
+    await on.shows("must be at least 1");
     await on.press("BSpace", "Enter");
     await begin(on);
     await on.shows("Wanted (optional)");

@@ -103,7 +103,7 @@ describe("a fork", () => {
   test("without a terminal, says what to do about an invalid or missing answer", async () => {
     const task = await waiting();
     await expect(forked(task, "size", { size: { size: 9 } })).rejects.toThrow(
-      /the task asks size: \/size must be <= 8, and there is no terminal.*--answers/,
+      /the task asks size: \/size must be at most 8, and there is no terminal.*--answers/,
     );
     await expect(forked(task, "size", {})).rejects.toThrow(
       "the task asks size, and there is no terminal to ask on: pass its content with --answers",

@@ -5,6 +5,7 @@
  * A reply of the wrong shape, or with content that violates the requested schema, is refused with its violations, and
  * the ask stays open.
  */
+import { fieldAt } from "./form.ts";
 import type { ValidateSchema } from "../ports.ts";
 import type { Answer, AskRequest, EventRequest, JsonObject, Violation } from "../task.ts";
 
@@ -81,7 +82,15 @@ function readContent(schema: JsonObject, content: unknown, validate: ValidateSch
   // Some clients send an empty text for each field that was left empty, also if an e-mail address or a number belongs there.
   const filledIn = overlong.length > 0 ? given : withoutEmptyTexts(given);
   if (filledIn !== given && validate(schema, filledIn).length === 0) return { ok: true, answer: { action: "accept", content: filledIn } };
-  return { ok: false, violations: violations.map(({ path, message }) => ({ path: `/content${path}`, message })) };
+  return { ok: false, violations: violations.map(({ path, message }) => titled(schema, { path: `/content${path}`, message })) };
+}
+
+/** With the title by which the person knows the field, and the number of the entry in a list. */
+function titled(schema: JsonObject, { path, message }: Violation): Violation {
+  const title = fieldAt(schema, path)?.schema["title"];
+  const entry = /^\/content\/[^/]+\/(\d+)$/.exec(path)?.[1];
+  const label = typeof title === "string" && title !== "" ? `${title}${entry === undefined ? "" : ` ${Number(entry) + 1}`}` : undefined;
+  return { path, message, ...(label !== undefined && { label }) };
 }
 
 /** `content` itself if it has none. */

@@ -211,9 +211,9 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   return {
     ask(call, { resolve }, asked) {
       const { entry } = call;
-      const { audience: { quorum } = {} } = asked.options;
+      const { audience: { quorum } = {}, identity = asked.request } = asked.options;
       // The digest covers the quorum: changed code must not take the approval of one person for that of two.
-      const wanted = digestOf(call.key, quorum === undefined ? asked.request : Object.assign({ quorum }, asked.request));
+      const wanted = digestOf(call.key, quorum === undefined ? identity : Object.assign({ quorum }, identity));
       const before = entry ?? openBefore.get(call.key);
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);

@@ -8,7 +8,7 @@ import type { Services } from "./services.ts";
 
 const yes = { action: "accept", content: { n: 4 } } as const;
 const tooMany = { action: "accept", content: { n: 21 } } as const;
-const violations = [{ path: "/content/n", message: "must be <= 20" }];
+const violations = [{ path: "/content/n", message: "must be at most 20" }];
 const noTask = (taskId: string) => ({ code: "TASK_NOT_FOUND", message: `no task "${taskId}"` });
 const forBob = (key: string, more: Partial<Ask> = {}) => anAsk(key, { audience: { to: { people: ["bob"] } }, ...more });
 /** Both Bob and the owner may answer. */

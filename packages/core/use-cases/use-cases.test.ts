@@ -223,7 +223,7 @@ describe("answers", () => {
     const wrong = async (reply: unknown) => (await subject.answer(taskId, { size: reply }))["size"];
     expect(await wrong({ action: "accept", content: { n: 21 } })).toEqual({
       type: "invalid",
-      violations: [{ path: "/content/n", message: "must be <= 20" }],
+      violations: [{ path: "/content/n", message: "must be at most 20" }],
     });
     expect(await wrong({ action: "accept" })).toMatchObject({
       type: "invalid",
@@ -244,11 +244,11 @@ describe("answers", () => {
     await subject.services.wakeUps.watch(taskId, () => woken.resolve());
 
     expect(await subject.answer(taskId, { size: { action: "accept", content: { n: 21 } } }, { countRefusals: true })).toEqual({
-      size: { type: "invalid", violations: [{ path: "/content/n", message: "must be <= 20" }] },
+      size: { type: "invalid", violations: [{ path: "/content/n", message: "must be at most 20" }] },
     });
     await woken.promise;
     expect((await subject.task(taskId)).asks).toMatchObject([
-      { key: "size", refused: { count: 1, violations: [{ path: "/content/n", message: "must be <= 20" }] } },
+      { key: "size", refused: { count: 1, violations: [{ path: "/content/n", message: "must be at most 20" }] } },
     ]);
 
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`${i}${"x".repeat(1_000)}`, true]));

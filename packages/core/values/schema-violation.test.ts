@@ -9,8 +9,8 @@ describe("a problem of a validator", () => {
     [problem("required", { missingProperty: "size" }), { path: "/party/size", message: "is required" }],
     [problem("required", { missingProperty: "a/b~c" }), { path: "/party/a~1b~0c", message: "is required" }],
     [problem("additionalProperties", { additionalProperty: "~1" }), { path: "/party/~01", message: "is not a known field" }],
-    [problem("enum", { allowedValues: ["a", 1] }, "no"), { path: "/party", message: 'must be one of ["a",1]' }],
-    [problem("maximum", {}, "must be at most 20"), { path: "/party", message: "must be at most 20" }],
+    [problem("enum", { allowedValues: ["a", 1] }, "no"), { path: "/party", message: 'must be one of "a", 1' }],
+    [problem("maximum", { limit: 20 }, "must be <= 20"), { path: "/party", message: "must be at most 20" }],
     [problem("unevaluatedItems", {}), { path: "/party", message: "breaks unevaluatedItems" }],
   ])("is named by its place, and worded alike: %j", (found, expected) => {
     expect(found).toStrictEqual(expected);

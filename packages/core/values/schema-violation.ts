@@ -4,6 +4,7 @@
  * in small values.
  */
 import { cut } from "./cut.ts";
+import { ENGLISH, problemAt, type SchemaProblem, type ViolationTexts } from "./violation-texts.ts";
 
 /** One problem with a value. */
 export interface Violation {
@@ -11,6 +12,8 @@ export interface Violation {
   readonly path: string;
   /** What was expected, as a sentence fragment: `must be at most 20`. */
   readonly message: string;
+  /** The title of the form's field, if it has one. */
+  readonly label?: string;
 }
 
 /** Maximum number of reported violations. */
@@ -23,10 +26,29 @@ export const VIOLATIONS_WANTED = VIOLATIONS_MAX + 1;
 
 /** The violations to report: in errors, in the store, and to the person who is asked again. */
 export function boundedViolations(violations: readonly Violation[]): readonly Violation[] {
-  return violations.slice(0, VIOLATIONS_MAX).map(({ path, message }) => ({ path: cut(path, TEXT_MAX), message: cut(message, TEXT_MAX) }));
+  return violations.slice(0, VIOLATIONS_MAX).map(({ path, message, label }) => ({
+    path: cut(path, TEXT_MAX),
+    message: cut(message, TEXT_MAX),
+    ...(label !== undefined && { label: cut(label, TEXT_MAX) }),
+  }));
 }
 
-/** One readable line: `/partySize must be at most 20; /name is required`. */
+/** One line for the people whose answer is refused: `Party size must be at most 20; name is required`. Fields have their titles, or else their names. */
+export function describeProblems(violations: readonly Violation[]): string {
+  const shown = boundedViolations(violations).map(({ path, message, label }) => problemAt(label ?? nameIn(path), message));
+  return [...shown, ...(violations.length > VIOLATIONS_MAX ? ["and more"] : [])].join("; ");
+}
+
+/** `/party-size/content/guests/0/name` → `guests 1 name`. */
+function nameIn(path: string): string {
+  const segments = path.split("/").slice(1);
+  const content = segments.indexOf("content");
+  const names = content === 0 || content === 1 ? segments.slice(content + 1) : segments;
+  const named = names.map((name) => (/^\d+$/.test(name) ? `${Number(name) + 1}` : name.replaceAll("~1", "/").replaceAll("~0", "~")));
+  return named.length === 0 ? "the answer" : named.join(" ");
+}
+
+/** One line for those who write a call: `/partySize must be at most 20; /name is required`. */
 export function describeViolations(violations: readonly Violation[]): string {
   const shown = boundedViolations(violations).map(({ path, message }) => `${path === "" ? "the value" : path} ${message}`);
   return [...shown, ...(violations.length > VIOLATIONS_MAX ? ["and more"] : [])].join("; ");
@@ -56,19 +78,12 @@ export function isSmall(value: unknown): boolean {
   return true;
 }
 
-/** A problem as a JSON Schema validator reports it, in ajv's shape. */
-interface SchemaProblem {
-  readonly instancePath: string;
-  readonly keyword: string;
-  readonly params: { readonly [name: string]: unknown };
-  readonly message?: string | undefined;
-}
-
 /** Words a problem the same way for every validator. A missing or unknown field is named by its own path. */
-export function schemaViolation({ instancePath, keyword, params, message }: SchemaProblem): Violation {
+export function schemaViolation({ instancePath, ...problem }: SchemaProblem, texts: ViolationTexts = ENGLISH): Violation {
+  const { keyword, params, message } = problem;
   const at = (property: unknown) => `${instancePath}/${String(property).replaceAll("~", "~0").replaceAll("/", "~1")}`;
-  if (keyword === "required") return { path: at(params["missingProperty"]), message: "is required" };
-  if (keyword === "additionalProperties") return { path: at(params["additionalProperty"]), message: "is not a known field" };
-  if (keyword === "enum") return { path: instancePath, message: `must be one of ${JSON.stringify(params["allowedValues"])}` };
-  return { path: instancePath, message: message ?? `breaks ${keyword}` };
+  if (keyword === "required" || keyword === "dependentRequired") return { path: at(params["missingProperty"]), message: texts.isRequired };
+  if (keyword === "additionalProperties") return { path: at(params["additionalProperty"]), message: texts.isUnknown };
+  if (keyword === "unevaluatedProperties") return { path: at(params["unevaluatedProperty"]), message: texts.isUnknown };
+  return { path: instancePath, message: texts.of(problem) ?? message ?? `breaks ${keyword}` };
 }

@@ -135,12 +135,12 @@ describe.each(ALL)("a question of $version that is put again", ({ say }) => {
 
   test("says what was wrong with the answer, by the names that the form shows", () => {
     const violations = [
-      { path: "/content/n", message: "must be <= 20" },
+      { path: "/content/n", message: "must be at most 20" },
       { path: "/content/a~1b", message: "is required" },
       { path: "/content", message: "must be an object with the form's fields" },
     ];
     expect(messageOf(form, violations)).toBe(
-      "How many?\n\nThe last answer could not be taken: Number must be <= 20; a/b is required; the answer must be an object with the form's fields.",
+      "How many?\n\nThe last answer could not be taken: Number must be at most 20; a/b is required; the answer must be an object with the form's fields.",
     );
   });
 

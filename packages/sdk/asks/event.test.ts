@@ -62,7 +62,7 @@ describe("an event", () => {
     const run = await startTool(checkout());
     await expect(run.tell("paid", { amount: "12" })).rejects.toMatchObject({
       code: "INVALID_EVENT",
-      violations: [{ path: "/amount", message: "must be number" }],
+      violations: [{ path: "/amount", message: "must be a number" }],
     });
     await expect(run.tell("paid", null)).rejects.toMatchObject({ code: "INVALID_EVENT" });
     await expect(run.tell("paid", { amount: 1, note: "x".repeat(262_144) })).rejects.toMatchObject({ code: "TOO_LARGE" });

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import type { Effects, FileRef, JsonObject, Settled } from "@parley/core";
+import { canonicalJson, type Effects, type FileRef, type JsonObject, type Settled } from "@parley/core";
 import { MESSAGE_WANTED } from "../asks/wrong-ask.ts";
 import { createContext } from "./create-context.ts";
 import {
@@ -18,6 +18,7 @@ import {
   jsonSchema,
 } from "../index.ts";
 import { accept, cancel, decline, runTool, startTool, timeout, unavailable } from "../testing/testing.ts";
+import { textDigest } from "../replay/ports.ts";
 
 function tool(run: (ctx: Context) => ToolReturn | Promise<ToolReturn | void>) {
   return defineTool({ name: "tool", run: (_args, ctx) => run(ctx) });
@@ -61,10 +62,39 @@ describe("elicit", () => {
 
   test("refuses an answer that violates the form, and keeps the question open", async () => {
     const running = await startTool(asking({ message: "How many?", schema: COUNT }));
-    await expect(running.answer({ question: { count: 21 } })).rejects.toThrow(/is refused: \/content\/count must be <= 20/);
+    await expect(running.answer({ question: { count: 21 } })).rejects.toThrow(/is refused: count must be between 1 and 20/);
     expect(running.task.status).toBe("input_required");
     await running.answer({ question: { count: 20 } });
     expect(running.text).toBe('{"count":20}');
+  });
+
+  test("asks again with the form filled in, and with each problem at its field", async () => {
+    const trip = z
+      .object({ from: z.iso.date().meta({ title: "Start" }), to: z.iso.date().meta({ title: "Return" }), note: z.string().optional() })
+      .refine(({ from, to }) => to >= from, { message: "the return must not be before the start", path: ["to"] });
+    const running = await startTool(asking({ message: "When?", schema: trip, hints: { size: "wide" } }));
+    await running.answer({ question: { from: "2026-12-24", to: "2026-12-20", note: "two\nlines " } });
+    const [ask] = running.task.asks;
+    expect(ask?.request).toMatchObject({
+      message: "When?\n\nThe last answer does not fit: Return: the return must not be before the start",
+      schema: { properties: { from: { default: "2026-12-24" }, to: { default: "2026-12-20" }, note: { default: "two\nlines " } } },
+      hints: { size: "wide", problems: { to: "the return must not be before the start" } },
+    });
+    // As the version before asked it, whose waiting tasks must go on: with the first form, and the problem in its own words.
+    const day = { type: "string", format: "date" };
+    const before = {
+      type: "form",
+      message: "When?\n\nThe last answer does not fit: Return the return must not be before the start",
+      schema: {
+        type: "object",
+        properties: { from: { ...day, title: "Start" }, to: { ...day, title: "Return" }, note: { type: "string" } },
+        required: ["from", "to"],
+      },
+      hints: { size: "wide" },
+    };
+    expect(ask?.digest).toBe(textDigest(canonicalJson(before)));
+    await running.answer({ "question#2": { from: "2026-12-24", to: "2026-12-25" } });
+    expect(running.text).toBe('{"from":"2026-12-24","to":"2026-12-25"}');
   });
 
   test("asks again, with the reason, when the answer matches the form but not the author's schema", async () => {
@@ -72,7 +102,7 @@ describe("elicit", () => {
     const running = await startTool(asking({ message: "How many?", schema: even }));
     await running.answer({ question: { count: 3 } });
     expect(running.task.asks).toMatchObject([
-      { key: "question#2", request: { message: "How many?\n\nThe last answer does not fit: /count must be even" } },
+      { key: "question#2", request: { message: "How many?\n\nThe last answer does not fit: count must be even" } },
     ]);
     await running.answer({ "question#2": { count: 4 } });
     expect(running.text).toBe('{"count":4}');

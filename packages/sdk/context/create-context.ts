@@ -2,7 +2,6 @@
 import {
   ParleyError,
   describeViolations,
-  fieldAt,
   isAnnouncement,
   LOG_LEVELS,
   parseDuration,
@@ -20,8 +19,8 @@ import {
   type StepAttempt,
   type StepOptions as CoreStepOptions,
   type TimeoutPolicy,
-  type Violation,
 } from "@parley/core";
+import { askedAgain, type FormRequest, identityAgain } from "../asks/asked-again.ts";
 import { createShorthands } from "../asks/shorthands.ts";
 import { MESSAGE_WANTED, wrongAsk } from "../asks/wrong-ask.ts";
 import { formSchema } from "../schemas/ask-schema.ts";
@@ -48,9 +47,6 @@ type AnyFormAsk = FormAsk<Schema | JsonObject> | QuorumAsk<Schema | JsonObject>;
 /** How often a form is asked before INVALID_ANSWER: a client that answers automatically would repeat an invalid answer forever. */
 const ROUNDS_MAX = 10;
 
-/** Follows the message of a form that is asked again. Not to be changed: waiting tasks would diverge, because a question's digest covers it. */
-export const ASKED_AGAIN = "\n\nThe last answer does not fit: ";
-
 export function createContext(effects: Effects): Context {
   async function askQuestion(name: string, ask: AnyFormAsk | UrlAsk): Promise<AskResult<unknown>> {
     // Not every author has types.
@@ -67,8 +63,9 @@ export function createContext(effects: Effects): Context {
     // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
     const policy = ask.onTimeout instanceof Object ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
-    for (let message = ask.message, round = 1; ; round += 1) {
-      const answer = await answerTo(name, { type: "form", message, schema: form, ...present({ hints: ask.hints }) }, options);
+    const asked: FormRequest = { type: "form", message: ask.message, schema: form, ...present({ hints: ask.hints }) };
+    for (let request = asked, identity = asked, round = 1; ; round += 1) {
+      const answer = await answerTo(name, request, { ...options, ...(request !== identity && { identity }) });
       if (answer.action !== "accept") return refusal(answer, ask.quorum);
       const content = await checked(schema, answer, effects.readingOf(name));
       if (content.ok) return { action: "accept", content: content.value };
@@ -78,7 +75,8 @@ export function createContext(effects: Effects): Context {
         });
       }
       // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
-      message = `${ask.message}${ASKED_AGAIN}${describeViolations(labelled(form, content.violations))}`;
+      request = askedAgain(asked, { content: answer.accepted ? {} : answer.content, violations: content.violations });
+      identity = identityAgain(asked, content.violations);
     }
   }
 
@@ -274,14 +272,6 @@ function numberOf(what: string, given: unknown): number {
 
 function valueOf(checked: Checked<unknown> | undefined): unknown {
   return checked?.ok ? checked.value : undefined;
-}
-
-/** Named by the form's titles, if it has any. */
-function labelled(form: JsonObject, violations: readonly Violation[]): readonly Violation[] {
-  return violations.map(({ path, message }) => {
-    const title = fieldAt(form, `/content${path}`)?.schema["title"];
-    return { path: typeof title === "string" ? title : path, message };
-  });
 }
 
 interface Form {

@@ -27,7 +27,7 @@ import {
   ParleyError,
   fieldsOf,
 } from "@parley/core";
-import { ASKED_AGAIN } from "./create-context.ts";
+import { ASKED_AGAIN } from "../asks/asked-again.ts";
 import { present } from "../values/present.ts";
 import { validateJson } from "../schemas/validate-json.ts";
 

@@ -263,7 +263,7 @@ describe("arguments", () => {
     const list = Array.from({ length: 1_000 }, (_, index) => index);
     expect(await large.readArguments({ list: [...list, "x"] })).toStrictEqual({
       ok: false,
-      violations: [{ path: "/list/1000", message: "must be integer" }],
+      violations: [{ path: "/list/1000", message: "must be a whole number" }],
     });
     expect(judged).toStrictEqual([]);
     expect(await large.readArguments({ list })).toStrictEqual({ ok: true, args: { list } });

@@ -10,11 +10,14 @@ describe("a JSON Schema", () => {
     const schema = listOf({ type: "string" });
     expect(validateJson(schema, list(8))).toHaveLength(8);
     expect(validateJson(schema, list(199))).toHaveLength(9);
-    expect(validateJson(schema, list(200))).toEqual([{ path: "/list/0", message: "must be string" }]);
+    expect(validateJson(schema, list(200))).toEqual([{ path: "/list/0", message: "must be a text" }]);
   });
 
-  test.each(["number", "integer"])("has no %s beyond what JSON can store", (type) => {
-    expect(validateJson({ type }, JSON.parse("1e400"))).toEqual([{ path: "", message: `must be ${type}` }]);
+  test.each([
+    ["number", "a number"],
+    ["integer", "a whole number"],
+  ])("has no %s beyond what JSON can store", (type, wanted) => {
+    expect(validateJson({ type }, JSON.parse("1e400"))).toEqual([{ path: "", message: `must be ${wanted}` }]);
     expect(validateJson({ type }, JSON.parse("1e300"))).toEqual([]);
   });
 
@@ -46,7 +49,7 @@ describe("the shape of a value, before its author's schema sees it", () => {
   test("is checked for large values only, because small ones are checked fast enough", () => {
     const schema = listOf({ type: "string" });
     expect(validateShape(schema, list(199))).toEqual([]);
-    expect(validateShape(schema, list(200))).toEqual([{ path: "/list/0", message: "must be string" }]);
+    expect(validateShape(schema, list(200))).toEqual([{ path: "/list/0", message: "must be a text" }]);
     expect(validateShape(schema, list(200, "a"))).toEqual([]);
   });
 

@@ -10,7 +10,16 @@
  */
 import { Ajv2020, type Options, type ValidateFunction } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
-import { DISTINCT_ITEMS, isSmall, type JsonObject, schemaViolation, type ValidateSchema, VIOLATIONS_WANTED } from "@parley/core";
+import { fullFormats } from "ajv-formats/dist/formats.js";
+import {
+  DISTINCT_ITEMS,
+  isSmall,
+  type JsonObject,
+  MULTIPLE_OF,
+  schemaViolation,
+  type ValidateSchema,
+  VIOLATIONS_WANTED,
+} from "@parley/core";
 
 const COMPILED_MAX = 500;
 
@@ -25,9 +34,15 @@ function compiler(options: Options): Compile {
     // Two schemas may have the same `$id`.
     addUsedSchema: false,
     logger: false,
+    // A text may name both bounds, of which an error names one.
+    verbose: true,
     ...options,
   });
   ajvFormats.default(ajv);
+  // ajv's own refuse what people write: decimal fractions, and a time of day without a zone, as `z.iso.time()` wants it.
+  ajv.removeKeyword(MULTIPLE_OF.keyword);
+  ajv.addKeyword(MULTIPLE_OF);
+  ajv.addFormat("time", fullFormats["iso-time"]);
   // Two of ajv's own checks take quadratic time: distinct items of any type, and the format `url`.
   ajv.removeKeyword(DISTINCT_ITEMS.keyword);
   ajv.addKeyword(DISTINCT_ITEMS);
@@ -75,5 +90,5 @@ export const validateShape: ValidateSchema = (schema, value) => {
 };
 
 function violations(fits: ValidateFunction, value: unknown): ReturnType<ValidateSchema> {
-  return fits(value) ? [] : (fits.errors ?? []).slice(0, VIOLATIONS_WANTED).map(schemaViolation);
+  return fits(value) ? [] : (fits.errors ?? []).slice(0, VIOLATIONS_WANTED).map((problem) => schemaViolation(problem));
 }

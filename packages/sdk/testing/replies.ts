@@ -12,7 +12,7 @@ import {
   type Task,
   answerTask,
   declareUnavailable,
-  describeViolations,
+  describeProblems,
   fieldsOf,
   isOnPage,
   leavePage,
@@ -87,7 +87,7 @@ export async function giveReplies(
   for (const [key, receipt] of receipts) {
     if (!receipt || receipt.type === "forbidden")
       throw new Error(`"${key}" is for other people: ${JSON.stringify(open.get(key)?.audience)}`);
-    if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeViolations(receipt.violations)}`);
+    if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeProblems(receipt.violations)}`);
     if (receipt.type !== "accepted") throw new Error(`the answer to "${key}" is ${receipt.type}`);
   }
 }

@@ -2,19 +2,28 @@
 import { type Endpoint, Lost, RpcError } from "../wire/endpoint.ts";
 import type { CallListener, End, Question, ReplyOutcome, Running, Violation } from "./types.ts";
 
-/** After this text, a server reports what was wrong with the last answer. */
-const REFUSED = "\n\nThe last answer could not be taken: ";
+/** After one of these texts, a server reports what was wrong with the last answer: its front end, or the tool. */
+const REFUSED = /\n\nThe last answer (?:could not be taken|does not fit): /;
 
 /** The question in an `elicitation/create`. Undefined for other requests: this client declares no other capability. */
 export function questionOf(id: string, request: { readonly method?: unknown; readonly params?: unknown }): Question | undefined {
   if (request.method !== "elicitation/create") return undefined;
-  const { message, requestedSchema, url, mode } = (request.params ?? {}) as Record<string, unknown>;
+  const { message, requestedSchema, url, mode, _meta: meta } = (request.params ?? {}) as Record<string, unknown>;
+  const problems = textsIn(
+    ((meta as Record<string, unknown> | undefined)?.["parley/hints"] as Record<string, unknown> | undefined)?.["problems"],
+  );
   return {
     id,
     message: typeof message === "string" ? message : "",
     schema: mode === "url" ? undefined : ((requestedSchema ?? { type: "object", properties: {} }) as NonNullable<Question["schema"]>),
     url: mode !== "url" ? undefined : typeof url === "string" ? url : "",
+    ...(problems.length > 0 && { problems: Object.fromEntries(problems) }),
   };
+}
+
+function textsIn(given: unknown): readonly (readonly [string, string])[] {
+  const entries = typeof given === "object" && given !== null ? Object.entries(given as Record<string, unknown>) : [];
+  return entries.flatMap(([name, text]) => (typeof text === "string" ? [[name, text] as const] : []));
 }
 
 /** Identifies a question without the problems of the last answer: equal each time it is asked. */

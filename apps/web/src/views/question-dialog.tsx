@@ -28,7 +28,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   const refusal = useRef<HTMLParagraphElement>(null);
   const title = useRef<HTMLHeadingElement>(null);
   const [draft, setDraft] = useState<Draft>(() => keptDraft(place, question));
-  const [problems, setProblems] = useState<Problems>({});
+  const [problems, setProblems] = useState<Problems>(question.problems ?? {});
   const [banner, setBanner] = useState<string | undefined>();
   const [isSending, setSending] = useState(false);
   const [isPaused] = usePause(true);

@@ -1,7 +1,7 @@
 /**
  * The messages of clients that are not requests: replies to asks and notifications. Any front end receives them.
  */
-import { answerTask, describeViolations, ParleyError, type Receipt, type Task } from "@parley/core";
+import { answerTask, describeProblems, ParleyError, type Receipt, type Task } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
 import { notPermitted } from "../shared/refusals.ts";
@@ -57,7 +57,7 @@ function throwIfRefused(receipt: Receipt | undefined): void {
     case "duplicate":
       return;
     case "invalid":
-      throw new ParleyError("INVALID_ANSWER", `refused, and the question is asked again: ${describeViolations(receipt.violations)}`, {
+      throw new ParleyError("INVALID_ANSWER", `refused, and the question is asked again: ${describeProblems(receipt.violations)}`, {
         violations: receipt.violations,
       });
     case "late":

@@ -1,4 +1,4 @@
-import { describeViolations, type ErrorCode, ParleyError, type Receipt } from "@parley/core";
+import { describeProblems, type ErrorCode, ParleyError, type Receipt } from "@parley/core";
 import { CREDENTIAL_ERRORS, errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
 
 /**
@@ -7,9 +7,9 @@ import { CREDENTIAL_ERRORS, errorMessage, INVALID_PARAMS, INVALID_REQUEST, type 
  */
 export function throwIfRefused(receipts: ReadonlyMap<string, Receipt>): void {
   const violations = [...receipts].flatMap(([key, receipt]) =>
-    receipt.type === "invalid" ? receipt.violations.map(({ path, message }) => ({ path: `/${key}${path}`, message })) : [],
+    receipt.type === "invalid" ? receipt.violations.map((violation) => ({ ...violation, path: `/${key}${violation.path}` })) : [],
   );
-  if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", `refused: ${describeViolations(violations)}`, { violations });
+  if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", `refused: ${describeProblems(violations)}`, { violations });
   if ([...receipts.values()].some(({ type }) => type === "forbidden")) throw notPermitted();
 }
 
