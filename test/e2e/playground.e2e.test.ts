@@ -199,7 +199,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await dialog(page).getByText("must have at least 2 characters").waitFor();
     expect(await dialog(page).locator(".problem").allInnerTexts()).toEqual([
       "must have at least 2 characters",
-      'is not written as expected',
+      "is not written as expected",
     ]);
     expect(await field("Name").getAttribute("aria-invalid")).toBe("true");
     await field("Name").fill("Ann");
