@@ -87,13 +87,19 @@ describe("an open event", () => {
     expect(requestsOf("answer")).toMatchObject([{ audit: { principal: `event ${taskId}`, tenant: "acme" } }]);
   });
 
-  test("is admitted before anything is read", async () => {
-    const { taskId, tell, requests } = await awaiting();
+  test("is charged to its task's tenant, and to nobody else's after the task is gone, before its content is read", async () => {
     const admitted: unknown[] = [];
     const full = new Error("full");
-    await expect(tell(paid, { admit: async (by) => (admitted.push(by), await Promise.reject(full)) })).rejects.toBe(full);
-    expect(admitted).toStrictEqual([sender(taskId)]);
-    expect(requests).toStrictEqual([]);
+    const admit = async (by: unknown) => (admitted.push(by), await Promise.reject(full));
+    for (const tenant of [undefined, "acme"]) {
+      const { taskId, tell, requests } = await awaiting({}, tenant === undefined ? {} : { tenant });
+      await expect(tell(paid, { admit })).rejects.toBe(full);
+      expect(admitted.pop()).toStrictEqual(sender(taskId, tenant));
+      expect(requests.map(([name]) => name)).toStrictEqual(["summaries"]);
+    }
+    const { services } = await awaiting();
+    await expect(receiveEvent(services, { token: "0-gone event:paid", body: paid, admit })).rejects.toBe(full);
+    expect(admitted).toStrictEqual([sender("0-gone", "event 0-gone")]);
   });
 
   test("has a limit: at it, and one beyond", async () => {

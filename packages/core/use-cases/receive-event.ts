@@ -19,7 +19,7 @@ export interface ReceiveEvent {
   /** The parsed body. */
   readonly body: Json;
   readonly door?: string;
-  /** Called after the token is verified and before anything is read, to charge the sender's rate limit. */
+  /** Called after the token is verified and before the task is read, to charge the rates of the sender and of the task's tenant. */
   readonly admit?: (sender: Caller) => Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export async function receiveEvent(services: Services, { token, body, door, admi
   const named = services.eventTokens?.read(token);
   if (!named) throw unknownEvent();
   const { taskId, key } = named;
-  await admit?.(senderOf(taskId));
+  await admit?.(senderOf(taskId, await tenantOf(services, taskId)));
   const task = await services.store.load(taskId);
   if (!task) throw unknownEvent();
   readable(task);
@@ -75,6 +75,15 @@ function refused(services: Services, { actor, task, event }: { actor: Actor; tas
     const { id, call } = task;
     return { action: "refuse", taskId: id, ...toolOf(call), ...boundTo(services, id, call, event), verdict: "invalid" };
   });
+}
+
+/**
+ * The tenant that reports to the task are charged to. Its facts alone are read, because a flood must cost little. A
+ * task that is gone has no tenant any more, and nobody else's may pay for it.
+ */
+async function tenantOf({ store }: Services, taskId: string): Promise<string | undefined> {
+  const [task] = await store.summaries([taskId]);
+  return task ? task.tenant : `event ${taskId}`;
 }
 
 /** A token identifies only the task that it was issued for. */
