@@ -150,8 +150,8 @@ export interface RunSettings {
   readonly backoffMs: number;
   /** Maximum working time of one run; waiting for answers and sleeps does not count. */
   readonly runTimeoutMs: number;
-  /** How long the finished task can be read. */
-  readonly retentionMs: number;
+  /** How long the finished task can be read; absent: as long as the deployment's settings say. */
+  readonly retentionMs?: number;
 }
 
 /** A tool as `defineTool` returns it: front ends list it, workers run it. */

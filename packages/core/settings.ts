@@ -80,8 +80,11 @@ export interface Settings {
   readonly showErrors: boolean;
   /** Whether the operator's log includes what tools log for their clients. That is content. */
   readonly logTools: boolean;
-  /** Bounds on the retention that a client may request; a tool's own retention is its author's choice. */
+  /** How long a finished task can be read, unless its client or its tool says something else. */
+  readonly retentionMs: number;
+  /** The shortest retention that a client may request. */
   readonly retentionMinMs: number;
+  /** The longest retention, no matter who asks for it. */
   readonly retentionMaxMs: number;
   /** Limits on the unfinished tasks of identifiable callers and their tenants. */
   readonly taskQuotas: TaskQuotas;
@@ -118,7 +121,8 @@ export const DEFAULT_SETTINGS: Settings = {
   secretNames: [],
   showErrors: false,
   logTools: false,
+  retentionMs: DAY,
   retentionMinMs: 60 * SECOND,
-  retentionMaxMs: 30 * DAY,
+  retentionMaxMs: 7 * DAY,
   taskQuotas: { principal: { tasks: 10_000, bytes: 64 * 1_024 * 1_024 }, tenant: { tasks: 100_000, bytes: 640 * 1_024 * 1_024 } },
 };

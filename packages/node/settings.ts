@@ -93,11 +93,14 @@ export const coreEnvironment = {
   PARLEY_QUOTA_TENANT: whole(TENANT_FACTOR).describe(
     "Quotas of all callers of a tenant together, as a multiple of the quotas of one caller.",
   ),
+  PARLEY_RETENTION: duration(DEFAULT_SETTINGS.retentionMs).describe(
+    "How long a finished task can be read, unless its client or its tool says something else.",
+  ),
   PARLEY_RETENTION_MIN: duration(DEFAULT_SETTINGS.retentionMinMs).describe(
-    "Shortest time that a finished task is kept; a shorter ttl from a client is raised to this.",
+    "Shortest time that a client may have its finished task kept; a shorter ttl is raised to this.",
   ),
   PARLEY_RETENTION_MAX: duration(DEFAULT_SETTINGS.retentionMaxMs).describe(
-    "Longest time that a finished task is kept; a longer ttl from a client is lowered to this.",
+    "Longest time that a finished task is kept; a longer one from a client, a tool or PARLEY_RETENTION is lowered to this.",
   ),
 };
 
@@ -140,6 +143,7 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     showErrors: environment.PARLEY_SHOW_ERRORS,
     logTools: environment.PARLEY_LOG_TOOLS,
     taskQuotas: taskQuotas(environment),
+    retentionMs: environment.PARLEY_RETENTION,
     retentionMinMs: environment.PARLEY_RETENTION_MIN,
     retentionMaxMs: environment.PARLEY_RETENTION_MAX,
   };

@@ -22,8 +22,8 @@ export interface CreateTask extends Actor {
   /** Early replies by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;
   /**
-   * How long the client wants the finished task to be kept, instead of the tool's retention. Clamped to the settings'
-   * bounds.
+   * How long the client wants the finished task to be kept, instead of the tool's or the deployment's retention.
+   * Clamped to the settings' bounds.
    */
   readonly retentionMs?: number;
   /**
@@ -51,7 +51,9 @@ export async function createTask(services: Services, runnable: Runnable, request
   const taskId = request.taskId ?? (await newTaskId(services, request));
   const call: Call = {
     ...describeCall(services, runnable, { ...request, taskId, args, sent }),
-    ...(request.retentionMs !== undefined && { retentionMs: clampRetention(settings, request.retentionMs) }),
+    ...(request.retentionMs !== undefined && {
+      retentionMs: retentionOf(settings, Math.max(request.retentionMs, settings.retentionMinMs)),
+    }),
     ...(replies && { replies }),
     ...(request.request && { request: request.request }),
   };
@@ -148,7 +150,7 @@ export function describeCall(
     ...(caller.tenant !== DEFAULT_TENANT && { tenant: caller.tenant }),
     capabilities,
     createdAtMs: services.clock.now(),
-    retentionMs: runnable.settings.retentionMs,
+    retentionMs: retentionOf(services.settings, runnable.settings.retentionMs),
     seed: services.ids.token(),
     hidden,
     ...(runnable.compensate && { compensates: true as const }),
@@ -197,7 +199,7 @@ function checkSize({ storedValueMax }: Settings, what: string, value: JsonObject
   throw new ParleyError("TOO_LARGE", `${what} have ${length} characters of JSON; the limit is ${storedValueMax} (PARLEY_STORED_VALUE_MAX)`);
 }
 
-/** Whole milliseconds. `Infinity` becomes the maximum. */
-function clampRetention({ retentionMinMs, retentionMaxMs }: Settings, wantedMs: number): number {
-  return Math.min(Math.max(Math.ceil(wantedMs), retentionMinMs), retentionMaxMs);
+/** Whole milliseconds. `Infinity` becomes the maximum, which bounds everyone: what is kept is the operator's memory. */
+function retentionOf({ retentionMs, retentionMaxMs }: Settings, wantedMs = retentionMs): number {
+  return Math.min(Math.ceil(wantedMs), retentionMaxMs);
 }

@@ -192,6 +192,24 @@ describe("a task's life", () => {
     }
   });
 
+  test("without a client's wish, a finished task is kept as its tool or the deployment says, and never longer than the operator allows", async () => {
+    const subject = deployment(async () => ({ content: [] }));
+    const tool = subject.catalogue.tools.get("subject");
+    if (!tool) throw new Error("no tool");
+    const keptBy = async (ofTool: number | undefined, settings: Partial<typeof DEFAULT_SETTINGS>) => {
+      const { retentionMs: _, ...rest } = tool.settings;
+      const runnable = { ...tool, settings: { ...rest, ...(ofTool !== undefined && { retentionMs: ofTool }) } };
+      const services = { ...subject.services, settings: { ...subject.services.settings, ...settings } };
+      const call = { caller: alice, arguments: {}, capabilities: {}, hidden: false };
+      return (await createTask(services, runnable, call)).call.retentionMs;
+    };
+    expect(await keptBy(undefined, { retentionMs: 5 * HOUR })).toBe(5 * HOUR);
+    expect(await keptBy(2 * HOUR, { retentionMs: 5 * HOUR })).toBe(2 * HOUR);
+    expect(await keptBy(1, { retentionMs: 5 * HOUR })).toBe(1);
+    expect(await keptBy(30 * DAY, { retentionMaxMs: HOUR })).toBe(HOUR);
+    expect(await keptBy(undefined, { retentionMs: DAY, retentionMaxMs: HOUR })).toBe(HOUR);
+  });
+
   test("a foreign task is as unknown as one that never existed (I10)", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();

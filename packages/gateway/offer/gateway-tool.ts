@@ -25,7 +25,6 @@ export interface GatewayToolDeps {
   readonly taskless?: TasklessCalls;
 }
 
-const RETENTION_MS = 24 * 60 * 60 * 1_000;
 /** The time that a run needs in addition to the upstream's. */
 const RUN_MARGIN_MS = 30_000;
 
@@ -99,7 +98,7 @@ function withoutTask(callee: Callee, { upstream, taskless, hasResources = false 
 }
 
 function settingsOf({ connectTimeoutMs, callTimeoutMs }: Upstream): RunSettings {
-  return { attempts: 1, backoffMs: 1_000, runTimeoutMs: connectTimeoutMs + callTimeoutMs + RUN_MARGIN_MS, retentionMs: RETENTION_MS };
+  return { attempts: 1, backoffMs: 1_000, runTimeoutMs: connectTimeoutMs + callTimeoutMs + RUN_MARGIN_MS };
 }
 
 /** Throws in a process that only lists tools. */

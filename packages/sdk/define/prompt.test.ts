@@ -20,7 +20,7 @@ const review = definePrompt({
 
 describe("definePrompt", () => {
   test("lists its arguments, required by default, with their completions", async () => {
-    const settings = { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000, retentionMs: 86_400_000 };
+    const settings = { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000 };
     expect({ ...review }).toStrictEqual({
       kind: "prompt",
       name: "review",

@@ -75,7 +75,7 @@ describe("a tool's listing", () => {
       earlyReplies: false,
       needs: {},
       inputSchema: { type: "object", properties: {}, additionalProperties: false },
-      settings: { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000, retentionMs: 86_400_000 },
+      settings: { attempts: 1, backoffMs: 1_000, runTimeoutMs: 300_000 },
       readArguments: expect.any(Function),
       run: expect.any(Function),
     });

@@ -48,7 +48,10 @@ export interface RunOptions {
   readonly backoff?: Duration;
   /** Time limit of one run, 5 minutes by default. Waiting for people and sleeping does not count. */
   readonly runTimeout?: Duration;
-  /** How long the task can be read after its end; a day by default. */
+  /**
+   * How long the task can be read after its end, at most as long as the operator allows (`PARLEY_RETENTION_MAX`); by
+   * default as long as the operator says (`PARLEY_RETENTION`, a day).
+   */
   readonly retention?: Duration;
 }
 
@@ -290,10 +293,7 @@ function objectSchema(what: string, schema: JsonObject): JsonObject {
 }
 
 /** The run options as core reads them. Throws a DefinitionError that names `what`. */
-export function runSettings(
-  what: string,
-  { attempts = 1, backoff = "1s", runTimeout = "5 minutes", retention = "1 day" }: RunOptions,
-): RunSettings {
+export function runSettings(what: string, { attempts = 1, backoff = "1s", runTimeout = "5 minutes", retention }: RunOptions): RunSettings {
   if (!Number.isInteger(attempts) || attempts < 1)
     throw new DefinitionError(`${what}: attempts is ${attempts} and must be a whole number from 1`);
   try {
@@ -301,7 +301,7 @@ export function runSettings(
       attempts,
       backoffMs: parseDuration(backoff),
       runTimeoutMs: parseDuration(runTimeout),
-      retentionMs: parseDuration(retention),
+      ...(retention !== undefined && { retentionMs: parseDuration(retention) }),
     };
   } catch (cause) {
     throw new DefinitionError(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
