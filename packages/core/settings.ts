@@ -92,6 +92,7 @@ export interface Settings {
 
 const SECOND = 1_000;
 const DAY = 24 * 60 * 60 * SECOND;
+const MEBIBYTE = 1_024 * 1_024;
 
 export const DEFAULT_SETTINGS: Settings = {
   graceMs: SECOND,
@@ -124,5 +125,8 @@ export const DEFAULT_SETTINGS: Settings = {
   retentionMs: DAY,
   retentionMinMs: 60 * SECOND,
   retentionMaxMs: 7 * DAY,
-  taskQuotas: { principal: { tasks: 10_000, bytes: 64 * 1_024 * 1_024 }, tenant: { tasks: 100_000, bytes: 640 * 1_024 * 1_024 } },
+  taskQuotas: {
+    principal: { tasks: 10_000, bytes: 64 * MEBIBYTE, stored: 1_024 * MEBIBYTE },
+    tenant: { tasks: 100_000, bytes: 640 * MEBIBYTE, stored: 10_240 * MEBIBYTE },
+  },
 };

@@ -88,7 +88,10 @@ export const coreEnvironment = {
     "Maximum number of unfinished tasks per identified caller. With several partitions, each of them gets its share and a little more.",
   ),
   PARLEY_QUOTA_BYTES: whole(DEFAULT_SETTINGS.taskQuotas.principal.bytes).describe(
-    "Maximum size of one identified caller's unfinished tasks, in characters: arguments, and answers that came with the call.",
+    "Maximum size of one identified caller's unfinished tasks, in bytes: arguments, answers, and what their runs recorded.",
+  ),
+  PARLEY_QUOTA_STORED: whole(DEFAULT_SETTINGS.taskQuotas.principal.stored ?? 0).describe(
+    "Maximum size of everything stored for one identified caller, in bytes, finished tasks included until their retention is over.",
   ),
   PARLEY_QUOTA_TENANT: whole(TENANT_FACTOR).describe(
     "Quotas of all callers of a tenant together, as a multiple of the quotas of one caller.",
@@ -149,8 +152,12 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
   };
 }
 
-type QuotaEnvironment = Pick<z.output<typeof coreSchema>, "PARLEY_QUOTA_TASKS" | "PARLEY_QUOTA_BYTES" | "PARLEY_QUOTA_TENANT">;
+type QuotaEnvironment = Pick<
+  z.output<typeof coreSchema>,
+  "PARLEY_QUOTA_TASKS" | "PARLEY_QUOTA_BYTES" | "PARLEY_QUOTA_STORED" | "PARLEY_QUOTA_TENANT"
+>;
 
-function taskQuotas({ PARLEY_QUOTA_TASKS: tasks, PARLEY_QUOTA_BYTES: bytes, PARLEY_QUOTA_TENANT: factor }: QuotaEnvironment): TaskQuotas {
-  return { principal: { tasks, bytes }, tenant: { tasks: tasks * factor, bytes: bytes * factor } };
+function taskQuotas(environment: QuotaEnvironment): TaskQuotas {
+  const { PARLEY_QUOTA_TASKS: tasks, PARLEY_QUOTA_BYTES: bytes, PARLEY_QUOTA_STORED: stored, PARLEY_QUOTA_TENANT: factor } = environment;
+  return { principal: { tasks, bytes, stored }, tenant: { tasks: tasks * factor, bytes: bytes * factor, stored: stored * factor } };
 }

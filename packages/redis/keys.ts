@@ -12,6 +12,7 @@
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks use; created by scripts/task.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same for a tenant
+ *   parley:{p0}:kept:principal:<principal> … what their finished tasks keep; created by scripts/task.lua
  *   parley:{p0}:run:…                       BullMQ's
  *   parley:{p0}:swept                       the partition was swept within the last second: see sweeps.ts
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel

@@ -21,10 +21,13 @@ export interface Rates {
   take(caller: Caller, counts: RatedCounts): Promise<void>;
 }
 
-/** Unfinished tasks: their number, and the characters of arguments and early replies in them. */
 export interface TaskQuota {
+  /** Unfinished tasks. */
   readonly tasks: number;
+  /** Bytes in unfinished tasks: arguments and early replies, answers, what was recorded. */
   readonly bytes: number;
+  /** The same with what finished tasks keep: outcomes, messages, and 500 bytes each. Absent: no limit. */
+  readonly stored?: number;
 }
 
 /** A tenant counts all of its principals together. */
@@ -46,8 +49,16 @@ export function shareOf({ principal, tenant = DEFAULT_TENANT }: Pick<CallFacts, 
   return tenant === DEFAULT_TENANT ? `principal:${principal}` : `tenant:${tenant}`;
 }
 
-const SAYS: { readonly [kind in keyof TaskQuota]: string } = { tasks: "unfinished tasks", bytes: "characters in unfinished tasks" };
-const SETTING: { readonly [kind in keyof TaskQuota]: string } = { tasks: "PARLEY_QUOTA_TASKS", bytes: "PARLEY_QUOTA_BYTES" };
+const SAYS: { readonly [kind in keyof TaskQuota]-?: string } = {
+  tasks: "unfinished tasks",
+  bytes: "bytes in unfinished tasks",
+  stored: "bytes in tasks, finished ones included",
+};
+const SETTING: { readonly [kind in keyof TaskQuota]-?: string } = {
+  tasks: "PARLEY_QUOTA_TASKS",
+  bytes: "PARLEY_QUOTA_BYTES",
+  stored: "PARLEY_QUOTA_STORED",
+};
 
 export function quotaExceeded({ over, of }: Over, quotas: TaskQuotas): ParleyError {
   const whose = of === "tenant" ? "the caller's tenant has" : "the caller has";

@@ -41,6 +41,9 @@ import type { MemoryWakeUps } from "./wake-ups.ts";
 /** How long the feed of a task that is over is kept, for streams that are behind; as in task.lua. */
 const FEED_KEPT_MS = 5 * 60_000;
 
+/** What a task that is over costs beside its content; as in task.lua. */
+const KEPT_AT_LEAST = 500;
+
 /** Approximate size of an entry besides its outcome. */
 const ENTRY_SIZE = 32;
 
@@ -514,13 +517,18 @@ export function createMemoryStore({
 
   function overQuota(call: Call, quotas: TaskQuotas): Over | undefined {
     for (const who of ["principal", "tenant"] as const) {
-      const beside = [...tasks.values()].filter((task) => {
-        const same = task.call.tenant === call.tenant && (who === "tenant" || task.call.principal === call.principal);
-        return same && task.isCounted && !isFinished(task.state.status);
-      });
+      const all = [...tasks.keys()]
+        .flatMap((taskId) => find(taskId) ?? [])
+        .filter((task) => {
+          const same = task.call.tenant === call.tenant && (who === "tenant" || task.call.principal === call.principal);
+          return same && task.isCounted;
+        });
+      const beside = all.filter((task) => !isFinished(task.state.status));
       if (beside.length >= quotas[who].tasks) return { over: "tasks", of: who };
-      const bytes = [...beside.map((task) => task.call), call].reduce((sum, each) => sum + sizeOfGiven(each), 0);
+      const bytes = beside.reduce((sum, task) => sum + sizeOfGiven(task.call) + sizeOf(task.journal), sizeOfGiven(call));
       if (bytes > quotas[who].bytes) return { over: "bytes", of: who };
+      const kept = all.filter((task) => isFinished(task.state.status) && !task.owed).reduce((sum, task) => sum + sizeOfKept(task), 0);
+      if (bytes + kept > (quotas[who].stored ?? Infinity)) return { over: "stored", of: who };
     }
     return undefined;
   }
@@ -631,6 +639,11 @@ function placed(recorded: Entry, { place, withdrawn }: Entry): Entry {
 
 function sizeOf(journal: Journal): number {
   return [...journal.values()].reduce((size, { outcome }) => size + JSON.stringify(outcome).length + ENTRY_SIZE, 0);
+}
+
+/** What is left of a task that is over, about; as in task.lua. */
+function sizeOfKept({ outcome, message, immediateResponse }: Stored): number {
+  return KEPT_AT_LEAST + (outcome ? JSON.stringify(outcome).length : 0) + (message?.length ?? 0) + (immediateResponse?.length ?? 0);
 }
 
 /** The generation that asked this key: `name@2#3` belongs to the second restart. */

@@ -59,6 +59,7 @@ local function answer()
     local arrived_at_ms = is_timeout and string.format('%.0f', asked_at_ms + timeout_ms) or now_ms
     local place = '?' .. arrived_at_ms .. '.' .. state.revision
     redis.call('HSET', journal, field, table.concat({ place, called_at, digest, fingerprint, outcome }, ' '))
+    count_more(state, #outcome)
     local next_run
     if not state.token then
       next_run = state.run + 1

@@ -10,14 +10,14 @@ ARGV  task_id, facts (JSON), given (sealed), created_at_ms, retention_ms, due_at
       owner_expires_at_ms ('' for a hidden task, which is in no list), owner_length_max, not_after_ms ('': no limit),
       audit_record ('': none), audit_length_max, once ('' or the digest of an idempotency key), fingerprint (of the call),
       lane ('' or the channel of a worker, and the run's priority if that worker has no room),
-      tasks_max and bytes_max of the owner, the same of its tenant (all '' for a task that is not counted);
+      tasks_max, bytes_max and stored_max ('': no limit) of the owner, the same of its tenant (all '' for a task that is not counted);
       only for a child: link (as in `parent`), token of its parent's run, the new end of that run's lease, the call as it is opened there,
       family_max (unfinished tasks below the root)
 
 Returns
   {'created', tasks of its share that never ran, if it is counted, 1 if a worker received the run}
   {'known', task id, fingerprint} of the task that was created with the same idempotency key before
-  {'exists'} | {'expired'} | {'over', 'tasks' or 'bytes', 'principal' or 'tenant'}
+  {'exists'} | {'expired'} | {'over', 'tasks', 'bytes' or 'stored', 'principal' or 'tenant'}
   and only for a child: {'settled'} (the parent's journal has the call), {'crowded'}, {'cancelled'} | {'refused'} (the run no longer holds the
   parent). The child is created and the parent's call opened in one change, or neither happens.
 
@@ -30,7 +30,7 @@ could check.]]
 local task_id, facts, given, created_at_ms, retention_ms, due_at_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV[7], ARGV[8], tonumber(ARGV[9])
 local audit_record, audit_length_max, once, fingerprint, lane = ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]
-local link, token, lease_until_ms, open, family_max = ARGV[19], ARGV[20], ARGV[21], ARGV[22], tonumber(ARGV[23])
+local link, token, lease_until_ms, open, family_max = ARGV[21], ARGV[22], ARGV[23], ARGV[24], tonumber(ARGV[25])
 
 if redis.call('EXISTS', task) == 1 then
   -- The sender may be slow rather than repeating itself, and another worker may have taken the parent over: then it is refused.
@@ -70,12 +70,14 @@ end
 local waiting
 if counts then
   local usage = usage_keys(facts)
-  local counted = { { 'principal', ARGV[15], ARGV[16] }, { 'tenant', ARGV[17], ARGV[18] } }
+  local kept = kept_keys(facts)
+  local counted = { { 'principal', ARGV[15], ARGV[16], ARGV[17] }, { 'tenant', ARGV[18], ARGV[19], ARGV[20] } }
   for _, each in ipairs(counted) do
-    local who, tasks_max, bytes_max = each[1], tonumber(each[2]), tonumber(each[3])
+    local who, tasks_max, bytes_max, stored_max = each[1], tonumber(each[2]), tonumber(each[3]), tonumber(each[4])
     local has = redis.call('HMGET', usage[who], 'tasks', 'bytes')
     if tonumber(has[1] or 0) >= tasks_max then return { 'over', 'tasks', who } end
     if tonumber(has[2] or 0) + #given > bytes_max then return { 'over', 'bytes', who } end
+    if stored_max and tonumber(has[2] or 0) + #given + kept_bytes(kept[who], created_at_ms) > stored_max then return { 'over', 'stored', who } end
   end
   for _, each in ipairs(counted) do
     redis.call('HINCRBY', usage[each[1]], 'tasks', 1)

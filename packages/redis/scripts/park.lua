@@ -41,6 +41,7 @@ if restart ~= '' then
   redis.call('HDEL', task, 'message', 'immediate', 'told')
   write_arguments(restart)
   each_group(8, 2, write_field)
+  count_anew(state, #restart)
   state.status = 'working'
   state.attempt = 0
   state.generation = state.generation + 1
@@ -52,7 +53,8 @@ if restart ~= '' then
 end
 
 local at = each_group(8, 2, write_field)
-local after = write_entries(at, now_ms)
+local after, added = write_entries(at, now_ms)
+count_more(state, added)
 if tonumber(ARGV[8]) > 0 then happens('reported') end
 each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
 

@@ -29,7 +29,8 @@ if is_finished(state) then
   return owed_state().is_stopping and 'cancelled' or 'recorded'
 end
 
-local after = write_entries(5, now_ms)
+local after, added = write_entries(5, now_ms)
+count_more(state, added)
 each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
 local changed = #happened > 0
 local progress = state.takeovers > 0 and tonumber(ARGV[5]) > 0
@@ -38,6 +39,6 @@ if changed then
   state.status = status_by_asks()
   tell(state, now_ms)
 end
-if progress or changed then write_state(state) end
+if progress or changed or added > 0 and state.counted ~= '0' then write_state(state) end
 redis.call('ZADD', due, due_at_ms, task_id)
 return 'recorded'

@@ -308,8 +308,8 @@ function fourTimes(dueKey: string): string[] {
 
 /** A child's place is kept even if it is not counted, because its parent's arguments follow. */
 function quotasOf({ quotas, parent }: CreateArguments): Argument[] {
-  if (quotas) return [quotas.principal.tasks, quotas.principal.bytes, quotas.tenant.tasks, quotas.tenant.bytes];
-  return parent ? ["", "", "", ""] : [""];
+  if (quotas) return [quotas.principal, quotas.tenant].flatMap(({ tasks, bytes, stored }) => [tasks, bytes, stored ?? ""]);
+  return parent ? ["", "", "", "", "", ""] : [""];
 }
 
 function parentOf({ link, token, leaseUntilMs, open, childrenMax }: NonNullable<CreateArguments["parent"]>): Argument[] {

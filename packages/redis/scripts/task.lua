@@ -24,7 +24,7 @@ What a person or a tool said is sealed: scripts store it and never look into it.
 
 The state is one field because every field costs another 64 bytes: with nine fields a parked task would take 500 bytes more.
   - `expires_at_ms` is 0 until the task ends.
-  - `counted` is the number of bytes that quotas count for the task; 0 if they do not count it.
+  - `counted` is the number of bytes that quotas count for the task while it is unfinished; 0 if they do not count it.
   - `token` and `answers` are present exactly while a run is open. `answers` counts the answers since begin that the holder did not write.
 
 A journal entry is: place called_at digest mark outcome.
@@ -299,8 +299,8 @@ local function audit(stream, record, length_max, now_ms, verdict)
   end
 end
 
--- What the unfinished tasks of an owner and of its tenant use in this partition: hashes with `tasks`, `bytes` (given by callers) and
--- `waiting` (tasks that never ran). They exist while there are such tasks. Only tasks of identified callers are counted. The keys follow
+-- What the unfinished tasks of an owner and of its tenant use in this partition: hashes with `tasks`, `bytes` (arguments, and what was
+-- recorded) and `waiting` (tasks that never ran). They exist while there are such tasks. Only tasks of identified callers are counted. The keys follow
 -- from the facts of the call and, derived from the due set's key, share the task's slot.
 local USAGE = string.gsub(due, 'due$', 'usage:')
 
@@ -309,6 +309,58 @@ local function usage_keys(facts)
   local principal, tenant = owner, 'default'
   if type(owner) == 'table' then principal, tenant = owner[1], owner[2] end
   return { principal = USAGE .. 'principal:' .. principal, tenant = USAGE .. 'tenant:' .. tenant, has_tenant = tenant ~= 'default' }
+end
+
+-- What the tasks that are over keep, of the same two: hashes with `total` bytes, and the bytes by the time (ms) at which they are gone.
+-- Nothing runs when a key expires, so the bytes of all tasks that expire within the same few minutes are given back together, at the end of
+-- them: a sixteenth of the retention late at most. `next` is the first of these times, `last` the last, at which the hash expires.
+local KEPT = string.gsub(due, 'due$', 'kept:')
+
+local function kept_keys(facts)
+  local usage = usage_keys(facts)
+  return { principal = KEPT .. string.sub(usage.principal, #USAGE + 1), tenant = KEPT .. string.sub(usage.tenant, #USAGE + 1) }
+end
+
+-- How many bytes are kept; removes what is gone.
+local function kept_bytes(key, now_ms)
+  local has = redis.call('HMGET', key, 'total', 'next')
+  local total, next_ms = tonumber(has[1] or 0), tonumber(has[2] or 0)
+  if total == 0 or next_ms > tonumber(now_ms) then return total end
+  local first
+  total = 0
+  local fields = redis.call('HGETALL', key)
+  for i = 1, #fields, 2 do
+    local at_ms = tonumber(fields[i])
+    if at_ms and at_ms <= tonumber(now_ms) then
+      redis.call('HDEL', key, fields[i])
+    elseif at_ms then
+      total = total + tonumber(fields[i + 1])
+      if not first or at_ms < first then first = at_ms end
+    end
+  end
+  if total == 0 then redis.call('DEL', key) else redis.call('HSET', key, 'total', total, 'next', string.format('%.0f', first)) end
+  return total
+end
+
+-- What a task costs that keeps nothing, about: its key, its state, its facts, its place in the list of its owner.
+local KEPT_AT_LEAST = 500
+
+local function count_kept(facts, state, bytes, now_ms)
+  local is_read, keys = pcall(kept_keys, facts)
+  if not is_read then return end -- damaged, so nobody's
+  local width = 1000
+  while width * 16 < tonumber(state.retention_ms) do width = width * 2 end
+  local gone_ms = math.ceil(tonumber(state.expires_at_ms) / width) * width
+  if gone_ms <= tonumber(now_ms) then return end
+  local field = string.format('%.0f', gone_ms)
+  for _, key in ipairs({ keys.principal, keys.tenant }) do
+    local total = kept_bytes(key, now_ms) + bytes + KEPT_AT_LEAST
+    local has = redis.call('HMGET', key, 'next', 'last')
+    local first, last = math.min(tonumber(has[1] or gone_ms), gone_ms), math.max(tonumber(has[2] or 0), gone_ms)
+    redis.call('HINCRBY', key, field, bytes + KEPT_AT_LEAST)
+    redis.call('HSET', key, 'total', total, 'next', string.format('%.0f', first), 'last', string.format('%.0f', last))
+    redis.call('PEXPIREAT', key, string.format('%.0f', last))
+  end
 end
 
 -- The facts without what was given inline after them. The JSON itself contains no line feed.
@@ -351,6 +403,24 @@ local function use_less(facts, field, by)
   end
 end
 
+-- Counts what is recorded for an unfinished task. The caller writes the state.
+local function count_more(state, bytes)
+  if state.counted == '0' or bytes == 0 then return end
+  local is_read, keys = pcall(usage_keys, call_facts())
+  if not is_read then return end
+  state.counted = string.format('%.0f', state.counted + bytes)
+  for _, key in ipairs({ keys.principal, keys.tenant }) do redis.call('HINCRBY', key, 'bytes', bytes) end
+end
+
+-- At a restart, which drops what was recorded and has new arguments.
+local function count_anew(state, bytes)
+  if state.counted == '0' then return end
+  -- One byte stays counted, because 0 means that the task is not.
+  use_less(call_facts(), 'bytes', tonumber(state.counted) - 1)
+  state.counted = '1'
+  count_more(state, bytes)
+end
+
 -- At the end of a task, subtracts as much as was counted. The arguments cannot be measured again: a restart may have emptied the journal
 -- with them.
 local function stop_counting(state)
@@ -373,6 +443,7 @@ local LINES_MAX = 4096
 -- Of a task that is over, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
 -- read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a repeated answer from a late
 -- one. They are one field of the task, because a key of their own would cost more than all of them.
+-- Returns the facts, and how many bytes are kept besides them.
 local function trim_task()
   local lines, others, size = {}, {}, 0
   local entries = redis.call('HGETALL', journal)
@@ -389,16 +460,20 @@ local function trim_task()
     if size > LINES_MAX then break end
     lines[#lines + 1] = line
   end
-  local call = redis.call('HGET', task, 'call')
+  local kept = redis.call('HMGET', task, 'call', 'outcome', 'message', 'immediate', 'problem')
+  local call, lines_text = kept[1], table.concat(lines, '\n')
   local facts = string.match(call, '^[^\n]*')
   -- An idempotency key leads to the task by a key of its own.
   redis.call('HDEL', task, 'arguments', 'told', 'once')
   if #lines > 0 then
-    redis.call('HSET', task, 'call', facts, 'lines', table.concat(lines, '\n'))
+    redis.call('HSET', task, 'call', facts, 'lines', lines_text)
   elseif #facts < #call then
     redis.call('HSET', task, 'call', facts)
   end
+  local bytes = #lines_text
+  for i = 2, 5 do bytes = bytes + #(kept[i] or '') end
   redis.call('DEL', journal)
+  return facts, bytes
 end
 
 -- The line of an entry, whether the task is over or not; nil if nothing was recorded under the key.
@@ -422,7 +497,8 @@ local function forget_task(state, task_id, now_ms)
   redis.call('ZREM', due, task_id)
   local once = redis.call('HGET', task, 'once')
   if once then redis.call('PEXPIREAT', ONCE .. once, state.expires_at_ms) end
-  trim_task()
+  local facts, bytes = trim_task()
+  if state.counted ~= '0' then count_kept(facts, state, bytes, now_ms) end
   redis.call('PEXPIREAT', task, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, string.format('%.0f', math.min(tonumber(state.expires_at_ms), now_ms + FEED_KEPT_MS)))
 end
@@ -495,6 +571,7 @@ local function answer_parent(link, answer, now_ms, too_large, told_max)
       if told > tonumber(told_max) then answer = too_large else redis.call('HSET', task, 'told', told) end
     end
     redis.call('HSET', journal, field, table.concat({ '?' .. now_ms .. '.' .. state.revision, called_at, digest, answer }, ' '))
+    count_more(state, #answer)
     if state.token then
       state.answers = state.answers + 1
       write_state(state)
@@ -536,18 +613,23 @@ local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 -- Writes the entries that ARGV lists from `at`: a key and a text each. The text is an entry, or only its place if the writer knows that the
 -- journal holds the rest. An existing entry keeps its outcome and takes a place only if it has none, so that every replay sees the same.
 -- Only an entry without an outcome (-), of a sleep or of a step that has begun, is replaced. An ask that is written as withdrawn is closed,
--- which the caller has to publish. Returns the index after the list.
+-- which the caller has to publish. Returns the index after the list, and how many bytes were added to the journal.
 local function write_entries(at, now_ms)
-  return each_group(at, 2, function(key, text)
+  local added = 0
+  local after = each_group(at, 2, function(key, text)
     local place = string.match(text, '^%S+')
-    if place == text or redis.call('HSETNX', journal, key, text) == 0 then
+    if place ~= text and redis.call('HSETNX', journal, key, text) == 1 then
+      added = added + #key + #text
+    else
       local held = redis.call('HGET', journal, key)
       if held and string.sub(held, 1, 1) == '-' and place ~= text then
         redis.call('HSET', journal, key, text)
+        added = added + #text
       elseif held and is_unsettled(held) and not is_unsettled(place) then
         redis.call('HSET', journal, key, place .. string.match(held, '^%S+(.*)$'))
       end
     end
     if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' then remove_ask(string.sub(key, 5), 'withdrawn', now_ms) end
   end)
+  return after, added
 end

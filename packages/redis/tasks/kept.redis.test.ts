@@ -2,8 +2,9 @@
 import type { JsonObject, Outcome } from "@parley/core";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { aLife, anAsk, aStep, HOUR_MS } from "../../../test/contract/builders.ts";
+import { aCall, aLife, anAsk, aStep, HOUR_MS, newTaskId } from "../../../test/contract/builders.ts";
 import { keysOf, type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
+import { until } from "../../../test/support/until.ts";
 import { type SharedRedis, startOwnRedis } from "../../../test/support/shared-redis.ts";
 
 let server: SharedRedis;
@@ -74,6 +75,46 @@ describe("a task that is over", () => {
     expect(lines.length).toBeLessThan(90 + 300);
     for (const i of [0, 89]) expect(await life.answer(taskId, `question-${i}`, "yes")).toEqual({ receipt: "duplicate" });
     expect(await life.answer(taskId, "question-40", "no")).toEqual({ receipt: "late" });
+  });
+
+  test("is gone with its retention: however many tasks have ended, only their places in their owner's list are left", async () => {
+    const retentionMs = 200;
+    const wave = async () => {
+      for (let i = 0; i < 300; i += 1) await finished("r".repeat(1_000), { text: "a".repeat(1_000) }, { retentionMs });
+      await until(async () => (await keysOf(look, opened.prefix)).every((key) => !key.includes(":task:")));
+      return await usedMemory();
+    };
+    await wave(); // scripts and buffers
+    const before = await wave();
+    for (let i = 0; i < 3; i += 1) await wave();
+    expect(((await wave()) - before) / (4 * 300)).toBeLessThan(60);
+  });
+
+  test("is counted in a hash that expires with the last of its caller's tasks, and has few fields", async () => {
+    const { store } = opened;
+    const roomy = { tasks: 1_000_000, bytes: 1e12, stored: 1e12 };
+    const life = aLife(store);
+    const end = async (nowMs: number, retentionMs: number) => {
+      const taskId = newTaskId();
+      const call = aCall({ principal: "ada", tenant: "acme", retentionMs, createdAtMs: nowMs });
+      await store.create({ taskId, call, graceMs: 1_000, quotas: { principal: roomy, tenant: roomy } });
+      const token = await life.begin({ taskId, run: 1 }, nowMs);
+      await store.finish({ taskId, token, nowMs, entries: [], outcome: { type: "result", result: { text: "x".repeat(100) } } });
+    };
+    const nowMs = Date.now();
+    // A day and a minute, one after another for two days: buckets of 90 minutes and of 4 s at most.
+    for (let i = 0; i < 400; i += 1) await end(nowMs + i * 432_000, i % 2 === 0 ? 24 * HOUR_MS : 60_000);
+    for (const of of ["principal:ada", "tenant:acme"]) {
+      const key = `${opened.prefix}:{p0}:kept:${of}`;
+      const { total, next: _, last, ...buckets } = await look.hgetall(key);
+      expect(Object.keys(buckets).length).toBeLessThan(30);
+      expect(Object.values(buckets).reduce((sum, bytes) => sum + Number(bytes), 0)).toBe(Number(total));
+      expect(await look.call("PEXPIRETIME", key)).toBe(Number(last));
+      // Those of the last day.
+      expect(Number(total)).toBeGreaterThan(100 * 600);
+      expect(Number(total)).toBeLessThan(120 * 800);
+    }
+    expect((await keysOf(look, opened.prefix)).filter((key) => key.includes(":usage:"))).toEqual([]);
   });
 
   test.each([

@@ -617,6 +617,10 @@ function pairs(flat: readonly string[]): [string, string][] {
 function quotasOf(quotas: TaskQuotas, partitions: number): TaskQuotas {
   if (partitions === 1) return quotas;
   const part = (quota: number) => Math.ceil(quota / partitions + 3 * Math.sqrt(quota / partitions));
-  const each = ({ tasks, bytes }: TaskQuota) => ({ tasks: part(tasks), bytes: part(bytes) });
+  const each = ({ tasks, bytes, stored }: TaskQuota) => ({
+    tasks: part(tasks),
+    bytes: part(bytes),
+    ...(stored !== undefined && { stored: part(stored) }),
+  });
   return { principal: each(quotas.principal), tenant: each(quotas.tenant) };
 }

@@ -1,7 +1,8 @@
 /** Lists of tasks, and quotas of callers. */
 import { type Call, type Outcome, summaryOf, type TaskQuotas } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { accept, aCall, anAsk, GRACE_MS, newToken } from "../builders.ts";
+import { until } from "../../support/until.ts";
+import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
 export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest): void {
@@ -218,6 +219,46 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await create(given, quotas)).created).toBe("created");
       expect((await create(given, quotas)).created).toEqual({ over: "bytes", of: "principal" });
       expect((await store.load(other.taskId))?.status).toBe("working");
+    });
+
+    test("count what people answered and what runs recorded, until a restart drops it", async () => {
+      const ada = somebody();
+      const quotas = { principal: { ...roomy, bytes: 250_000 }, tenant: roomy };
+      const { taskId } = await create(ada, quotas);
+      const first = await life.begin({ taskId, run: 1 });
+      const fence = { taskId, nowMs: Date.now() };
+      await store.record({ ...fence, token: first, leaseMs: 10_000, entries: [aStep("recorded", "x".repeat(80_000), 1)] });
+      const park = { entries: [aStep("parked", "x".repeat(80_000), 2)], asks: [anAsk("size")], dueAtMs: Date.now() + HOUR_MS };
+      await store.park({ ...fence, token: first, ...park, attempt: 0, graceMs: GRACE_MS });
+      expect((await create(ada, quotas)).created).toBe("created");
+      await life.answer(taskId, "size", "x".repeat(100_000));
+      expect((await create(ada, quotas)).created).toEqual({ over: "bytes", of: "principal" });
+      await life.restart(taskId, await life.begin({ taskId, run: 2 }));
+      expect((await create(ada, quotas)).created).toBe("created");
+      await life.cancel(taskId);
+      expect((await create(ada, { principal: { ...roomy, bytes: 400 }, tenant: roomy })).created).toBe("created");
+    });
+
+    test.each(["principal", "tenant"] as const)("bound what the finished tasks of a %s keep, until their retention is over", async (of) => {
+      const ada = somebody();
+      const text = "x".repeat(10_000);
+      const tight = { ...roomy, stored: 25_000 };
+      const quotas = { principal: roomy, tenant: roomy, [of]: tight };
+      const end = async (retentionMs: number) => {
+        const { taskId, created } = await create({ ...ada, retentionMs }, quotas);
+        if (created !== "created") return created;
+        const token = await life.begin({ taskId, run: 1 });
+        const outcome = { type: "result", result: { text } } as const;
+        await store.finish({ taskId, token, nowMs: Date.now(), entries: [aStep("a", "y".repeat(50_000), 1)], outcome });
+        return created;
+      };
+      // Steps and arguments are gone with the end: two outcomes of 10 kB fit, and a third one only just.
+      expect([await end(500), await end(HOUR_MS), await end(500)]).toEqual(["created", "created", "created"]);
+      expect(await end(500)).toEqual({ over: "stored", of });
+      expect((await create({ ...somebody(), retentionMs: 1 }, quotas)).created).toBe("created");
+      await until(async () => (await create(ada, quotas)).created === "created");
+      expect([await end(HOUR_MS), await end(HOUR_MS)]).toEqual(["created", "created"]);
+      expect(await end(HOUR_MS)).toEqual({ over: "stored", of });
     });
 
     test("bound all principals of a tenant together, and no other tenant", async () => {
