@@ -28,6 +28,8 @@ export interface ContentCodec {
  * the store's method calls.
  */
 export interface Content {
+  /** Whether a text opens only as what it was sealed as. */
+  readonly isSealed: boolean;
   /** May return a different result each time. */
   seal(part: string, text: string): string;
   /** Throws DamagedContent if the input was not sealed as this part of this task. */
@@ -62,7 +64,7 @@ export const plainContent: ContentCodec = {
 
 const same = (text: string) => text;
 const sameOf = (_part: string, text: string) => text;
-const asItIs = { seal: sameOf, open: sameOf, sealWord: sameOf, openWord: sameOf, toStored: same, fromStored: same };
+const asItIs = { isSealed: false, seal: sameOf, open: sameOf, sealWord: sameOf, openWord: sameOf, toStored: same, fromStored: same };
 
 export function plainFingerprint(taskId: string, part: string, text: string): string {
   return hash("sha256", `${taskId} ${part} ${text}`, "base64url").slice(0, 22);

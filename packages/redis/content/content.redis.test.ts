@@ -187,6 +187,28 @@ describe("content", () => {
     await opened.close();
   });
 
+  test.each([
+    ["principal", { principal: "ann" }, (facts: unknown[]) => facts.with(2, "eve")],
+    ["tenant", { principal: "ann", tenant: "acme" }, (facts: unknown[]) => facts.with(2, ["ann", "evil"])],
+    ["tenant, left out", { principal: "ann", tenant: "acme" }, (facts: unknown[]) => facts.with(2, "ann")],
+    ["person", { principal: "ann", person: "Ann" }, (facts: unknown[]) => facts.with(12, "Eve")],
+  ])("is bound to its owner: with another %s it opens for no one, and its task can only be ended", async (_what, owner, forged) => {
+    const opened = await openRedis({ contentKeys: aContentKey() });
+    const { store, redis, prefix, newTaskId } = opened;
+    const taskId = await aLife(store, newTaskId).create(owner);
+    const [key = ""] = createKeys(prefix).task(taskId) ?? [];
+    const call = ((await redis.hgetBuffer(key, "call")) ?? Buffer.alloc(0)).toString("latin1");
+    const end = call.indexOf("\n");
+    expect(await store.load(taskId)).not.toHaveProperty("unreadable");
+
+    const facts = JSON.stringify(forged(JSON.parse(call.slice(0, end)) as unknown[]));
+    await redis.hset(key, "call", Buffer.from(facts + call.slice(end), "latin1"));
+    expect(await store.load(taskId)).toMatchObject({ asks: [], unreadable: "damaged" });
+    const begun = await store.begin({ taskId, run: 1, token: "token", nowMs: Date.now(), leaseMs: LEASE_MS });
+    expect(begun).toMatchObject({ type: "unreadable", reason: "damaged", task: { id: taskId } });
+    await opened.close();
+  });
+
   test("that is damaged hides no task from a list, which shows it without its message", async () => {
     const opened = await openRedis({ contentKeys: aContentKey() });
     const { store, redis, prefix, newTaskId } = opened;

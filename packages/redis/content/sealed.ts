@@ -105,6 +105,7 @@ function sealedTask(taskId: string, keys: () => TaskKeys): Content {
   }
 
   return {
+    isSealed: true,
     seal,
     open,
     fingerprint: (part, text) => mac(keys(), `fingerprint ${part}\n${text}`),
@@ -122,7 +123,7 @@ function plainBytes(taskId: string): Content {
   const seal = (_part: string, text: string) => bytesOf(text);
   const open = (_part: string, stored: string) => textOf(stored);
   const fingerprint = (part: string, text: string) => plainFingerprint(taskId, part, text);
-  return { seal, open, fingerprint, sealWord: seal, openWord: open, toStored: bytesOf, fromStored: textOf };
+  return { isSealed: false, seal, open, fingerprint, sealWord: seal, openWord: open, toStored: bytesOf, fromStored: textOf };
 }
 
 function mac({ mac: key }: TaskKeys, text: string): string {

@@ -4,7 +4,7 @@
  */
 import type { Ask, Call, Entry, EntryOutcome, JournalLine, JsonObject, Open, ParentLink } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import type { Content } from "../content/codec.ts";
+import { type Content, DamagedContent } from "../content/codec.ts";
 import {
   askFields,
   callOf,
@@ -32,6 +32,7 @@ import {
 
 /** Shows which part a text was sealed as, and opens it as no other. */
 const content: Content = {
+  isSealed: false,
   seal: (part, text) => `[${part}]${text}`,
   open: (part, sealed) => without(`[${part}]`, sealed),
   fingerprint: (part, text) => `#${part.replaceAll(" ", "_")}=${text.length}`,
@@ -151,6 +152,31 @@ describe("a call", () => {
     expect(callOf(content, call, moved)).toStrictEqual({ kind: "prompt", name: "book", ...version });
     const fields = { state: STATE, call, ...(typeof moved === "string" && { version: moved }) };
     expect(unpackTask(content, ID, fields)?.task.call).toStrictEqual({ ...FACTS, kind: "prompt", ...version });
+  });
+
+  describe("that is sealed", () => {
+    const sealed: Content = { ...content, isSealed: true, fingerprint: (part, text) => `#${part}${text.replaceAll('"', "'")}` };
+    const read = (facts: string) => {
+      const fields = { state: STATE, call: stored(facts, '[{"size":4}]') };
+      return [
+        unpackTask(sealed, ID, fields)?.task.call.principal,
+        unpackTaskAtWork(sealed, ID, { task: fields, journal: {} })?.task.call.seed,
+        unpackSummary(sealed, ID, [STATE, fields.call, null, null], true)?.principal,
+      ];
+    };
+    const bound = (owner: string, seed: string) => `["tool","book",${owner},1000,0,"","(seed)${seed}"]`;
+
+    test("is bound to its tenant, its principal and its person by the end of its seed", () => {
+      const seed = "s33d~#owner['default','ada']";
+      expect(packCall(sealed, CALL).facts).toBe(`<${bound('"ada"', seed)}>`);
+      expect(read(bound('"ada"', seed))).toStrictEqual(["ada", seed, "ada"]);
+      expect(packCall(sealed, { ...CALL, tenant: "acme", person: "Ada" }).facts).toContain("(seed)s33d~#owner['acme','ada','Ada']");
+      for (const owner of ['"eve"', '["ada","acme"]']) expect(() => read(bound(owner, seed))).toThrow(new DamagedContent("owner"));
+    });
+
+    test("opens without that if an older version created it", () => {
+      expect(read(bound('"ada"', "s33d"))).toStrictEqual(["ada", "s33d", "ada"]);
+    });
   });
 
   test("without a version has none", () => {

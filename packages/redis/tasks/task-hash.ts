@@ -14,6 +14,7 @@ import {
   callKey,
   canonicalJson,
   type ClientCapabilities,
+  DEFAULT_TENANT,
   type Entry,
   entryKey,
   type EntryOutcome,
@@ -79,6 +80,29 @@ type PackedRequest =
   | ["call", tool: string];
 
 /** `facts` is what every read of the task needs; `given` is what came with the call and only its runs need. */
+/**
+ * Ends the seed of a sealed task. What follows is a digest of the owner, who is stored in the clear. So a task whose owner was exchanged in
+ * Redis does not open for that caller. The seed is the whole text, in every version: it has no other form than a text that nobody can guess.
+ */
+const OWNER_MARK = "~";
+
+function ownerDigest(
+  content: Content,
+  { tenant = DEFAULT_TENANT, principal, person }: Pick<CallFacts, "tenant" | "principal" | "person">,
+): string {
+  return content.fingerprint("owner", JSON.stringify(person === undefined ? [tenant, principal] : [tenant, principal, person]));
+}
+
+/** The facts and the seed. Throws DamagedContent if the owner is not the one for whom the task was sealed. */
+function openFacts(content: Content, call: string): { readonly facts: ReturnType<typeof unpackFacts>; readonly seed: string } {
+  const facts = unpackFacts(content, call);
+  const seed = content.openWord("seed", facts.seed);
+  const at = content.isSealed ? seed.lastIndexOf(OWNER_MARK) : -1;
+  // The seed of a task from before owners were sealed has no mark.
+  if (at !== -1 && seed.slice(at + 1) !== ownerDigest(content, facts)) throw new DamagedContent("owner");
+  return { facts, seed };
+}
+
 export function packCall(content: Content, call: Call): { readonly facts: string; readonly given: string } {
   const {
     kind,
@@ -108,7 +132,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     createdAtMs,
     (hidden ? HIDDEN : 0) + (compensates ? COMPENSATES : 0),
     letters,
-    content.sealWord("seed", seed),
+    content.sealWord("seed", content.isSealed ? `${seed}${OWNER_MARK}${ownerDigest(content, call)}` : seed),
   ];
   const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person, session];
   // Absent values at the end take no space.
@@ -276,7 +300,7 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   const { state, call, message, immediate, outcome, owed } = fields;
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
-  const { seed: _, ...facts } = withVersion(unreadable ? knownFacts(content, call) : unpackFacts(content, call), fields["version"]);
+  const { seed: _, ...facts } = withVersion(unreadable ? knownFacts(content, call) : openFacts(content, call).facts, fields["version"]);
   const common = {
     id,
     call: { ...facts, retentionMs, ...(fields["parent"] !== undefined && { parent: unpackLink(fields["parent"]) }) },
@@ -313,7 +337,7 @@ export function unpackTaskAtWork(
   const { call = "" } = fields;
   if (!unpacked) return undefined;
   const { task, ...counts } = unpacked;
-  const seed = content.openWord("seed", unpackFacts(content, call).seed);
+  const { seed } = openFacts(content, call);
   const restartedWith = fields["arguments"] ?? journal["arguments"];
   // Early replies answer the first questions of the call, and a restart is past those.
   const [args, replies] =
@@ -336,7 +360,7 @@ export function unpackSummary(
   if (typeof state !== "string" || typeof call !== "string") return undefined;
   const { status, updatedAtMs, expiresAtMs, retentionMs } = unpackState(state);
   const [message, problem] = isReadable ? sealed : [];
-  const { principal, tenant, hidden, createdAtMs } = isReadable ? unpackFacts(content, call) : knownFacts(content, call);
+  const { principal, tenant, hidden, createdAtMs } = isReadable ? openFacts(content, call).facts : knownFacts(content, call);
   return {
     id,
     principal,
