@@ -237,6 +237,20 @@ describe("a provider of keys", () => {
     expect(fetches() - before).toBe(2);
   });
 
+  test("that was down is forgiven by the next good answer: unknown keys are then refused as unknown", async () => {
+    const { bearer, identity, skip } = trusting();
+    await bearer(await issuer.token());
+    issuer.answer(KEYS_PATH, down);
+    skip(30_000);
+    const unknown = await issuer.token({}, { kid: "key-9" });
+    expect(await refusalOf(() => bearer(unknown))).toMatchObject({ code: "PROVIDER_UNAVAILABLE" });
+    issuer.answer(KEYS_PATH, undefined);
+    skip(30_000);
+    // Fetched again, and within the cooldown after that.
+    for (const token of [unknown, unknown]) expect(await refusalOf(() => bearer(token))).toMatchObject({ code: "TOKEN_KEY_UNKNOWN" });
+    expect(await identity.fetchKeys(issuer.url)).toBe(1);
+  });
+
   test("that is down while a token names a new key leaves the token undecided, since it may be good", async () => {
     const { bearer, skip } = trusting();
     const old = await issuer.token();
@@ -374,5 +388,20 @@ describe("an opaque token", () => {
     expect(refused.map(({ code }) => code)).toEqual(["PROVIDER_UNAVAILABLE", "PROVIDER_UNAVAILABLE", "OVERLOADED", "PROVIDER_UNAVAILABLE"]);
     expect(asks()).toBe(2);
     expect(refused[2]?.message).toContain("PARLEY_AUTH_INTROSPECTIONS_MAX");
+  });
+
+  test.each([
+    ["answers", (issuer: Issuer) => issuer.introspected.set("opaque", active()), undefined],
+    ["refuses the token", (issuer: Issuer) => issuer.introspected.set("opaque", { active: false }), "TOKEN_INACTIVE"],
+    ["is down", (issuer: Issuer) => issuer.answer(INTROSPECTION_PATH, down), "PROVIDER_UNAVAILABLE"],
+  ] as const)("gives its place back when its provider %s, however many have come before", async (_how, prepare, code) => {
+    prepare(issuer);
+    const { bearer, skip } = asking({ PARLEY_AUTH_INTROSPECTIONS_MAX: "2" });
+    for (let turn = 0; turn < 7; turn += 1) {
+      skip(60_000);
+      if (code === undefined) expect(await bearer("opaque")).toMatchObject({ names: ["sub:alice"] });
+      else expect(await refusalOf(() => bearer("opaque"))).toMatchObject({ code });
+    }
+    expect(asks()).toBe(7);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ParleyError } from "../errors.ts";
 import type { GrantedTokens } from "../callers/granted-tokens.ts";
 import { createMemoryClaims } from "../memory/index.ts";
-import type { KeptGrant, KeptGrants } from "../callers/kept-grants.ts";
+import type { GrantRef, KeptGrant, KeptGrants } from "../callers/kept-grants.ts";
 import { freshToken, keptToken } from "./fresh-token.ts";
 import type { Services } from "./services.ts";
 
@@ -77,6 +77,27 @@ describe("a token", () => {
     const tokens = await Promise.all([here, here, there, there].map((services) => freshToken(services, wanted)));
     expect([tokens, seen]).toEqual([["new 1", "new 1", "new 1", "new 1"], ["r1"]]);
     expect(JSON.parse(stored.text ?? "")).toMatchObject({ accessToken: "new 1", refreshToken: "r2" });
+  });
+
+  test.each([
+    ["two tasks", { taskId: "0-other", key: "calendar" }],
+    ["two questions of one task", { taskId: "0-task", key: "mail" }],
+  ])("of %s is renewed for each, and neither gets the token of the other", async (_what, other) => {
+    const { worker, wanted } = deployed();
+    const both = [wanted, other];
+    const nameOf = ({ taskId, key }: typeof wanted) => `${taskId}/${key}`;
+    const deposits = {
+      open: async (taskId: string, key: string) => JSON.stringify({ ...GRANT, refreshToken: nameOf({ taskId, key }) }),
+      replace: async () => true,
+    };
+    const oauth = {
+      async refresh(tokens: GrantedTokens) {
+        for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        return { ...tokens, accessToken: `new of ${tokens.refreshToken}` };
+      },
+    };
+    const services = { ...worker(), deposits, oauth } as unknown as Services;
+    expect(await Promise.all(both.map((each) => freshToken(services, each)))).toEqual(both.map((each) => `new of ${nameOf(each)}`));
   });
 
   test("that was refused is renewed regardless of its lifetime, unless it was renewed in the meantime", async () => {
@@ -307,6 +328,37 @@ describe("a token of a grant that is kept for several tasks", () => {
     const tokens = await Promise.all([...workers, ...workers].map((services) => keptToken(services, REF)));
     expect([new Set(tokens), seen]).toEqual([new Set(["new 1"]), ["r1"]]);
     expect(now()).toMatchObject({ consent: "c1", accessToken: "new 1", refreshToken: "r2" });
+  });
+
+  test.each([
+    ["principals", { principal: "bob" }],
+    ["tenants", { tenant: "globex" }],
+    ["grants of one principal", { id: "calendar" }],
+  ])("of two %s is renewed at once for each, and neither gets the token of the other", async (_what, other) => {
+    const { worker, seen } = deployed();
+    const refs = [REF, { ...REF, ...other }];
+    const nameOf = ({ tenant = "", principal, id }: GrantRef) => [tenant, principal, id].join("/");
+    const texts = new Map(
+      refs.map((ref) => [nameOf(ref), JSON.stringify({ ...GRANT, accessToken: `old of ${nameOf(ref)}`, refreshToken: nameOf(ref) })]),
+    );
+    const grants = {
+      use: async (ref: GrantRef) => ({ consent: "c1", text: texts.get(nameOf(ref)) }),
+      replace: async (ref: GrantRef, _before: KeptGrant, text: string) => Boolean(texts.set(nameOf(ref), text)),
+    } as unknown as KeptGrants;
+    const oauth = {
+      async refresh(tokens: GrantedTokens) {
+        seen.push(tokens.refreshToken ?? "");
+        for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        return { ...tokens, accessToken: `new of ${tokens.refreshToken}`, expiresAtMs: NOW_MS + 900_000 };
+      },
+    };
+    const here = { ...worker(), grants, oauth } as unknown as Services;
+    const there = { ...worker(), grants, oauth } as unknown as Services;
+    const tokens = await Promise.all(
+      [here, there].flatMap((services) => refs.map(async (ref) => [nameOf(ref), await keptToken(services, ref)])),
+    );
+    for (const [name, token] of tokens) expect(token).toBe(`new of ${name}`);
+    expect(seen.toSorted()).toEqual(refs.map(nameOf).toSorted());
   });
 
   test("that was renewed is not lost while Redis is away: it is kept as soon as that is back", async () => {

@@ -193,6 +193,27 @@ describe("a listen stream", () => {
     await never;
   });
 
+  test("looks at no announcement once its client has disconnected, however many came and went", async () => {
+    const { here, services } = await twoFronts();
+    /** How often an announcement is looked at, by everyone who hears it. */
+    async function looks(): Promise<number> {
+      let count = 0;
+      await services.wakeUps.announce({
+        get type() {
+          count += 1;
+          return "tools" as const;
+        },
+      });
+      await services.clock.idle();
+      return count;
+    }
+    const before = await looks();
+    const open = await Promise.all(Array.from({ length: 5 }, () => listen(here, { toolsListChanged: true })));
+    expect(await looks()).toBeGreaterThanOrEqual(before + open.length);
+    for (const each of open) each.close();
+    await until(async () => (await looks()) === before);
+  });
+
   test("watches nothing once its client has disconnected", async () => {
     const { here, services } = await twoFronts({ limits: { listensMax: 1 } });
     const taskId = await task(here);
