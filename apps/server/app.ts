@@ -18,6 +18,7 @@ import type { ServerFacts } from "@parley/protocol";
 import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
+import { pagesScript } from "@parley/web";
 import type { FrontEnd } from "./front-end/front-end.ts";
 import { gate, gates } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
@@ -46,6 +47,7 @@ import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { callbackRoute } from "./routes/asks/callback-route.ts";
 import { createGrants } from "./routes/asks/grants.ts";
+import { createQuestions } from "./routes/asks/questions.ts";
 import { asksRoute } from "./routes/asks/route.ts";
 import { noticePage, NOTICES } from "./routes/asks/views.ts";
 import { createVisits } from "./routes/asks/visits.ts";
@@ -104,7 +106,12 @@ export interface App {
 
 export async function buildApp(deps: AppDeps): Promise<App> {
   const { pages } = deps;
-  const addresses = pageAddresses({ publicUrl: pages.publicUrl, ticket: pages.visitors.ticket, listening: () => server.listeningOrigin });
+  const addresses = pageAddresses({
+    publicUrl: pages.publicUrl,
+    ticket: pages.visitors.ticket,
+    listening: () => server.listeningOrigin,
+    script: pagesScript()?.file,
+  });
   const services: Services = withPageAddresses(deps.services, addresses);
   const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
     deps;
@@ -162,12 +169,22 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     { prefix: "/mcp" },
   );
   const visits = createVisits({ services, addresses, seal: pages.seal, signatures: signatures(keys) });
+  const questions = createQuestions({ services, addresses, signatures: signatures(keys) });
   const grants = createGrants({ services, addresses, seal: pages.seal, signatures: signatures(keys), oauth: pages.oauth });
   await server.register(async (scope) => {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     visited(scope, pages.visitors, log);
-    asksRoute(scope, { frontEnd, addresses, seal: pages.seal, signatures: signatures(keys), visitors: pages.visitors, grants, visits });
+    asksRoute(scope, {
+      frontEnd,
+      addresses,
+      seal: pages.seal,
+      signatures: signatures(keys),
+      visitors: pages.visitors,
+      grants,
+      visits,
+      questions,
+    });
   });
   const { oauth, visitors } = pages;
   // Without a login everyone is the same person, and nothing is kept.

@@ -12,7 +12,12 @@ const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(import.meta.dirname, "dist");
 /** The digest of the sources of dist. It is stored beside dist, since every file in dist is served. */
 const STAMP = join(import.meta.dirname, "dist.made-of");
-const MADE_OF = ["apps/web/{index.html,build.ts,vite.config.ts,package.json}", "apps/web/src/**/*", "packages/core/asks/form.ts"];
+const MADE_OF = [
+  "apps/web/{index.html,build.ts,vite.config.ts,package.json}",
+  "apps/web/src/**/*",
+  "apps/web/styles/*",
+  "packages/core/asks/form.ts",
+];
 
 function digestOfSources(): string {
   const hash = createHash("sha256");

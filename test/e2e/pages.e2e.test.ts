@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { filesPage, grantPage, NOTICES, noticePage, secretPage, visitPage } from "../../apps/server/routes/asks/views.ts";
+import { ENGLISH } from "../../apps/server/texts/texts.ts";
 import { createClient } from "../../bench/client.ts";
 import { describedAs, findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
@@ -132,7 +133,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
     const host = `${"a-long-name".repeat(5)}.${"of-a-site".repeat(6)}.example.com`;
     const caller = { authenticatedBy: "https://id.example", names: [`${"name".repeat(30)}@example.com`] };
     const ask = { key: "key", digest: "digest" };
-    const shown = { page: { ask, message: "x".repeat(200), page: {}, call: { name: tool } }, caller, token: "token" } as never;
+    const shown = { page: { ask, message: "x".repeat(200), page: {}, call: { name: tool } }, caller, reader: ENGLISH, token: "token" } as never;
     const scopes = [`https://${host}/auth/calendar.readonly`];
     await visit(async (page) => {
       await page.setViewportSize({ width: 320, height: 640 });
@@ -157,7 +158,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
     const page = { ask, message: "מה המפתח?", page: {}, call: { name: "connect" } };
     const caller = { authenticatedBy: "nobody", names: [], principal: "anonymous" };
     await visit(async (browserPage) => {
-      await browserPage.setContent(secretPage({ page, caller, token: "token" } as never));
+      await browserPage.setContent(secretPage({ page, caller, reader: ENGLISH, token: "token" } as never));
       const side = (name: string) => browserPage.evaluate<string>(`getComputedStyle(document.querySelector(".said")).${name}`);
       expect([await side("direction"), await side("borderRightWidth"), await side("borderLeftWidth")]).toEqual(["rtl", "3px", "0px"]);
     });
@@ -170,7 +171,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
       await page.goto(at(0));
       const folder = process.env["PAGES_SHOTS"];
       if (folder !== undefined) await page.screenshot({ path: join(folder, `secret-${colorScheme}.png`) });
-      expect((await page.getByRole("main").boundingBox())?.width).toBe(544);
+      expect((await page.getByRole("main").boundingBox())?.width).toBe(608);
     });
   });
 });

@@ -12,10 +12,17 @@ export const ASKS_PATH = "/asks";
 /** The page on which people see the access that they granted for later calls (routes/accounts). */
 export const ACCOUNTS_PATH = "/accounts";
 
+/** What is asked of a person, in one list (routes/inbox). */
+export const INBOX_PATH = "/inbox";
+
 export interface PageAddresses {
   urlOf(taskId: string, key: string): string;
   /** The address at which people reach this server: scheme, host, and possibly a path. */
   base(): string;
+  /** Path and name of the script of the pages. Undefined if it is not built. */
+  script(): string | undefined;
+  /** What a proxy adds to the paths of this server. */
+  path(): string;
   /** The origins from which the form of such a page may be submitted. */
   origins(): readonly string[];
 }
@@ -25,12 +32,17 @@ interface PageAddressesOptions {
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
   /** The server's own address. Called only once the server listens. */
   readonly listening: () => string;
+  /** The name of the script of the pages below INBOX_PATH. */
+  readonly script?: string | undefined;
 }
 
-export function pageAddresses({ publicUrl, ticket, listening }: PageAddressesOptions): PageAddresses {
+export function pageAddresses({ publicUrl, ticket, listening, script }: PageAddressesOptions): PageAddresses {
   const base = () => publicUrl ?? listening();
+  const path = () => new URL(base()).pathname.replace(/\/$/, "");
   return {
     base,
+    path,
+    script: () => (script === undefined ? undefined : `${path()}${INBOX_PATH}/${script}`),
     urlOf(taskId, key) {
       const url = `${base()}${ASKS_PATH}/${taskId}/${pathOf(key)}`;
       return ticket ? `${url}?k=${ticket(taskId, key)}` : url;

@@ -3,7 +3,7 @@ import type { Observer } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import type { Ask, Task } from "../task.ts";
 import { alice, anAsk, bob, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
-import { leavePage, type LeavePage, visitPage } from "./visit-page.ts";
+import { type AnswerOnPage, answerOnPage, leavePage, type LeavePage, visitPage } from "./visit-page.ts";
 
 const page = { kind: "secret" } as const;
 const request = { type: "url", message: "Enter the key.", url: "", page } as const;
@@ -80,13 +80,31 @@ describe("a page that is visited", () => {
 
   test.each([
     ["a key that was never put", "never", alice],
-    ["an ask without a page", "size", alice],
-    ["a url elsewhere", "elsewhere", alice],
+    ["a request for folders", "roots", alice],
+    ["a request for a model", "sampling", alice],
     ["somebody who is not asked", "key", mallory],
+    ["somebody who is not asked to fill in a form", "size", mallory],
   ])("does not exist for %s", async (_what, key, caller) => {
-    const elsewhere = { type: "url", message: "Look.", url: "https://example.com/" } as const;
-    const { taskId, visit } = await opened([anAsk("size"), onPage("key"), anAsk("elsewhere", { request: elsewhere })]);
+    const requests = [anAsk("roots", { request: { type: "roots" } }), anAsk("sampling", { request: { type: "sampling", params: {} } })];
+    const { taskId, visit } = await opened([anAsk("size"), onPage("key"), ...requests]);
     await expect(visit(key, caller)).rejects.toMatchObject(noTask(taskId));
+  });
+
+  test("shows a form with its hints, and a link elsewhere", async () => {
+    const hints = { destructive: true };
+    const schema = { type: "object", properties: {} };
+    const elsewhere = { type: "url", message: "Look.", url: "https://example.com/" } as const;
+    const { visit } = await opened([
+      anAsk("sure", { request: { type: "form", message: "Sure?", schema, hints } }),
+      anAsk("elsewhere", { request: elsewhere }),
+      anAsk("pay", { request: { ...elsewhere, completedBy: "event" } }),
+    ]);
+    const pages = await Promise.all(["sure", "elsewhere", "pay"].map((key) => visit(key)));
+    expect(pages.map((each) => each.type === "open" && each.page.page)).toStrictEqual([
+      { kind: "form", schema, hints },
+      { kind: "link", url: "https://example.com/", isReported: false },
+      { kind: "link", url: "https://example.com/", isReported: true },
+    ]);
   });
 
   test("of a deleted task does not exist, and reports content that cannot be read", async () => {
@@ -149,6 +167,12 @@ describe("leaving a page", () => {
     expect(requestsOf("answer")).toMatchObject([{ by: "bob", audit: { principal: "bob" } }]);
   });
 
+  test("is too late for a form, which is answered and not left", async () => {
+    const { leave, task, taskId } = await opened();
+    expect(await leave({ key: "size", digest: "digest of size" })).toStrictEqual({ type: "late" });
+    expect((await task(taskId)).asks).toHaveLength(2);
+  });
+
   test("is too late for a settled ask, or one that was asked differently", async () => {
     const { leave } = await opened();
     expect(await leave({ digest: "of what was asked before" })).toStrictEqual({ type: "late" });
@@ -158,7 +182,6 @@ describe("leaving a page", () => {
 
   test.each([
     ["a key that was never put", { key: "never" }],
-    ["an ask without a page", { key: "size", digest: "digest of size" }],
     ["somebody who is not asked", { caller: mallory }],
     ["a task that is gone", { taskId: "0-gone" }],
   ])("is impossible for %s", async (_what, more) => {
@@ -179,5 +202,65 @@ describe("leaving a page", () => {
     expect(await leave()).toStrictEqual({ type: "accepted" });
     expect(seen).toStrictEqual([[taskId, "key", "digest of key", { type: "accepted" }]]);
     expect(requestsOf("answer")).toHaveLength(1);
+  });
+});
+
+describe("an answer on a page", () => {
+  async function asked(more: Partial<Ask> = {}) {
+    const subject = await opened([anAsk("size", more), onPage("key")]);
+    const answer = (given: Partial<AnswerOnPage> = {}) =>
+      answerOnPage(subject.services, {
+        taskId: subject.taskId,
+        caller: alice,
+        door: "a page",
+        key: "size",
+        digest: "digest of size",
+        reply: { action: "accept", content: { n: 4 } },
+        ...given,
+      });
+    return { ...subject, answer };
+  }
+
+  test("settles the ask once, and names its sender unless it is the owner", async () => {
+    const { answer, requestsOf } = await asked(forBob);
+    expect(await answer({ caller: bob })).toStrictEqual({ type: "accepted" });
+    expect(await answer({ caller: bob })).toStrictEqual({ type: "duplicate" });
+    expect(await answer({ reply: { action: "decline" } })).toStrictEqual({ type: "late" });
+    expect(requestsOf("answer")[0]).toMatchObject({
+      key: "size",
+      digest: "digest of size",
+      by: "bob",
+      audit: { door: "a page", did: "accept" },
+    });
+  });
+
+  test("is validated, and leaves the ask open if it is invalid", async () => {
+    const { answer, task, taskId } = await asked();
+    expect(await answer({ reply: { action: "accept", content: { n: 21 } } })).toMatchObject({
+      type: "invalid",
+      violations: [{ path: "/content/n" }],
+    });
+    expect((await task(taskId)).asks).toHaveLength(2);
+  });
+
+  test("never reaches a question that was asked differently: not when it arrives, nor in between", async () => {
+    const { answer, services, requestsOf, task, taskId } = await asked();
+    expect(await answer({ digest: "of what was asked before" })).toStrictEqual({ type: "late" });
+    expect(requestsOf("answer")).toStrictEqual([]);
+    const { load } = services.store;
+    Object.assign(services.store, {
+      load: async (id: string) => {
+        const read = await load(id);
+        return read && { ...read, asks: read.asks.map((ask) => ({ ...ask, digest: "as it was read" })) };
+      },
+    });
+    expect(await answer({ digest: "as it was read" })).toStrictEqual({ type: "late" });
+    expect((await task(taskId)).asks).toHaveLength(2);
+  });
+
+  test("of somebody who is not asked is refused as for a task that never existed; the owner of a question to others is told", async () => {
+    const { answer, taskId } = await asked(forBob);
+    await expect(answer({ caller: mallory })).rejects.toMatchObject(noTask(taskId));
+    expect(await answer()).toStrictEqual({ type: "forbidden" });
   });
 });

@@ -1,5 +1,6 @@
 /**
- * Asks that are answered on a page of Parley's own, seen from the page.
+ * Asks, seen from their pages. Every question that a person can answer has one: forms and links are answered there as
+ * through a client, and some are answered on a page of Parley's own alone:
  *
  *   asked ──client: accept──▶ agreed ──┬─▶ completed on the page ──▶ the tool continues
  *     └────────────────────────────────┴─▶ declined or cancelled, by client or page
@@ -9,7 +10,9 @@
  * (policy.ts), and the store decides which answer counts.
  */
 import { may } from "../callers/policy.ts";
+import { tallied } from "../callers/quorum.ts";
 import type { Answer, Ask, JsonObject, Page, Receipt, Task } from "../task.ts";
+import { answerTask } from "./answer-task.ts";
 import { comparedWith, forbid, recordAnswer } from "./record-answer.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
@@ -21,9 +24,19 @@ export interface PageRef extends TaskRef {
 export interface OpenPage {
   readonly ask: Ask;
   readonly message: string;
-  readonly page: Page;
+  readonly page: AskPage;
   readonly call: Task["call"];
 }
+
+/**
+ * What the page of an ask shows. Answers to a `form` or a `link` are given with answerOnPage, the others with
+ * leavePage.
+ */
+export type AskPage =
+  | Page
+  | { readonly kind: "form"; readonly schema: JsonObject; readonly hints?: JsonObject }
+  /** A page elsewhere. `isReported`: an event reports that the person is done there. */
+  | { readonly kind: "link"; readonly url: string; readonly isReported: boolean };
 
 /**
  * - `completed`: on this page, earlier.
@@ -43,7 +56,7 @@ export async function visitPage(services: Services, ref: PageRef): Promise<Visit
   const ask = task?.asks.find((open) => open.key === key);
   if (task && ask) {
     const found = openPage(ask, readable(task));
-    if (found && may(caller, "answer", task, ask)) return { type: "open", page: found };
+    if (found && may(caller, "answer", task, ask)) return { type: "open", page: { ...found, ask: tallied(caller, task, ask) } };
     if (found && isOwner) return { type: "of-others" };
   }
   const by = isOwner ? undefined : caller.principal;
@@ -53,9 +66,45 @@ export async function visitPage(services: Services, ref: PageRef): Promise<Visit
   throw notFound(ref);
 }
 
+/** Undefined for what a client's model or folders answer, and for a child's ask: its page belongs to the child. */
 function openPage(ask: Ask, { call }: Task): OpenPage | undefined {
-  const { request } = ask;
-  return request.type === "url" && request.page ? { ask, call, message: request.message, page: request.page } : undefined;
+  const { request, route } = ask;
+  if (route) return undefined;
+  switch (request.type) {
+    case "form": {
+      const { message, schema, hints } = request;
+      return { ask, call, message, page: { kind: "form", schema, ...(hints && { hints }) } };
+    }
+    case "url": {
+      const { message, url, page, completedBy } = request;
+      return { ask, call, message, page: page ?? { kind: "link", url, isReported: completedBy !== undefined } };
+    }
+    case "sampling":
+    case "roots":
+      return undefined;
+  }
+}
+
+/** Whether a client's `accept` settles the ask. */
+function isAnsweredOnPage({ page: { kind } }: OpenPage): boolean {
+  return kind === "form" || kind === "link";
+}
+
+export interface AnswerOnPage extends PageRef {
+  /** Of the ask that the person was shown (I4). */
+  readonly digest: string;
+  readonly reply: { readonly action: "accept"; readonly content?: JsonObject } | { readonly action: "decline" };
+}
+
+/** Answers a form or a link, as answerTask does. Late if the ask has changed since it was shown. */
+export async function answerOnPage(services: Services, { digest, reply, ...ref }: AnswerOnPage): Promise<Receipt> {
+  const { key, taskId } = ref;
+  const task = await services.store.load(taskId);
+  const ask = task?.asks.find((open) => open.key === key);
+  if (task && ask && may(ref.caller, "answer", task, ask) && ask.digest !== digest) return { type: "late" };
+  // Answers the ask of this reading: the store compares its digest with that of the ask which is open then.
+  const { receipts } = await answerTask(services, { ...ref, replies: { [key]: reply }, reading: Promise.resolve(task) });
+  return receipts.get(key) ?? { type: "unknown" };
 }
 
 export interface LeavePage extends PageRef {
@@ -70,7 +119,8 @@ export async function leavePage(services: Services, { digest, answer, ...ref }: 
   const { caller, taskId, key } = ref;
   const task = await services.store.load(taskId);
   const ask = task?.asks.find((open) => open.key === key);
-  if (!task || !ask || !openPage(ask, readable(task)) || !may(caller, "answer", task, ask)) {
+  const open = task && ask && openPage(ask, readable(task));
+  if (!open || isAnsweredOnPage(open) || !may(caller, "answer", task, ask)) {
     const visit = await visitPage(services, ref);
     return task && ask && visit.type === "of-others" ? forbid(services, { actor: ref, task }, ask) : { type: "late" };
   }

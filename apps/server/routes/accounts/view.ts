@@ -1,6 +1,7 @@
 /** The text and markup of the page of connected accounts. */
 import type { AtProvider, Caller, GrantAbout, ListedGrant } from "@parley/core";
 import type { Account } from "../../front-end/visitors.ts";
+import { ENGLISH } from "../../texts/texts.ts";
 import { type Html, markup, page } from "../asks/html.ts";
 import { loggedInAs } from "../asks/views.ts";
 
@@ -31,7 +32,10 @@ export function accountsPage({ grants, caller, account, done, problem }: Account
       ? markup`<p>No account of yours is connected: no tool has access to one for later calls.</p>`
       : markup`<p>Tools use these accounts for your calls without asking you again.</p>
 <ul class="list">${grants.map(granted)}</ul>`;
-  return page("Connected accounts", markup`${said}${fault}${list}${loggedInAs(caller, account)}`);
+  return page(
+    { reader: ENGLISH, title: "Connected accounts" },
+    markup`${said}${fault}${list}${loggedInAs(ENGLISH.texts, caller, account)}`,
+  );
 }
 
 function granted({ grant, title, host, token }: AccountView): Html {

@@ -16,7 +16,9 @@ import { requireScopes } from "../../front-end/protected-resource.ts";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { loggedInAs, loginAs, NOTICES, type NoticeName, noticePage, type Shown } from "./views.ts";
+import { filled, readerOf } from "../../texts/texts.ts";
+import type { Html } from "./html.ts";
+import { loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
 
 /** The door in audit records. */
 export const DOOR = "page";
@@ -56,7 +58,7 @@ export function withFormToken(signatures: Signatures, { request, taskId, page, p
   const { caller, account } = request;
   const { key, digest } = page.ask;
   const token = signatures.sign(formText({ taskId, key, caller }, digest));
-  return { page, caller, account, token, ...(problem !== undefined && { problem }) };
+  return { page, caller, account, reader: readerOf(request), token, ...(problem !== undefined && { problem }) };
 }
 
 /** The text that the token of a form signs. It binds the form to this person and to the ask as it was shown. */
@@ -80,12 +82,23 @@ export function sendPage(reply: FastifyReply, status: number, text: string): Fas
 /** Notices that another account may change. */
 const OF_ACCOUNT: ReadonlySet<NoticeName> = new Set(["unknown", "of-others", "refused", "login-refused"]);
 
-export function notice(reply: FastifyReply, name: NoticeName): FastifyReply {
+/** `detail` stands below the sentence. `parts` are filled into it. */
+export function notice(
+  reply: FastifyReply,
+  name: NoticeName,
+  { detail, parts = {} }: { readonly detail?: Html | undefined; readonly parts?: Readonly<Record<string, number>> } = {},
+): FastifyReply {
   const { request } = reply;
   const { account } = request;
+  const reader = readerOf(request);
+  const { status, title, sentence } = noticeOf(reader.texts, name);
   const who =
-    account && OF_ACCOUNT.has(name) ? (account.out === undefined ? loginAs(account) : loggedInAs(request.caller, account)) : undefined;
-  return sendPage(reply, NOTICES[name].status, noticePage(NOTICES[name], who));
+    account && OF_ACCOUNT.has(name)
+      ? account.out === undefined
+        ? loginAs(reader.texts, account)
+        : loggedInAs(reader.texts, request.caller, account)
+      : undefined;
+  return sendPage(reply, status, noticePage({ title, sentence: filled(sentence, parts) }, { reader, detail: detail ?? who }));
 }
 
 /** For a person whose answer came too late: the ask was settled in the meantime, here or through another door, or asked differently. */
@@ -97,7 +110,7 @@ export async function noticeLate(services: Services, reply: FastifyReply, ref: P
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */
 export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, { logIn }: Pick<Visitors, "logIn">): void {
   function show(error: PageError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const problem = noticeOf(error);
+    const problem = noticeFor(error);
     const name = problem === "logged-out" && !logIn ? "no-login" : problem;
     if (name !== "broken") {
       // A failure of the file store, the provider or the key may need an operator.
@@ -109,11 +122,13 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
     }
     const defectId = ids.uuid();
     log.error({ requestId: request.id, defectId, err: error }, "request failed");
-    return sendPage(reply, NOTICES.broken.status, noticePage(NOTICES.broken, `The operator can look it up under ${defectId}.`));
+    const reader = readerOf(request);
+    const broken = noticeOf(reader.texts, "broken");
+    return sendPage(reply, broken.status, noticePage(broken, { reader, detail: filled(reader.texts.lookUp, { id: defectId }) }));
   }
 
   scope.setErrorHandler(async (error: PageError, request, reply) => {
-    if (!logIn || request.method !== "GET" || noticeOf(error) !== "logged-out") return show(error, request, reply);
+    if (!logIn || request.method !== "GET" || noticeFor(error) !== "logged-out") return show(error, request, reply);
     // What an error handler throws would be sent as it is.
     return await logIn(request, reply).catch((failed: PageError) => show(failed, request, reply));
   });
@@ -121,7 +136,7 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
 
 type PageError = Error & { readonly statusCode?: number };
 
-function noticeOf(error: PageError): NoticeName {
+function noticeFor(error: PageError): NoticeName {
   if (error instanceof ParleyError) {
     switch (error.code) {
       case "TASK_NOT_FOUND":

@@ -25,11 +25,12 @@ import { gate, gateFor, gates } from "../../front-end/gate.ts";
 import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Signatures } from "../../seals/signatures.ts";
+import { readerOf } from "../../texts/texts.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { createJourneys, type Journey } from "./journeys.ts";
-import { markup } from "./html.ts";
-import { awayPage, grantPage, noticePage, NOTICES } from "./views.ts";
+import { markup, say } from "./html.ts";
+import { awayPage, grantPage } from "./views.ts";
 
 export interface Grants {
   /** Shows the page of the ask. Throws OAUTH_UNAVAILABLE. */
@@ -114,9 +115,9 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
   }
 
   function grantedForLater(reply: FastifyReply): FastifyReply {
-    const address = `${addresses.base()}${ACCOUNTS_PATH}`;
-    const detail = markup`<p class="quiet">Your later calls use the same access. <a href="${address}">Connected accounts</a> lists it, and removes it.</p>`;
-    return sendPage(reply, NOTICES.granted.status, noticePage(NOTICES.granted, detail));
+    const { texts } = readerOf(reply.request);
+    const link = markup`<a href="${`${addresses.base()}${ACCOUNTS_PATH}`}">${texts.inbox.accounts}</a>`;
+    return notice(reply, "granted", { detail: markup`<p class="quiet">${say(texts.grant.later, { accounts: link })}</p>` });
   }
 
   return {
@@ -129,7 +130,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
       try {
         const { url, state, verifier } = await provider.start(scopes, callbackOf(provider));
         journeys().begin(request, reply, { state, verifier, taskId, key, digest });
-        return await sendPage(reply, 200, awayPage(provider.title, url));
+        return await sendPage(reply, 200, awayPage(readerOf(request), provider.title, url));
       } catch (error) {
         logFailure(error, { taskId, key, provider: name });
         return show(reply, { request, taskId, page, problem: sentenceOf(error, provider.title) });

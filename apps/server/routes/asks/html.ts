@@ -5,7 +5,9 @@
  * hash.
  */
 import { hash } from "node:crypto";
+import { PAGES_STYLE } from "@parley/web";
 import { DATA_HEADERS } from "../../plugins/security-headers.ts";
+import type { Reader } from "../../texts/texts.ts";
 
 /** Markup that needs no escaping. */
 export class Html {
@@ -15,7 +17,7 @@ export class Html {
   }
 }
 
-type Part = string | number | Html | undefined | readonly Html[];
+export type Part = string | number | Html | undefined | readonly Html[];
 
 /** Escapes strings for elements and for attributes in double quotes. `undefined` becomes nothing. */
 export function markup(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
@@ -35,61 +37,65 @@ function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
 }
 
-const STYLE = `
-:root { color-scheme: light dark; --line: light-dark(#c9ced6, #454b54); --accent: light-dark(#1d4ed8, #8ab4ff); --on-accent: light-dark(#fff, #0b1220); --bad: light-dark(#b42318, #ff9d92); }
-* { box-sizing: border-box; }
-body { margin: 0; font: 1rem/1.55 system-ui, sans-serif; background: light-dark(#f4f6f9, #14171c); color: light-dark(#1b1f24, #e8eaed); }
-main { max-width: 34rem; margin: 8vh auto; padding: 2rem; background: light-dark(#fff, #1c2026); border: 1px solid var(--line); border-radius: .75rem; overflow-wrap: anywhere; }
-a { color: var(--accent); }
-h1 { margin: 0 0 1rem; font-size: 1.35rem; line-height: 1.3; }
-h2 { margin: 0 0 .5rem; font-size: 1.1rem; }
-p { margin: 0 0 1rem; }
-.list { margin: 0; padding: 0; list-style: none; }
-.list > li { padding: 1.25rem 0; border-top: 1px solid var(--line); }
-.list .actions { margin-top: 1rem; }
-time { white-space: nowrap; }
-.done { padding-inline-start: .9rem; border-inline-start: 3px solid var(--accent); }
-.said { white-space: pre-line; padding-inline-start: .9rem; border-inline-start: 3px solid var(--accent); }
-.quiet { margin-top: .6rem; font-size: .9rem; opacity: .8; }
-.account { display: flex; flex-wrap: wrap; gap: .25rem .9rem; align-items: baseline; }
-.account button { padding: 0; font-weight: inherit; border: 0; color: var(--accent); text-decoration: underline; }
-.bad { color: var(--bad); font-weight: 600; }
-label { display: block; font-weight: 600; margin-bottom: .35rem; }
-input { width: 100%; padding: .65rem .75rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .5rem; }
-.actions { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem; }
-button { padding: .65rem 1.3rem; font: inherit; font-weight: 600; border-radius: .5rem; border: 1px solid var(--line); background: transparent; color: inherit; cursor: pointer; }
-button.main { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-@media (max-width: 40rem) { main { margin: 0; min-height: 100vh; border: 0; border-radius: 0; } }
-`;
+/** A sentence with parts that are filled in: `{name}` (texts/en.ts). */
+export function say(text: string, parts: Readonly<Record<string, Part>> = {}): Html {
+  const words = text.split(/\{(\w+)\}/);
+  return new Html(words.map((each, index) => (index % 2 === 0 ? escaped(each) : rendered(parts[each]))).join(""));
+}
+
+const STYLE = `\n${PAGES_STYLE}`;
+
+const POLICY = `default-src 'none'; style-src 'sha256-${hash("sha256", STYLE, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...DATA_HEADERS,
   "content-type": "text/html; charset=utf-8",
-  "content-security-policy": `default-src 'none'; style-src 'sha256-${hash("sha256", STYLE, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  "content-security-policy": POLICY,
   "x-frame-options": "DENY",
   // With no-referrer, browsers would send `Origin: null` with the page's own form.
   "referrer-policy": "same-origin",
   "cross-origin-opener-policy": "same-origin",
 };
 
+/**
+ * The policy of a page that loads the script of the pages (apps/web/src/inbox). The script may not make markup or script from strings, so that
+ * the words of tools and people remain text even if it has a defect.
+ */
+export const SCRIPTED_POLICY = `${POLICY}; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
+
+export interface PageOptions {
+  readonly reader: Reader;
+  readonly title: string;
+  /** Default: a card with the title as its heading. */
+  readonly layout?: "card" | "wide";
+  readonly head?: Html | undefined;
+  /** Address of the script, and what the page is for it. The reply then needs SCRIPTED_POLICY. */
+  readonly script?: { readonly address: string; readonly page: "inbox" | "question" } | undefined;
+}
+
 // The template function is not named `html`, because formatters would reformat the template and change the hash of the style sheet.
-export function page(title: string, body: Html, head?: Html): string {
+export function page({ reader: { texts }, title, layout = "card", head, script }: PageOptions, body: Html): string {
   return markup`<!doctype html>
-<html lang="en">
+<html lang="${texts.language}" dir="${texts.direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <title>${title}</title>
 ${head}
 <style>${new Html(STYLE)}</style>
+${script && markup`<script type="module" src="${script.address}"></script>`}
 </head>
-<body>
-<main>
+<body${script && markup` data-page="${script.page}" data-texts="${JSON.stringify(texts.script)}"`}>
+${
+  layout === "wide"
+    ? body
+    : markup`<main class="card">
 <h1>${title}</h1>
 ${body}
-</main>
+</main>`
+}
 </body>
 </html>
 `.text;

@@ -1,5 +1,5 @@
 /**
- * Pages on which people give answers that must not pass through their client:
+ * Every question has a page, on which people answer it, also what must not pass through their client:
  *
  *   GET, HEAD  show the form, or what happened to the question. They change nothing, so that programs that follow links do no harm.
  *   POST       settles the question, once. The store decides which answer counts (visit-page.ts in core).
@@ -16,8 +16,10 @@ import { receiveUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
+import { filled, readerOf } from "../../texts/texts.ts";
 import { DOOR, formBodies, formText, isOwnForm, notice, noticeLate, permit, sendShown, showErrors, withFormToken } from "./every-page.ts";
 import type { Grants } from "./grants.ts";
+import type { Questions } from "./questions.ts";
 import type { Visits } from "./visits.ts";
 import { filesPage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
 
@@ -29,15 +31,19 @@ export interface AsksRoute {
   readonly visitors: Visitors;
   readonly grants: Grants;
   readonly visits: Visits;
+  readonly questions: Questions;
 }
 
 /** A character takes up to nine bytes in a form. */
-const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
+export const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
 /** How many uploads one front end accepts at once, in total and from one person. */
 export const UPLOADS_MAX = 100;
 export const OWN_UPLOADS_MAX = 10;
 
-export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, signatures, visitors, grants, visits }: AsksRoute): void {
+export function asksRoute(
+  scope: FastifyInstance,
+  { frontEnd, addresses, seal, signatures, visitors, grants, visits, questions }: AsksRoute,
+): void {
   const { services, limits } = frontEnd;
 
   formBodies(scope, FORM_BYTES_MAX);
@@ -80,9 +86,13 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     if (shown === null || token === null || !signatures.verify(formText(ref, shown), token)) return notice(reply, "stale");
     switch (body.get("action")) {
       case "decline":
-        return await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
+        return page.page.kind === "form" || page.page.kind === "link"
+          ? await questions.answer(request, reply, { ...ref, page, digest: shown, reply: { action: "decline" } })
+          : await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
       case "accept":
-        return await accept(request, reply, { page, shown, secret: body.get("secret") });
+      case "yes":
+      case "no":
+        return await accept(request, reply, { page, shown, body });
       default:
         return notice(reply, "unreadable");
     }
@@ -92,23 +102,28 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
     readonly page: OpenPage;
     /** Digest of the question that the person was shown. */
     readonly shown: string;
-    /** Null if the form has no such field. */
-    readonly secret: string | null;
+    readonly body: URLSearchParams;
   }
 
-  async function accept(request: FastifyRequest, reply: FastifyReply, { page, shown, secret }: Accepted): Promise<FastifyReply> {
+  async function accept(request: FastifyRequest, reply: FastifyReply, { page, shown, body }: Accepted): Promise<FastifyReply> {
     const ref = refOf(request);
+    const { secret: words, files: wordsOfFiles } = readerOf(request).texts;
     switch (page.page.kind) {
+      case "form":
+        return await questions.accept(request, reply, { ...ref, page, digest: shown, body });
+      case "link":
+        return await questions.answer(request, reply, { ...ref, page, digest: shown, reply: { action: "accept" } });
       case "oauth":
         return await grants.begin(request, reply, { taskId: ref.taskId, page });
       case "visit":
         return visits.begin(request, reply, { taskId: ref.taskId, page });
       case "files":
-        return show(request, reply, page, "Choose a file, or decline.");
+        return show(request, reply, page, wordsOfFiles.empty);
       case "secret": {
+        const secret = body.get("secret");
         if (secret === null) return notice(reply, "unreadable");
-        if (secret === "") return show(request, reply, page, "Enter the secret, or decline.");
-        if (secret.length > SECRET_CHARS_MAX) return show(request, reply, page, `A secret has at most ${SECRET_CHARS_MAX} characters.`);
+        if (secret === "") return show(request, reply, page, words.empty);
+        if (secret.length > SECRET_CHARS_MAX) return show(request, reply, page, filled(words.long, { count: SECRET_CHARS_MAX }));
         const deposit = seal.seal(ref.taskId, ref.key, secret);
         return await settle(reply, { ...ref, digest: shown, answer: { action: "accept", content: { deposit: ref.key }, deposit } });
       }
@@ -140,7 +155,7 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
       await discard();
       return notice(reply, "unreadable");
     }
-    if (uploaded.files.length === 0) return show(request, reply, page, "Choose a file, or decline.");
+    if (uploaded.files.length === 0) return show(request, reply, page, readerOf(request).texts.files.empty);
     const content = { files: uploaded.files.map((file) => ({ ...file })) };
     const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
     if (type === "accepted") return notice(reply, "accepted");
@@ -157,11 +172,19 @@ export function asksRoute(scope: FastifyInstance, { frontEnd, addresses, seal, s
   function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): FastifyReply {
     const { taskId } = refOf(request);
     const toShow = { request, taskId, page, ...(problem !== undefined && { problem }) };
-    if (page.page.kind === "visit") return visits.show(reply, toShow);
-    if (page.page.kind === "oauth") return grants.show(reply, toShow);
-    const shown = withFormToken(signatures, toShow);
-    const text = page.page.kind === "files" ? filesPage({ wanted: within(page.page), shown }) : secretPage(shown);
-    return sendShown(reply, toShow, text);
+    switch (page.page.kind) {
+      case "form":
+      case "link":
+        return questions.show(reply, toShow);
+      case "visit":
+        return visits.show(reply, toShow);
+      case "oauth":
+        return grants.show(reply, toShow);
+      case "files":
+        return sendShown(reply, toShow, filesPage({ wanted: within(page.page), shown: withFormToken(signatures, toShow) }));
+      case "secret":
+        return sendShown(reply, toShow, secretPage(withFormToken(signatures, toShow)));
+    }
   }
 
   showErrors(scope, frontEnd, visitors);

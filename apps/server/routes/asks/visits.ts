@@ -13,6 +13,7 @@ import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import type { Signatures } from "../../seals/signatures.ts";
+import { readerOf } from "../../texts/texts.ts";
 import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { createJourneys } from "./journeys.ts";
 import { awayPage, visitPage } from "./views.ts";
@@ -56,7 +57,7 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
       journeys().begin(request, reply, { state, taskId, key, digest });
       const there = new URL(url);
       there.searchParams.set(returnTo, `${addresses.base()}${RETURNS_PATH}/${state}`);
-      return sendPage(reply, 200, awayPage(there.host, there.href));
+      return sendPage(reply, 200, awayPage(readerOf(request), there.host, there.href));
     },
 
     async finish(request, reply, state) {

@@ -1,0 +1,320 @@
+/** Pages of questions with a form: what they say, what they accept, and that they give nothing away. */
+import { catalogue, defineTool } from "@parley/sdk";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { rpc } from "./client.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
+import type { Visitors } from "./front-end/visitors.ts";
+
+const EVERYTHING = z
+  .object({
+    name: z.string().min(2).meta({ title: "Your name", description: "As on your badge" }),
+    about: z.string().max(500).optional(),
+    size: z.number().int().min(1).max(20).meta({ title: "Party size" }),
+    price: z.number().optional(),
+    sure: z.boolean().meta({ title: "Are you sure" }),
+    news: z.boolean().default(true),
+    maybe: z.boolean().optional(),
+    color: z.enum(["red", "green"]),
+    toppings: z.array(z.enum(["ham", "olives", "corn"])).max(2),
+    day: z.iso.date(),
+    at: z.iso.datetime().optional(),
+  })
+  .refine(({ name }) => name !== "Nobody", { path: ["name"], message: "must be somebody" });
+
+const asking = catalogue([
+  defineTool({
+    name: "everything",
+    async run(_args, ctx) {
+      const { action, ...rest } = await ctx.ask("all", {
+        message: "Line one\n<b>two</b>",
+        schema: EVERYTHING,
+        to: { people: ["bob"], groups: ["finance"] },
+        not: "caller",
+        timeout: "2 days",
+      });
+      return JSON.stringify({ action, ...rest });
+    },
+  }),
+  defineTool({
+    name: "confirm",
+    input: z.object({ dangerous: z.boolean().default(false) }),
+    run: async ({ dangerous }, ctx) =>
+      String(
+        await ctx.confirm("sure", {
+          message: "Delete?",
+          dangerous,
+          submitLabel: "Delete it",
+          cancelLabel: "Keep it",
+          to: { people: ["bob"] },
+        }),
+      ),
+  }),
+  defineTool({
+    name: "risky",
+    async run(_args, ctx) {
+      const schema = z.object({ all: z.boolean().default(true), scope: z.enum(["one", "many"]).default("many") });
+      return JSON.stringify(await ctx.form("risk", { message: "Delete?", schema, destructive: true, to: { people: ["bob"] } }));
+    },
+  }),
+  defineTool({
+    name: "two",
+    run: async (_args, ctx) =>
+      JSON.stringify(
+        (await ctx.ask("pay", { message: "Pay?", schema: z.object({ ok: z.boolean() }), to: { groups: ["finance"] }, quorum: 2 })).action,
+      ),
+  }),
+  defineTool({
+    name: "look",
+    run: async (_args, ctx) =>
+      JSON.stringify(await ctx.ask("there", { message: "Look.", url: "http://127.0.0.1:9/<there>", to: { people: ["bob"] } })),
+  }),
+]);
+
+const PEOPLE: Readonly<Record<string, readonly string[]>> = { bob: ["finance"], carol: ["finance"], ann: [], mallory: [] };
+const visitors: Visitors = {
+  authenticate: ({ headers }) => {
+    const name = String(headers["x-principal"] ?? "ann");
+    return callerNamed(name, { groups: PEOPLE[name] ?? [] });
+  },
+  ticket: undefined,
+};
+
+async function asked(tool: string, args: object = {}, more: Partial<Deploy> = {}) {
+  const deployment = await deploy({ catalogue: asking, fronts: 2, visitors, ...more });
+  const [here, there] = deployment.fronts as [Front, Front];
+  const created = await rpc(here, "tools/call", { name: tool, arguments: args }, { principal: "ann" });
+  const taskId = String(created.result!["taskId"]);
+  const get = async () => (await rpc(there, "tasks/get", { taskId }, { principal: "ann" })).result!;
+  await until(async () => (await deployment.services.store.load(taskId))?.status !== "working");
+  const [ask] = (await deployment.services.store.load(taskId))!.asks;
+  const at = (front: Front, key = ask!.key) => `${new URL(front.url).origin}/asks/${taskId}/${key}`;
+  const result = async () => {
+    await until(async () => (await get())["status"] === "completed");
+    return String((await get())["result"]!["content"]![0]!["text"]);
+  };
+  return { ...deployment, here, there, taskId, get, at, result };
+}
+
+/** The style names what the page may have. */
+const unstyled = (text: string) => text.replace(/<style>[^]*<\/style>/, "");
+
+async function open(url: string, who: string, headers: Record<string, string> = {}) {
+  const response = await fetch(url, { headers: { "x-principal": who, ...headers } });
+  const text = unstyled(await response.text());
+  const fields = Object.fromEntries(
+    [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+  );
+  return { status: response.status, text, fields: fields as Record<string, string>, headers: response.headers };
+}
+
+type Pairs = readonly (readonly [string, string])[];
+
+async function send(url: string, who: string, pairs: Pairs, headers: Record<string, string> = {}) {
+  const body = new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, value]));
+  const response = await fetch(url, { method: "POST", body, headers: { "x-principal": who, ...headers } });
+  return { status: response.status, text: unstyled(await response.text()) };
+}
+
+const titleOf = ({ text }: { readonly text: string }) => /<h1>([^<]*)/.exec(text)?.[1];
+const hidden = (fields: Record<string, string>): Pairs => Object.entries(fields);
+
+const GOOD: Pairs = [
+  ["action", "accept"],
+  ["f0", "Bo & <Co>"],
+  ["f1", "one\r\ntwo"],
+  ["f2", "4"],
+  ["f3", ""],
+  ["f4", "false"],
+  ["f6", ""],
+  ["f7", "1"],
+  ["f8", "ham"],
+  ["f8", "corn"],
+  ["f9", "2026-12-24"],
+  ["f10", "2026-12-24T19:30:00"],
+];
+
+test("a question says who asks, through which tool, for whom, until when and what happens then, in the reader's language", async () => {
+  const { at, here } = await asked("everything");
+  const { status, text } = await open(at(here), "bob");
+  expect(status).toBe(200);
+  expect(text).toContain("Line one\n&lt;b&gt;two&lt;/b&gt;");
+  for (const part of [
+    "everything",
+    "in a call of somebody else",
+    "bob; the group finance; not the person who made the call",
+    "in 1 day",
+    "then it closes without an answer",
+  ])
+    expect(text).toContain(part);
+  const german = await open(at(here), "bob", { "accept-language": "de-AT, en;q=0.5", cookie: "parley-zone=Europe/Vienna" });
+  expect(german.text).toContain('<html lang="de" dir="ltr">');
+  for (const part of [
+    "in einem Aufruf von jemand anderem",
+    "die Gruppe finance",
+    "danach wird sie ohne Antwort geschlossen",
+    "In der Zeitzone Europe/Vienna",
+  ])
+    expect(german.text).toContain(part);
+});
+
+test("every kind of field is filled in without script, and reaches the tool as its type", async () => {
+  const { at, here, there, result } = await asked("everything");
+  const { fields } = await open(at(here), "bob");
+  const sent = await send(at(there), "bob", [...hidden(fields), ...GOOD], { cookie: "parley-zone=Europe%2FBerlin" });
+  expect([sent.status, titleOf(sent)]).toEqual([200, "Thank you"]);
+  // The record.
+  for (const part of ["Your name", "Bo &amp; &lt;Co&gt;", "Party size", "ham, corn", "everything"]) expect(sent.text).toContain(part);
+  expect(JSON.parse(await result())).toStrictEqual({
+    action: "accept",
+    content: {
+      name: "Bo & <Co>",
+      about: "one\ntwo",
+      size: 4,
+      sure: false,
+      news: false,
+      color: "green",
+      toppings: ["ham", "corn"],
+      day: "2026-12-24",
+      at: "2026-12-24T18:30:00Z",
+    },
+  });
+});
+
+test("violations stand at their fields with everything typed kept, whoever finds them", async () => {
+  const { at, here, result } = await asked("everything");
+  const { fields } = await open(at(here), "bob");
+  const wrong = GOOD.map(([name, value]) => [name, name === "f2" ? "forty" : name === "f4" ? "" : value] as const);
+  const byForm = await send(at(here), "bob", [...hidden(fields), ...wrong]);
+  expect(byForm.status).toBe(422);
+  expect(byForm.text).toContain("2 answers need a change");
+  expect(byForm.text).toMatch(/id="f2" name="f2" value="forty"[^>]*aria-describedby="f2-notes f2-problem"[^>]*aria-invalid="true"/);
+  expect(byForm.text).toMatch(/<fieldset class="field" role="radiogroup" aria-describedby="f4-problem" aria-invalid="true"/);
+  for (const kept of [
+    'value="Bo &amp; &lt;Co&gt;"',
+    "\none\ntwo</textarea>",
+    '<option value="1" selected>',
+    'value="corn" checked',
+    'value="2026-12-24T19:30:00"',
+  ])
+    expect(byForm.text).toContain(kept);
+  const large = await send(at(here), "bob", [
+    ...hidden(fields),
+    ...GOOD.map(([name, value]) => [name, name === "f2" ? "40" : value] as const),
+  ]);
+  expect([large.status, large.text]).toEqual([422, expect.stringMatching(/id="f2-problem"[^>]*>[^<]*20/)]);
+  const sent = await send(at(here), "bob", [...hidden(fields), ...GOOD]);
+  expect(titleOf(sent)).toBe("Thank you");
+  expect(JSON.parse(await result())).toMatchObject({ content: { size: 4 } });
+});
+
+test("declining is one press, and the tool is told", async () => {
+  const { at, here, result } = await asked("everything");
+  const { fields } = await open(at(here), "bob");
+  expect(titleOf(await send(at(here), "bob", [...hidden(fields), ["action", "decline"]]))).toBe("Declined");
+  expect(JSON.parse(await result())).toEqual({ action: "decline" });
+});
+
+test.each([
+  ["yes", "true"],
+  ["no", "false"],
+])("a confirmation is two buttons with the author's words, and no third no: %s", async (action, said) => {
+  const { at, here, result } = await asked("confirm");
+  const { text, fields } = await open(at(here), "bob");
+  expect(
+    [...text.matchAll(/<button[^>]*name="action" value="(\w+)"[^>]*><bdi>([^<]*)/g)].map(([, value, words]) => [value, words]),
+  ).toEqual([
+    ["yes", "Delete it"],
+    ["no", "Keep it"],
+  ]);
+  expect(text).not.toMatch(/type="(checkbox|radio)"/);
+  expect(titleOf(await send(at(here), "bob", [...hidden(fields), ["action", action]]))).toBe("Thank you");
+  expect(await result()).toBe(said);
+});
+
+test("nothing is chosen in advance for what cannot be undone, and the button is marked", async () => {
+  const { at, here } = await asked("risky");
+  const { text, fields } = await open(at(here), "bob");
+  expect(text).toContain("This cannot be undone");
+  expect(text).toContain('class="danger" name="action" value="accept"');
+  expect(text).not.toMatch(/value="[^"]+" (checked|selected)/);
+  const empty = await send(at(here), "bob", [...hidden(fields), ["action", "accept"]]);
+  expect([empty.status, empty.text]).toEqual([422, expect.stringContaining("is required")]);
+  const dangerous = await asked("confirm", { dangerous: true });
+  expect((await open(dangerous.at(dangerous.here), "bob")).text).toContain('class="danger" name="action" value="yes"');
+});
+
+test("of two people one answer counts, and the other is told", async () => {
+  const { at, here, there, result } = await asked("everything");
+  const [bob, carol] = await Promise.all([open(at(here), "bob"), open(at(there), "carol")]);
+  expect([bob.status, carol.status]).toEqual([200, 200]);
+  expect(titleOf(await send(at(here), "bob", [...hidden(bob.fields), ...GOOD]))).toBe("Thank you");
+  const late = await send(at(there), "carol", [...hidden(carol.fields), ...GOOD]);
+  expect(late.status).not.toBe(200);
+  expect(JSON.parse(await result())).toMatchObject({ content: { name: "Bo & <Co>" } });
+});
+
+test("with a quorum each accepts or declines, sees how many have, and may change their mind", async () => {
+  const { at, here, result } = await asked("two");
+  const first = await open(at(here), "bob");
+  expect(first.text).toContain("2 people must accept");
+  // A "no" to the only field would be counted as an acceptance: there is a button to decline.
+  expect(first.text).toContain('value="decline"');
+  const one = await send(at(here), "bob", [...hidden(first.fields), ["action", "accept"], ["f0", "true"]]);
+  expect(one.text).toContain("1 more must accept");
+  const again = await open(at(here), "bob");
+  expect([again.status, again.text]).toEqual([200, expect.stringContaining("You have accepted.")]);
+  const second = await open(at(here), "carol");
+  expect(second.text).toContain("1 of 2 people have accepted");
+  expect(titleOf(await send(at(here), "carol", [...hidden(second.fields), ["action", "accept"], ["f0", "true"]]))).toBe("Thank you");
+  expect(await result()).toBe('"accept"');
+});
+
+test("a link elsewhere shows where it leads, and is answered here", async () => {
+  const { at, here, result } = await asked("look");
+  const { text, fields } = await open(at(here), "bob");
+  expect(text).toContain("127.0.0.1:9");
+  expect(text).toContain("not encrypted");
+  expect(text).toContain('rel="noopener noreferrer"');
+  expect(titleOf(await send(at(here), "bob", [...hidden(fields), ["action", "accept"]]))).toBe("Thank you");
+  expect(JSON.parse(await result())).toMatchObject({ action: "accept" });
+});
+
+test("somebody who is not asked sees the same page as for a task that never existed, at every step", async () => {
+  const { at, here, taskId } = await asked("everything");
+  const never = at(here).replace(taskId, `0-${crypto.randomUUID()}`);
+  const { fields } = await open(at(here), "bob");
+  for (const who of ["mallory", "stranger"]) {
+    const foreign = await open(at(here), who);
+    const unknown = await open(never, who);
+    expect([foreign.status, foreign.text]).toEqual([unknown.status, unknown.text]);
+    expect(foreign.status).toBe(404);
+    const sent = await send(at(here), who, [...hidden(fields), ...GOOD]);
+    const sentNowhere = await send(never, who, [...hidden(fields), ...GOOD]);
+    expect([sent.status, sent.text]).toEqual([sentNowhere.status, sentNowhere.text]);
+  }
+  // The person who called is told that it is for others.
+  expect(titleOf(await open(at(here), "ann"))).toBe("Not for you");
+});
+
+test("looking changes nothing, and only this page's own form counts, for this person and this question", async () => {
+  const { at, here, get, services, taskId } = await asked("everything");
+  const before = await services.store.load(taskId);
+  for (const method of ["GET", "HEAD", "GET"])
+    expect((await fetch(at(here), { method, headers: { "x-principal": "bob" } })).status).toBe(200);
+  const { fields, headers } = await open(at(here), "bob");
+  expect(headers.get("content-security-policy")).toMatch(/default-src 'none'.*form-action 'self'.*frame-ancestors 'none'/);
+  expect(headers.get("x-frame-options")).toBe("DENY");
+  const refused = [
+    await send(at(here), "bob", [...hidden(fields), ...GOOD], { origin: "https://evil.example" }),
+    await send(at(here), "bob", [...hidden(fields), ...GOOD], { "sec-fetch-site": "cross-site" }),
+    await send(at(here), "carol", [...hidden(fields), ...GOOD]),
+    await send(at(here), "bob", [["shown", fields["shown"] ?? ""], ["token", "x".repeat(22)], ...GOOD]),
+    await send(at(here), "bob", [...hidden(fields), ["action", "yes"]]),
+    await send(at(here), "bob", [...hidden(fields), ["action", "cancel"]]),
+  ];
+  expect(refused.map(({ status }) => status)).toEqual([403, 403, 409, 409, 400, 400]);
+  expect(await services.store.load(taskId)).toEqual(before);
+  expect((await get())["status"]).not.toBe("completed");
+});

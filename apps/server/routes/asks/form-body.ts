@@ -1,0 +1,88 @@
+/** What a person typed into a form that came without script: from the body of the request to the content of the answer. */
+import type { JsonObject } from "@parley/core";
+import { contentOf, type Draft, type Input, inputsOf, type Problems, type Typed } from "@parley/web/form";
+import { inZone, toZone } from "./zoned.ts";
+
+/** How a question is shown: with which controls, and how carefully. */
+export interface QuestionForm {
+  readonly inputs: readonly Input[];
+  /** It cannot be undone: nothing is chosen in advance. */
+  readonly isRisky: boolean;
+  /** One yes or no, which is answered with two buttons. */
+  readonly isConfirm: boolean;
+  readonly hints: JsonObject;
+}
+
+export interface Asked {
+  readonly schema: JsonObject;
+  readonly hints?: JsonObject;
+  /** Several people must accept. Each of them accepts or declines, and a "no" would be counted as an acceptance. */
+  readonly quorum: number | undefined;
+}
+
+export function questionForm({ schema, hints = {}, quorum }: Asked): QuestionForm {
+  const isRisky = hints["destructive"] === true || hints["dangerous"] === true;
+  const inputs = inputsOf(schema).map((input) => (isRisky ? withoutDefault(input) : input));
+  const [only, ...others] = inputs;
+  const isConfirm = others.length === 0 && only !== undefined && isYesOrNo(only) && only.isRequired && quorum === undefined;
+  return { inputs, isRisky, isConfirm, hints };
+}
+
+/** Required, because a field that is left out gets its default. */
+function withoutDefault(input: Input): Input {
+  const { default: preset, ...rest } = input;
+  return preset === undefined ? rest : { ...rest, isRequired: true };
+}
+
+/** Whether a person has to say yes or no. A box that is not ticked would say no for them. */
+export function isYesOrNo({ kind, default: preset }: Input): boolean {
+  return kind === "boolean" && preset === undefined;
+}
+
+/** Name of a field's control. Names of fields are any text. */
+export function controlName(index: number): string {
+  return `f${index}`;
+}
+
+/** Everything that was typed. */
+export function draftIn(inputs: readonly Input[], body: URLSearchParams): Draft {
+  return Object.fromEntries(inputs.map((input, index) => [input.name, typedIn(input, controlName(index), body)]));
+}
+
+function typedIn(input: Input, name: string, body: URLSearchParams): Typed {
+  if (input.control === "checks") return body.getAll(name);
+  if (input.control === "checkbox" && !isYesOrNo(input)) return body.has(name);
+  // Browsers end the lines of a form with both characters.
+  return (body.get(name) ?? "").replaceAll("\r\n", "\n");
+}
+
+export interface ReadForm {
+  readonly content: JsonObject;
+  readonly problems: Problems;
+}
+
+/** `zone` is where the person's clock is. `required` says that an answer is missing. */
+export function contentIn(
+  inputs: readonly Input[],
+  draft: Draft,
+  { zone, required }: { readonly zone: string; readonly required: string },
+): ReadForm {
+  const missing: [string, string][] = [];
+  const read = inputs.map((input): [string, Typed] => {
+    const typed = draft[input.name] ?? "";
+    if (isYesOrNo(input) && typeof typed === "string") {
+      if (typed === "" && input.isRequired) missing.push([input.name, required]);
+      return [input.name, input.control === "tristate" ? typed : typed === "true"];
+    }
+    if (input.control === "datetime" && typeof typed === "string" && typed !== "") return [input.name, inZone(typed, zone) ?? typed];
+    return [input.name, typed];
+  });
+  const { content, problems } = contentOf(inputs, Object.fromEntries(read));
+  return { content, problems: { ...problems, ...Object.fromEntries(missing) } };
+}
+
+/** What the control of a moment shows for a default. */
+export function localMoment(iso: string, zone: string): string {
+  const at = Date.parse(iso);
+  return Number.isNaN(at) ? "" : toZone(at, zone);
+}

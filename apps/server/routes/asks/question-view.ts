@@ -1,0 +1,300 @@
+/**
+ * A question as its page and the inbox show it: its words, who asks and until when, and the form. It works without script.
+ *
+ * The texts of tools and people are in their own direction (`dir="auto"`, `<bdi>`), and are cut where a page would not end.
+ */
+import { type Ask, type Audience, type Caller, type JsonObject, type Json, may, type OpenPage, personOf } from "@parley/core";
+import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
+import type { Texts } from "../../texts/en.ts";
+import { distanceText, filled, momentText, type Reader } from "../../texts/texts.ts";
+import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
+import { type Html, markup, say } from "./html.ts";
+import { hiddenFields } from "./views.ts";
+
+export interface QuestionView {
+  readonly page: OpenPage;
+  readonly caller: Caller;
+  readonly reader: Reader;
+  readonly nowMs: number;
+  /** Proves that the form comes from a page that this person was shown. */
+  readonly token: string;
+  /** The address to which the form is sent. */
+  readonly action: string;
+  /** What was typed and is shown again. */
+  readonly draft?: Draft | undefined;
+  readonly problems?: Problems | undefined;
+}
+
+/** Longest shown message and longest shown name. The rest can be read by the client that asked. */
+const MESSAGE_CHARS_MAX = 100_000;
+const NAMES_MAX = 6;
+const BUTTON_CHARS_MAX = 40;
+const LONG = 1_500;
+
+export function questionView(view: QuestionView): Html {
+  const { page: asked, reader } = view;
+  const { texts } = reader;
+  const said = cut(asked.message, MESSAGE_CHARS_MAX);
+  const isLong = said.length > LONG;
+  const region = isLong ? markup` tabindex="0" role="region" aria-label="${texts.record.question}"` : undefined;
+  return markup`<p class="said${isLong ? " long" : ""}" id="said" dir="auto"${region}>${said}</p>
+${facts(view)}
+${asked.ask.tally?.mine === true ? markup`<p class="done">${texts.question.quorumMine}</p>` : undefined}
+${asked.page.kind === "form" ? form(view) : asked.page.kind === "link" ? link(view, asked.page) : elsewhere(view)}`;
+}
+
+function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Html {
+  const { texts, zone } = reader;
+  const { question } = texts;
+  const isMine = may(caller, "follow", { call, asks: [] }) || personOf(caller) === personOf(call);
+  const tool = markup`<strong><bdi>${call.name}</bdi></strong>`;
+  const from = caller.authenticatedBy === "nobody" ? question.fromTool : isMine ? question.fromYou : question.fromOther;
+  const then = whatThen(question, ask);
+  return markup`<dl class="facts">
+<dt>${question.from}</dt><dd>${say(from, { tool })}</dd>
+${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
+<dt>${question.since}</dt><dd>${moment(reader, ask.askedAtMs)}</dd>
+<dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${ask.deadlineMs - nowMs < SOON_MS ? "soon" : "wait"}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
+</dl>${zone === undefined ? undefined : ""}`;
+}
+
+const SOON_MS = 60 * 60_000;
+
+export function moment(reader: Reader, ms: number): Html {
+  return markup`<time datetime="${new Date(ms).toISOString()}">${momentText(reader, ms)}</time>`;
+}
+
+function audienceText({ question }: Texts, { to, not }: Audience): string {
+  const names = (of: readonly string[] = []) => `${of.slice(0, NAMES_MAX).join(", ")}${of.length > NAMES_MAX ? " …" : ""}`;
+  const parts =
+    to === "tenant"
+      ? [question.forTenant]
+      : [
+          ...(to.people?.length ? [filled(question.forPeople, { names: names(to.people) })] : []),
+          ...(to.groups?.length ? [filled(question.forGroups, { names: names(to.groups) })] : []),
+          ...(to.roles?.length ? [filled(question.forRoles, { names: names(to.roles) })] : []),
+        ];
+  return [...parts, ...(not === "caller" ? [question.notCaller] : [])].join("; ");
+}
+
+function quorumText({ question }: Texts, { audience, tally, accepted }: Ask): string {
+  const count = audience?.quorum;
+  if (count === undefined) return "";
+  const soFar = tally?.accepted ?? accepted?.acceptances.length ?? 0;
+  return `; ${filled(question.quorum, { count })}${soFar === 0 ? "" : `; ${filled(question.quorumSoFar, { accepted: soFar, count })}`}`;
+}
+
+function whatThen(question: Texts["question"], { onTimeout }: Ask): string {
+  switch (onTimeout) {
+    case "cancel":
+      return question.thenCancel;
+    case "decline":
+      return question.thenDecline;
+    case "fail":
+      return question.thenFail;
+    default:
+      return filled(question.thenDefault, { answer: Object.values(onTimeout.default).map(shortly).join(", ") });
+  }
+}
+
+function shortly(value: Json): string {
+  return cut(typeof value === "string" ? value : JSON.stringify(value), 100);
+}
+
+function form(view: QuestionView): Html {
+  const { page: asked, reader, token, action, problems = {} } = view;
+  const { texts } = reader;
+  if (asked.page.kind !== "form") throw new TypeError("the page has no form");
+  const { schema, hints } = asked.page;
+  const made = questionForm({ schema, ...(hints && { hints }), quorum: asked.ask.audience?.quorum });
+  const count = Object.keys(problems).length;
+  const { "": general } = problems;
+  const fault =
+    count === 0
+      ? undefined
+      : markup`<div class="alert" role="alert" id="problems"><p>${count === 1 ? texts.question.problemsOne : filled(texts.question.problems, { count })}</p>
+${general === undefined ? undefined : markup`<p dir="auto">${general}</p>`}</div>`;
+  return markup`<form class="flow question" method="post" action="${action}" novalidate data-risky="${made.isRisky ? "yes" : "no"}">
+${hiddenFields(asked.ask.digest, token)}
+${fault}
+${made.isRisky ? markup`<p class="risk">${texts.question.risk}</p>` : undefined}
+${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field(view, input, index))}</div>`}
+${made.isConfirm ? confirmButtons(texts, made) : buttons(texts, made)}
+</form>`;
+}
+
+/** Two buttons with the author's words. A third one, which refuses to say yes or no, would only be another no. */
+function confirmButtons({ question }: Texts, { hints, isRisky }: QuestionForm): Html {
+  const yes = label(hints["submitLabel"], question.yes);
+  const no = label(hints["cancelLabel"], question.no);
+  return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="yes" data-key="a"><bdi>${yes}</bdi></button><button name="action" value="no" data-key="d"><bdi>${no}</bdi></button></div>`;
+}
+
+function confirmNotes({ inputs: [input] }: QuestionForm, problems: Problems): Html | undefined {
+  if (!input) return undefined;
+  const { [input.name]: problem } = problems;
+  return markup`<p dir="auto"><strong>${input.label}</strong>${input.description === undefined ? "" : ` · ${input.description}`}</p>
+${problem === undefined ? undefined : markup`<p class="problem" dir="auto">${problem}</p>`}`;
+}
+
+function buttons({ question }: Texts, { hints, isRisky, inputs }: QuestionForm): Html {
+  const send = label(hints["submitLabel"], inputs.length === 0 ? question.accept : question.answer);
+  const decline = label(hints["cancelLabel"], question.decline);
+  return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="accept" data-key="a"><bdi>${send}</bdi></button><button name="action" value="decline" data-key="d" formnovalidate><bdi>${decline}</bdi></button></div>`;
+}
+
+function label(hint: Json | undefined, otherwise: string): string {
+  return typeof hint === "string" && hint.trim() !== "" ? cut(hint, BUTTON_CHARS_MAX) : otherwise;
+}
+
+function link({ page: asked, reader, token, action }: QuestionView, page: { readonly url: string; readonly isReported: boolean }): Html {
+  const { question } = reader.texts;
+  const url = URL.parse(page.url);
+  const canOpen = url?.protocol === "https:" || url?.protocol === "http:";
+  const isEncoded = url?.host.split(".").some((part) => part.startsWith("xn--")) === true;
+  return markup`<div class="flow"><p>${question.linkTo}</p>
+<p class="host"><bdi>${url?.host ?? ""}</bdi></p>
+${isEncoded ? markup`<p class="risk">${question.linkEncoded}</p>` : undefined}
+${url?.protocol === "http:" ? markup`<p class="risk">${question.linkPlain}</p>` : undefined}
+<p class="quiet"><code>${cut(page.url, 2_000)}</code></p>
+${canOpen ? markup`<p><a class="button main" href="${url.href}" target="_blank" rel="noopener noreferrer">${question.linkOpen}</a></p>` : markup`<p class="bad">${question.linkRefused}</p>`}</div>
+<form class="question" method="post" action="${action}">
+${hiddenFields(asked.ask.digest, token)}
+<div class="actions"><button name="action" value="accept" data-key="a">${page.isReported ? question.linkGo : question.linkDone}</button><button name="action" value="decline" data-key="d">${question.decline}</button></div>
+</form>`;
+}
+
+/** In the inbox, for what only its own page may collect. */
+function elsewhere({ reader, action }: QuestionView): Html {
+  const { question } = reader.texts;
+  return markup`<p>${question.elsewhere}</p>
+<p><a class="button main" href="${action}" data-key="a">${question.elsewhereOpen}</a></p>`;
+}
+
+function field({ reader, draft, problems = {} }: QuestionView, input: Input, index: number): Html {
+  const { texts } = reader;
+  const name = controlName(index);
+  const typed = draft && Object.hasOwn(draft, input.name) ? (draft[input.name] ?? "") : initial(input, reader);
+  const problem = Object.hasOwn(problems, input.name) ? problems[input.name] : undefined;
+  const zone = input.control === "datetime" ? filled(texts.question.moment, { zone: reader.zone ?? "UTC" }) : "";
+  const format = input.control === "lines" ? texts.question.lines : input.control === "json" ? texts.question.json : "";
+  const notes = [input.description, input.hint, format, zone].filter(Boolean).join(" · ");
+  const describedBy = [notes && `${name}-notes`, problem !== undefined && `${name}-problem`].filter(Boolean).join(" ");
+  const described = describedBy === "" ? undefined : markup` aria-describedby="${describedBy}"`;
+  const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
+  const said = markup`${notes === "" ? undefined : markup`<p class="quiet" id="${name}-notes" dir="auto">${cut(notes, 2_000)}</p>`}
+${problem === undefined ? undefined : markup`<p class="problem" id="${name}-problem" dir="auto">${problem}</p>`}`;
+  const words = markup`<span dir="auto">${input.label}</span>${input.isRequired ? undefined : markup` <span class="optional">${texts.question.optional}</span>`}`;
+  const common = markup`${described}${invalid}${input.isRequired ? markup` aria-required="true"` : undefined}`;
+
+  if (isYesOrNo(input) && input.isRequired) {
+    const choices = [
+      ["true", texts.question.yes],
+      ["false", texts.question.no],
+    ] as const;
+    return markup`<fieldset class="field" role="radiogroup"${described}${invalid} aria-required="true"><legend>${words}</legend>
+<div class="choices">${choices.map(([value, title]) => markup`<label class="choice"><input type="radio" name="${name}" value="${value}" required${typed === value ? markup` checked` : undefined}> ${title}</label>`)}</div>
+${said}</fieldset>`;
+  }
+  if (input.control === "checks") {
+    const chosen: readonly string[] = Array.isArray(typed) ? typed : [];
+    return markup`<fieldset class="field"${described}><legend>${words}</legend>
+<div class="choices"${input.choices.length > 12 ? markup` tabindex="0" role="region" aria-label="${input.label}"` : undefined}>${input.choices.map(
+      (choice) =>
+        markup`<label class="choice"><input type="checkbox" name="${name}" value="${choice.value}"${invalid}${chosen.includes(choice.value) ? markup` checked` : undefined}> <span dir="auto">${titled(texts, choice)}</span></label>`,
+    )}</div>
+${said}</fieldset>`;
+  }
+  if (input.control === "checkbox" && !isYesOrNo(input)) {
+    return markup`<div class="field"><label class="choice"><input type="checkbox" id="${name}" name="${name}" value="true"${described}${invalid}${typed === true ? markup` checked` : undefined}> ${words}</label>
+${said}</div>`;
+  }
+  return markup`<div class="field"><label for="${name}">${words}</label>
+${control({ texts, input, name, typed, common })}
+${said}</div>`;
+}
+
+function initial(input: Input, { zone = "UTC" }: Reader): Typed {
+  if (isYesOrNo(input)) return "";
+  const preset = input.default;
+  return input.control === "datetime" && typeof preset === "string" ? localMoment(preset, zone) : untouched(input);
+}
+
+interface ControlView {
+  readonly texts: Texts;
+  readonly input: Input;
+  readonly name: string;
+  readonly typed: Typed;
+  readonly common: Html;
+}
+
+const TYPES: Readonly<Record<string, string>> = { email: "email", url: "url", date: "date", datetime: "datetime-local" };
+
+function control({ texts: { question }, input, name, typed, common }: ControlView): Html {
+  const text = typeof typed === "string" ? typed : "";
+  const required = input.isRequired ? markup` required` : undefined;
+  const option = (value: string, title: string) =>
+    markup`<option value="${value}"${value === text ? markup` selected` : undefined}>${title}</option>`;
+  const texts = { question } as Texts;
+  switch (input.control) {
+    case "area":
+    case "json":
+    case "lines":
+      // A browser drops the first line break in the element.
+      return markup`<textarea id="${name}" name="${name}" rows="${input.control === "json" ? 6 : 4}" dir="auto"${required}${lengths(input)}${common}>\n${text}</textarea>`;
+    case "tristate":
+      return markup`<select id="${name}" name="${name}"${common}>${option("", question.noChoice)}${option("true", question.yes)}${option("false", question.no)}</select>`;
+    case "select":
+      return markup`<select id="${name}" name="${name}"${required}${common}>${option("", input.isRequired ? question.choose : question.noChoice)}${input.choices.map((choice, index) => option(String(index), titled(texts, choice)))}</select>`;
+    case "number":
+      return markup`<input id="${name}" name="${name}" value="${text}" inputmode="${input.kind === "integer" ? "numeric" : "decimal"}" autocomplete="off"${required}${ranges(input)}${common}>`;
+    default: {
+      const type = TYPES[input.control] ?? "text";
+      const step = input.control === "datetime" ? markup` step="1"` : undefined;
+      return markup`<input id="${name}" name="${name}" type="${type}" value="${text}" autocomplete="off" dir="${type === "text" ? "auto" : "ltr"}"${step}${required}${lengths(input)}${common}>`;
+    }
+  }
+}
+
+function lengths({ schema: { minLength, maxLength } }: Input): Html | undefined {
+  const least = typeof minLength === "number" ? markup` minlength="${minLength}"` : undefined;
+  return typeof maxLength === "number" ? markup`${least} maxlength="${maxLength}"` : least;
+}
+
+/** For the script, which checks them before it sends. The control itself takes text, because people write numbers in many ways. */
+function ranges({ schema: { minimum, maximum } }: Input): Html | undefined {
+  const least = typeof minimum === "number" ? markup` data-min="${minimum}"` : undefined;
+  return typeof maximum === "number" ? markup`${least} data-max="${maximum}"` : least;
+}
+
+function titled(
+  { question }: Pick<Texts, "question">,
+  { value, title = value }: { readonly value: string; readonly title?: string },
+): string {
+  return title.trim() === "" ? question.blank : title;
+}
+
+function cut(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max)} …` : text;
+}
+
+/** What somebody answered, in the words of the form. */
+export function answerList(texts: Texts, content: JsonObject, schema: JsonObject | undefined): Html | undefined {
+  const inputs = schema === undefined ? [] : questionForm({ schema, quorum: undefined }).inputs;
+  const rows = Object.entries(content).map(([name, value]) => {
+    const input = inputs.find((each) => each.name === name);
+    return markup`<dt><span dir="auto">${cut(input?.label ?? name, 200)}</span></dt><dd dir="auto">${valueText(texts, value, input)}</dd>`;
+  });
+  return rows.length === 0 ? undefined : markup`<dl class="facts">${rows}</dl>`;
+}
+
+function valueText(texts: Texts, value: Json, input: Input | undefined): string {
+  const { record } = texts;
+  if (value === null || value === "") return record.empty;
+  if (typeof value === "boolean") return value ? record.yes : record.no;
+  if (Array.isArray(value))
+    return value.length === 0 ? record.empty : cut(value.map((each) => valueText(texts, each, input)).join(", "), 2_000);
+  if (typeof value !== "string") return cut(JSON.stringify(value), 2_000);
+  const choice = input?.choices.find((each) => each.value === value);
+  return cut(choice ? titled(texts, choice) : value, 2_000);
+}

@@ -1,0 +1,133 @@
+/** Pages of questions with a form, and of those that only send a person elsewhere: they are answered here as through a client. */
+import { answerOnPage, type AnswerOnPage, type JsonObject, type OpenPage, type Receipt, type Services } from "@parley/core";
+import { type Draft, type Problems, problemsIn } from "@parley/web/form";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import type { Signatures } from "../../seals/signatures.ts";
+import { momentText, readerOf } from "../../texts/texts.ts";
+import { notice, noticeLate, sendShown, type ToShow, withFormToken } from "./every-page.ts";
+import { contentIn, draftIn, questionForm, type QuestionForm } from "./form-body.ts";
+import { type Html, markup, page as wholePage, SCRIPTED_POLICY } from "./html.ts";
+import { answerList, questionView } from "./question-view.ts";
+import { loggedInAs } from "./views.ts";
+
+export interface Questions {
+  show(reply: FastifyReply, shown: ToShow, again?: Again): FastifyReply;
+  accept(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply>;
+  answer(request: FastifyRequest, reply: FastifyReply, given: AnswerOnPage & { readonly page: OpenPage }): Promise<FastifyReply>;
+}
+
+/** A form that is shown again with what was typed. */
+interface Again {
+  readonly draft: Draft;
+  readonly problems: Problems;
+}
+
+interface Given extends Omit<AnswerOnPage, "reply"> {
+  readonly page: OpenPage;
+  readonly body: URLSearchParams;
+}
+
+export interface QuestionsOptions {
+  readonly services: Services;
+  readonly addresses: PageAddresses;
+  readonly signatures: Signatures;
+}
+
+export function createQuestions({ services, addresses, signatures }: QuestionsOptions): Questions {
+  function show(reply: FastifyReply, toShow: ToShow, again?: Again): FastifyReply {
+    const shown = withFormToken(signatures, toShow);
+    const { caller, account, reader, token, page } = shown;
+    // Empty: to the address at which the page was opened, with its ticket.
+    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", ...again });
+    const script = addresses.script();
+    if (script !== undefined) void reply.header("content-security-policy", SCRIPTED_POLICY);
+    const options = {
+      reader,
+      title: reader.texts.question.title,
+      script: script === undefined ? undefined : { address: script, page: "question" as const },
+    };
+    return sendShown(reply, again ? { problem: "" } : {}, wholePage(options, markup`${body}${loggedInAs(reader.texts, caller, account)}`));
+  }
+
+  async function answer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { page, ...given }: AnswerOnPage & { readonly page: OpenPage },
+    typed?: { readonly draft: Draft; readonly form: QuestionForm },
+  ): Promise<FastifyReply> {
+    const receipt = await answerOnPage(services, given);
+    switch (receipt.type) {
+      case "accepted":
+      case "duplicate":
+        return counted(request, reply, { page, receipt, given });
+      case "invalid":
+        if (!typed) return notice(reply, "unreadable");
+        return show(
+          reply,
+          { request, taskId: given.taskId, page },
+          { draft: typed.draft, problems: problemsIn(receipt.violations, typed.form.inputs) },
+        );
+      case "forbidden":
+        return notice(reply, "of-others");
+      case "late":
+      case "unknown":
+        return await noticeLate(services, reply, given);
+    }
+  }
+
+  /** Says that the answer counted, and gives the person the record. */
+  function counted(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { page, receipt, given }: { readonly page: OpenPage; readonly receipt: Receipt; readonly given: AnswerOnPage },
+  ): FastifyReply {
+    const detail = record(request, page, given.reply);
+    const missing = receipt.type === "accepted" ? (receipt.missing ?? 0) : 0;
+    if (given.reply.action === "decline") return notice(reply, "declined", { detail });
+    if (missing > 0) return notice(reply, "counted", { detail, parts: { missing } });
+    return notice(reply, page.page.kind === "link" && page.page.isReported ? "agreed" : "accepted", { detail });
+  }
+
+  function record(request: FastifyRequest, { message, call, page }: OpenPage, reply: AnswerOnPage["reply"]): Html {
+    const reader = readerOf(request);
+    const { record: words } = reader.texts;
+    const content = reply.action === "accept" ? reply.content : undefined;
+    const answers = content && answerList(reader.texts, content, page.kind === "form" ? page.schema : undefined);
+    return markup`<section class="flow" aria-labelledby="record">
+<h2 id="record">${words.title}</h2>
+<p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
+${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
+<dl class="facts"><dt>${words.tool}</dt><dd><bdi>${call.name}</bdi></dd><dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
+</section>`;
+  }
+
+  return {
+    show,
+    answer: (request, reply, given) => answer(request, reply, given),
+
+    async accept(request, reply, { body, ...given }) {
+      const { page } = given;
+      if (page.page.kind !== "form") throw new TypeError("the page has no form");
+      const { schema, hints } = page.page;
+      const { texts, zone = "UTC" } = readerOf(request);
+      const form = questionForm({ schema, ...(hints && { hints }), quorum: page.ask.audience?.quorum });
+      const action = body.get("action");
+      const decided = decision(form, action);
+      const draft = draftIn(form.inputs, body);
+      const { content, problems } = decided
+        ? { content: decided, problems: {} }
+        : contentIn(form.inputs, draft, { zone, required: texts.question.required });
+      // Anything else is no answer to this form.
+      if (!decided && action !== "accept") return notice(reply, "unreadable");
+      if (Object.keys(problems).length > 0) return show(reply, { request, taskId: given.taskId, page }, { draft, problems });
+      return await answer(request, reply, { ...given, reply: { action: "accept", content } }, { draft, form });
+    },
+  };
+}
+
+/** What the two buttons of a confirmation say. */
+function decision({ isConfirm, inputs: [input] }: QuestionForm, action: string | null): JsonObject | undefined {
+  if (!isConfirm || !input || (action !== "yes" && action !== "no")) return undefined;
+  return Object.fromEntries([[input.name, action === "yes"]]);
+}

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { DE } from "./de.ts";
+import { EN } from "./en.ts";
+import { distanceText, ENGLISH, filled, momentText, readerOf } from "./texts.ts";
+
+type Node = { readonly [name: string]: string | Node };
+
+function flat(node: Node, path = ""): [string, string][] {
+  return Object.entries(node).flatMap(([name, value]) =>
+    typeof value === "string" ? [[`${path}/${name}`, value] as [string, string]] : flat(value, `${path}/${name}`),
+  );
+}
+
+const parts = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([part]) => part).toSorted();
+
+test.each([["German", DE]])("%s has every text, with the same parts", (_name, texts) => {
+  const english = new Map(flat(EN));
+  const translated = new Map(flat(texts));
+  expect([...translated.keys()]).toEqual([...english.keys()]);
+  for (const [path, text] of translated) {
+    expect(text.trim(), path).not.toBe("");
+    expect(parts(text), path).toEqual(parts(english.get(path) ?? ""));
+  }
+});
+
+test.each([
+  [undefined, "en", "en-GB"],
+  ["de-AT,de;q=0.9,en;q=0.8", "de", "de-AT"],
+  ["fr-FR,fr;q=0.9,de;q=0.5,en;q=0.4", "de", "de"],
+  ["en-US;q=0.2,de;q=0", "en", "en-US"],
+  ["*", "en", "en-GB"],
+  [`${"x".repeat(300)},de`, "en", "en-GB"],
+  ["de;q=much", "en", "en-GB"],
+])("the language for %j is %s", (header, language, locale) => {
+  const reader = readerOf({ headers: header === undefined ? {} : { "accept-language": header } });
+  expect([reader.texts.language, reader.locale]).toEqual([language, locale]);
+});
+
+test("a time is written in the person's own zone if it is known, and names the zone otherwise", () => {
+  const at = Date.UTC(2026, 10, 28, 18, 5);
+  expect(momentText(ENGLISH, at)).toBe("28 Nov 2026, 18:05 UTC");
+  const reader = readerOf({ headers: { "accept-language": "de-DE", cookie: "parley-zone=Europe%2FBerlin" } });
+  expect(momentText(reader, at)).toBe("28. Nov. 2026, 19:05");
+  for (const zone of ["Nowhere", "x".repeat(100), "%3Cscript%3E"])
+    expect(readerOf({ headers: { cookie: `parley-zone=${zone}` } }).zone).toBeUndefined();
+});
+
+test("a distance is in the largest unit that it has", () => {
+  expect([2 * 86_400_000, 5_400_000, -120_000, 20_000].map((ms) => distanceText(ENGLISH, ms))).toEqual([
+    "in 2 days",
+    "in 1 hour",
+    "2 minutes ago",
+    "in 0 minutes",
+  ]);
+});
+
+test("what is filled in is filled in as it is", () => {
+  expect(filled("{a} and {b} and {c}", { a: "$&", b: "{a}" })).toBe("$& and {a} and {c}");
+});

@@ -1,0 +1,96 @@
+/** The languages of the pages that front ends write, and who reads a page: their language, locale and time zone. */
+import { parseCookie } from "cookie";
+import type { FastifyRequest } from "fastify";
+import { DE } from "./de.ts";
+import { EN, type Texts } from "./en.ts";
+
+const LANGUAGES: ReadonlyMap<string, Texts> = new Map([EN, DE].map((texts) => [texts.language, texts]));
+
+export interface Reader {
+  readonly texts: Texts;
+  /** For dates and numbers: the person's own, such as `de-AT`. */
+  readonly locale: string;
+  /** The person's time zone, which the page's script tells the server in a cookie. Undefined without script, or at the first visit. */
+  readonly zone: string | undefined;
+}
+
+/** Written by the script of the pages. It names a time zone, and nothing about the person. */
+export const ZONE_COOKIE = "parley-zone";
+/** Longest list of languages that is read. Browsers send a few dozen characters. */
+const LANGUAGES_CHARS_MAX = 200;
+
+export const ENGLISH: Reader = { texts: EN, locale: "en-GB", zone: undefined };
+
+/** Parts of a request, so that tests need not build one. */
+export function readerOf({ headers }: Pick<FastifyRequest, "headers">): Reader {
+  const wanted = languagesIn(headers["accept-language"]);
+  const locale = wanted.find((tag) => LANGUAGES.has(primary(tag)));
+  const zone = headers.cookie === undefined ? undefined : zoneOf(parseCookie(headers.cookie)[ZONE_COOKIE]);
+  return { texts: LANGUAGES.get(primary(locale ?? "")) ?? EN, locale: locale ?? ENGLISH.locale, zone };
+}
+
+/** As `Accept-Language` ranks them. What is no language tag is left out. */
+function languagesIn(header: string | undefined): readonly string[] {
+  if (header === undefined || header.length > LANGUAGES_CHARS_MAX) return [];
+  const ranked = header.split(",").map((each) => {
+    const [tag = "", ...parameters] = each.trim().split(";");
+    const quality = Number(
+      parameters
+        .find((parameter) => parameter.trim().startsWith("q="))
+        ?.trim()
+        .slice(2) ?? 1,
+    );
+    return { tag, quality: Number.isNaN(quality) ? 0 : quality };
+  });
+  return ranked
+    .filter(({ quality }) => quality > 0)
+    .toSorted((a, b) => b.quality - a.quality)
+    .flatMap(({ tag }) => canonical(tag));
+}
+
+function canonical(tag: string): readonly string[] {
+  try {
+    return Intl.getCanonicalLocales(tag);
+  } catch {
+    return [];
+  }
+}
+
+function primary(tag: string): string {
+  return tag.split("-")[0] ?? "";
+}
+
+function zoneOf(given: string | undefined): string | undefined {
+  if (given === undefined || given.length > 64) return undefined;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: given }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The moment as the person writes it. The zone is named if it is not known to be theirs. */
+export function momentText({ locale, zone }: Reader, ms: number): string {
+  const style = { day: "numeric", month: "short", year: "numeric", hour: "numeric", minute: "2-digit" } as const;
+  return new Intl.DateTimeFormat(
+    locale,
+    zone === undefined ? { ...style, timeZone: "UTC", timeZoneName: "short" } : { ...style, timeZone: zone },
+  ).format(ms);
+}
+
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+] as const;
+
+/** "in 2 hours", "3 days ago". */
+export function distanceText({ locale }: Reader, ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ["minute", 60_000];
+  return new Intl.RelativeTimeFormat(locale, { numeric: "always" }).format(Math.trunc(ms / size), unit);
+}
+
+/** Fills in a text, for attributes and titles. */
+export function filled(text: string, parts: Readonly<Record<string, string | number>>): string {
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(parts, name) ? String(parts[name]) : whole));
+}
