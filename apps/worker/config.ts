@@ -14,7 +14,7 @@ import {
 } from "@parley/node";
 import { publicUrlSetting } from "@parley/core";
 import { filesEnvironment, filesSettings } from "@parley/files";
-import { oauthEnvironment, oauthProblems, oauthScopes, openOauthFile } from "@parley/identity";
+import { oauthEnvironment, oauthProblems, oauthScopes, openOauthFile } from "@parley/identity/oauth-settings";
 import { redisSettings, toRedisSettings } from "@parley/redis";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";

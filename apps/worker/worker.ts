@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import type { Gateway, GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
-import { createOauthProviders } from "@parley/identity";
 import {
   agreedSecrets,
   authored,
@@ -186,7 +185,8 @@ async function servicesOf(config: WorkerConfig, { redis, telemetry, log, scope, 
     deposits: createDeposits(redis.store, depositSeal(secrets)),
     claims: redis.claims,
     ...(config.oauth.length > 0 && {
-      oauth: createOauthProviders(config.oauth, redis.now),
+      // A leaf: loaded only if there are providers.
+      oauth: (await import("@parley/identity")).createOauthProviders(config.oauth, redis.now),
       grants: redis.keptGrants.sealedBy(depositSeal(secrets)),
     }),
     eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
