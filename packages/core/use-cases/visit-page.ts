@@ -24,7 +24,7 @@ export interface PageRef extends TaskRef {
 export interface OpenPage {
   readonly ask: Ask;
   readonly message: string;
-  readonly page: AskPage;
+  readonly page: ShownPage;
   readonly call: Task["call"];
 }
 
@@ -32,7 +32,7 @@ export interface OpenPage {
  * What the page of an ask shows. Answers to a `form` or a `link` are given with answerOnPage, the others with
  * leavePage.
  */
-export type AskPage =
+export type ShownPage =
   | Page
   | { readonly kind: "form"; readonly schema: JsonObject; readonly hints?: JsonObject }
   /** A page elsewhere. `isReported`: an event reports that the person is done there. */
