@@ -79,6 +79,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       log,
       settings: config.core,
       claims: redis.claims,
+      room: redis.memory,
       ...(config.oauth.length > 0 && { grants: redis.keptGrants.sealedBy(depositSeal(secrets)) }),
       ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),
@@ -135,7 +136,12 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     // From 0: if a counter appeared with the first answer, the alert that compares answers with deadlines would not see it.
     for (const tool of catalogue.tools.values()) telemetry.metrics?.answers.inc({ tool: toolLabel(tool), receipt: "accepted" }, 0);
     // A worker in the same process already shows it.
-    if (!shared) showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: config.core.leaseMs });
+    if (!shared)
+      showDeployment(telemetry, {
+        read: (options) => redis.censuses.read(options),
+        readMemory: () => redis.memory.read(),
+        leaseMs: config.core.leaseMs,
+      });
     await app.server.listen({ host: config.host, port: config.port }).catch(explained);
     const url = urlOf(app.server.server.address() as AddressInfo);
     const playground = config.playground ? new URL("/play/", url).href : undefined;

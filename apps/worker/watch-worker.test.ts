@@ -15,7 +15,7 @@ beforeEach(async () => {
   writable = async () => undefined;
   const options = { process: "worker", version: "0", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
   telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
-  const redis = { censuses: { count: async () => undefined } as never, writable: () => writable() };
+  const redis = { censuses: { count: async () => undefined } as never, memory: undefined as never, writable: () => writable() };
   watched = watchWorker(telemetry, { redis, core, concurrency: 7, draining: draining.signal });
 });
 

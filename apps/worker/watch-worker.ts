@@ -5,7 +5,7 @@ import type { BegunRun } from "./runs-at-work.ts";
 import type { StrayOf } from "./stray-errors.ts";
 
 export interface WatchWorker {
-  readonly redis: Pick<RedisBackend, "censuses" | "writable">;
+  readonly redis: Pick<RedisBackend, "censuses" | "memory" | "writable">;
   readonly core: Settings;
   readonly concurrency: number;
   readonly draining: AbortSignal;
@@ -42,7 +42,11 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
   for (const source of ["run", "ended_run", "process"] as const) metrics.strays.inc({ of: source }, 0);
   metrics.refusals.inc({ reason: "key_missing" }, 0);
   telemetry.beforeReading(async () => metrics.draining.set(draining.aborted ? 1 : 0));
-  showDeployment(telemetry, { read: (options) => redis.censuses.read(options), leaseMs: core.leaseMs });
+  showDeployment(telemetry, {
+    read: (options) => redis.censuses.read(options),
+    readMemory: () => redis.memory.read(),
+    leaseMs: core.leaseMs,
+  });
 
   return {
     async run({ cause, queuedAtMs }, work) {

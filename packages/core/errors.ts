@@ -137,8 +137,10 @@ export const ERRORS = {
   TOO_MANY_CALLS:
     "The session, or the batch, has as many open calls as it may. Nothing was started: wait for one to end, cancel one, or open another session.",
   OVERLOADED: "This front end has as many open calls or streams as it may. Nothing was started; try again in a moment.",
+  STORAGE_SCARCE:
+    "Redis has almost used up its memory (maxmemory). What is left is kept for tasks that exist, so no new calls are accepted. Nothing was started: try again later, and tell the operator.",
   UNAVAILABLE:
-    "Redis, or its replicas, did not respond in time. The request may still take effect: look at the task, or send the answer again. A repeated call may create a second task, unless it carries the same idempotency key.",
+    "Redis, or its replicas, could not serve the request; the message says why. The request may still take effect: look at the task, or send the answer again. A repeated call may create a second task, unless it carries the same idempotency key.",
 } as const satisfies Record<string, string>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -7,6 +7,7 @@ export * from "./journal.ts";
 export * from "./effects.ts";
 export * from "./catalogue.ts";
 export * from "./use-cases/versions.ts";
+export type { Room } from "./ports/room.ts";
 export * from "./ports/slots.ts";
 export * from "./callers/session.ts";
 export * from "./ports/files.ts";

@@ -14,6 +14,7 @@ import {
 } from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
+import { createMemoryWatch, type MemoryWatch } from "./connection/memory.ts";
 import { parseAddress } from "./connection/address.ts";
 import { type ApiKeyRing, createApiKeys } from "./callers/api-keys.ts";
 import { type AuditTrail, createAuditTrail } from "./callers/audit.ts";
@@ -67,6 +68,7 @@ export interface RedisBackend {
   /** Starts to take runs. Opens connections of its own on first use. */
   consumeRuns(request: ConsumeRuns): Promise<Consumer>;
   readonly censuses: Censuses;
+  readonly memory: MemoryWatch;
   /** Limits of tools. */
   readonly slots: Slots;
   /** Grants for later tasks. Front ends and workers need the seal, operators do not. */
@@ -210,6 +212,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     claims: createClaims({ redis, keys }),
     partitions,
     gateway: createGatewayShare({ redis, wakeUps, keys, now: clock.now }),
+    memory: createMemoryWatch(redis),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     slots: createSlots({ redis, keys }),
     keptGrants: createGrantRegister({

@@ -14,13 +14,14 @@ const CENSUS: DeploymentCensus = {
 };
 
 let telemetry: Telemetry;
+let memory = { usedBytes: 0, maxBytes: 0 };
 let read: () => Promise<DeploymentCensus>;
 let metrics: (names?: RegExp) => Promise<string[]>;
 
 beforeEach(async () => {
   const options = { process: "test", version: "1", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
   telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
-  showDeployment(telemetry, { read: () => read(), leaseMs: 7_000 });
+  showDeployment(telemetry, { read: () => read(), readMemory: async () => memory, leaseMs: 7_000 });
   const url = `${await telemetry.open()}/metrics`;
   metrics = async (names = /^parley_(queue|tasks_unf)/) => (await (await fetch(url)).text()).split("\n").filter((line) => names.test(line));
 });
@@ -45,4 +46,13 @@ test("how late the oldest run is, is exported; a run that is not due yet is not 
   expect(await seconds(undefined)).toBe(0);
   expect(await seconds(Date.now() + 60_000)).toBe(0);
   expect(Math.round(await seconds(Date.now() - 60_000))).toBe(60);
+});
+
+test("the memory of Redis is exported with its limit, but not while Redis is away", async () => {
+  read = async () => CENSUS;
+  memory = { usedBytes: 700, maxBytes: 1_000 };
+  const shown = async () => (await metrics(/^parley_redis_(max)?memory/)).toSorted();
+  expect(await shown()).toEqual(["parley_redis_maxmemory_bytes 1000", "parley_redis_memory_bytes 700"]);
+  read = () => Promise.reject(new Error("Redis is away"));
+  expect(await shown()).toEqual(["parley_redis_maxmemory_bytes Nan", "parley_redis_memory_bytes Nan"]);
 });

@@ -17,6 +17,7 @@ export interface DeploymentCensus {
 
 export interface ShowDeployment {
   read(options: { readonly nowMs: number; readonly parkedBeyondMs: number; readonly overdueAfterMs: number }): Promise<DeploymentCensus>;
+  readMemory(): Promise<{ readonly usedBytes: number; readonly maxBytes: number }>;
   /** A task that is not due within this time counts as parked. */
   readonly leaseMs: number;
 }
@@ -25,14 +26,15 @@ export interface ShowDeployment {
  * Adds metrics of the whole deployment to the operator's port of a process. Front ends and workers alike have them, so that an autoscaler
  * finds them even if there is no worker. The store is read whenever metrics are read.
  */
-export function showDeployment(telemetry: Telemetry, { read, leaseMs }: ShowDeployment): void {
+export function showDeployment(telemetry: Telemetry, { read, readMemory, leaseMs }: ShowDeployment): void {
   const { metrics } = telemetry;
   if (!metrics) return;
-  const { unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge, queue } = metrics;
+  const { unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge, queue, redisMemory, redisMemoryMax } = metrics;
 
   /** Clears the metrics if Redis is unavailable, so that outdated values are not shown as current. */
   function forget(error: unknown): never {
-    for (const gauge of [unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge]) gauge.set(NaN);
+    for (const gauge of [unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge, redisMemory, redisMemoryMax])
+      gauge.set(NaN);
     queue.reset();
     throw error;
   }
@@ -40,6 +42,9 @@ export function showDeployment(telemetry: Telemetry, { read, leaseMs }: ShowDepl
   telemetry.beforeReading(async () => {
     const nowMs = Date.now();
     const census = await read({ nowMs, parkedBeyondMs: leaseMs, overdueAfterMs: OVERDUE_AFTER_MS }).catch(forget);
+    const memory = await readMemory().catch(forget);
+    redisMemory.set(memory.usedBytes);
+    redisMemoryMax.set(memory.maxBytes);
     unfinished.set(census.unfinished);
     parked.set(census.parked);
     overdue.set(census.overdue);

@@ -142,6 +142,8 @@ export function createMetrics() {
     oldestDue: gauge("parley_oldest_due_seconds", "How long the run that has been due longest is due; 0 if none is."),
     openAsks: gauge("parley_asks_open", "Open asks, counted by the last census."),
     oldestAsk: gauge("parley_oldest_ask_seconds", "Age of the oldest open ask found by the last census; 0 if none is open."),
+    redisMemory: gauge("parley_redis_memory_bytes", "Memory that Redis uses; in a Cluster, of the node that is fullest."),
+    redisMemoryMax: gauge("parley_redis_maxmemory_bytes", "Memory that Redis may use (maxmemory), of the same node; 0 for no limit."),
     censusAge: gauge("parley_census_age_seconds", "Age of the census that counted the asks."),
 
     // Front ends and workers.

@@ -154,6 +154,16 @@ describe("a call", () => {
   });
 });
 
+test("a call is refused while the store has almost no room, before anything is read or written, and accepted again after that", async () => {
+  const { services, requests } = inMemory();
+  let isScarce = true;
+  const scarce = { ...services, room: { isScarce: () => isScarce } };
+  await expect(createTask(scarce, plain, request)).rejects.toMatchObject({ code: "STORAGE_SCARCE" });
+  expect(requests).toEqual([]);
+  isScarce = false;
+  expect(await createTask(scarce, plain, request)).toMatchObject({ status: "working" });
+});
+
 describe("a listening worker", () => {
   const listening = ({ lane, created }: { readonly lane?: string; readonly created?: "delivered" }) => {
     const told: unknown[] = [];

@@ -41,10 +41,11 @@ export interface CreateTask extends Actor {
  * Writes a task and adds its first run. Returns once both are in the store (I6).
  *
  * If the idempotency key was used before, it returns the existing task and still calls `beside`. Throws
- * INVALID_ARGUMENTS, TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED, and then writes no task.
+ * STORAGE_SCARCE, INVALID_ARGUMENTS, TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED, and then writes no task.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
-  const { settings, observer } = services;
+  const { settings, observer, room } = services;
+  if (room?.isScarce()) throw new ParleyError("STORAGE_SCARCE", "Redis has almost used up its memory");
   const { args, sent } = await keptArguments(settings, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);

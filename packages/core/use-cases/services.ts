@@ -18,6 +18,7 @@ import type {
 import type { FileStore } from "../ports/files.ts";
 import type { KeptGrants } from "../callers/kept-grants.ts";
 import type { Settings } from "../settings.ts";
+import type { Room } from "../ports/room.ts";
 import type { Slots } from "../ports/slots.ts";
 import type { Serving } from "./versions.ts";
 import type { Suspects } from "./suspects.ts";
@@ -39,6 +40,8 @@ export interface Services {
   readonly audit?: Audit;
   /** For workers. Without it deposits cannot be read. */
   readonly deposits?: Deposits;
+  /** For front ends. Without it new calls are accepted until the store is full. */
+  readonly room?: Room;
   /** Claims across processes. Without it there is only this process. */
   readonly claims?: Claims;
   /** For workers. Without it tools cannot act in a person's name. */

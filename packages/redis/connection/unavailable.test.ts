@@ -8,8 +8,19 @@ function reply(message: string): Error {
 
 describe("a Redis that cannot serve", () => {
   test.each([
-    [reply("OOM command not allowed when used memory > 'maxmemory'. script: 4ca238f6, on @user_script:12."), "Redis cannot serve now: OOM"],
-    [reply("READONLY You can't write against a read only replica."), "Redis cannot serve now: READONLY"],
+    [
+      reply("OOM command not allowed when used memory > 'maxmemory'. script: 4ca238f6, on @user_script:12."),
+      "Redis has used up its memory (maxmemory) and accepts no writes until some is free",
+    ],
+    [
+      reply("READONLY You can't write against a read only replica."),
+      "Redis is a replica and accepts no writes: a failover is under way, or REDIS_URL names a replica",
+    ],
+    [
+      reply("MISCONF Errors writing to the AOF file: No space left on device"),
+      "Redis cannot write to its disk and accepts no writes until it can (MISCONF)",
+    ],
+    [reply("LOADING Redis is loading the dataset in memory"), "Redis cannot serve now: LOADING"],
     [new Error("Command timed out"), "Redis did not answer in time"],
     [new Error("Connection is closed."), "Redis cannot be reached"],
     [Object.assign(new Error("connect ECONNREFUSED 10.0.0.5:6379"), { code: "ECONNREFUSED" }), "Redis cannot be reached"],
@@ -22,7 +33,10 @@ describe("a Redis that cannot serve", () => {
   test.each(["LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "OOM", "MISCONF", "BUSY"])(
     "is recognised by its reply: %s",
     async (word) => {
-      await expect(reached(Promise.reject(reply(`${word} now`)))).rejects.toMatchObject({ message: `Redis cannot serve now: ${word}` });
+      await expect(reached(Promise.reject(reply(`${word} now`)))).rejects.toMatchObject({
+        code: "UNAVAILABLE",
+        message: expect.stringMatching(/^Redis /),
+      });
     },
   );
 

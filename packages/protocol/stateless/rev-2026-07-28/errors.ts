@@ -65,6 +65,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   // Another front end may have the key.
   CONTENT_KEY_MISSING: ELSEWHERE,
   OVERLOADED: ELSEWHERE,
+  STORAGE_SCARCE: ELSEWHERE,
   UPSTREAM_UNAVAILABLE: SERVER,
   UPSTREAM_LOST: SERVER,
   UPSTREAM_TIMEOUT: SERVER,
