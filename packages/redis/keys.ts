@@ -9,6 +9,8 @@
  *   parley:{p0}:census                      number of open asks, for monitoring
  *   parley:{p0}:audit                       audit records
  *   parley:{p0}:owner:<digest>              tasks of one principal
+ *   parley:{p0}:asked:<digest>:age          open asks by a name in their audience
+ *   parley:{p0}:asked:<digest>:deadline     the same by deadline; both created by scripts/task.lua
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks use; created by scripts/task.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same for a tenant
@@ -67,6 +69,8 @@ export interface Keys {
   census(partition: number): string;
   audit(partition: number): string;
   owner(partition: number, principal: string): string;
+  /** Open asks by a name in their audience, of which this is the digest. */
+  asked(partition: number, digest: string, by: "age" | "deadline"): string;
   once(partition: number, digest: string): string;
   claim(name: string): string;
   /** `who` is `tenant:…`, for example; `member` is a principal of it, in the same slot. */
@@ -129,6 +133,7 @@ export function createKeys(prefix = "parley"): Keys {
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,
     // Hashed, because identity providers send principals of any length and form, and names of people do not belong in
     // keys.
+    asked: (partition, digest, by) => `${slot(partition)}:asked:${digest}:${by}`,
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     claim: (name) => `${prefix}:claim:{${hash("sha256", name, "base64url").slice(0, 22)}}`,
     rate(who, member) {

@@ -63,6 +63,7 @@ export interface OpenRedis extends RedisBackend {
   readonly prefix: string;
   /** As `ids.taskId`, without having to wait for a key. */
   newTaskId(): string;
+  taskIdOf(tenant: string): string | Promise<string>;
   /** The test's own connection, to inspect and to interfere. */
   readonly redis: Redis;
   readonly logged: readonly { readonly level: string; readonly message: string }[];
@@ -90,6 +91,8 @@ export async function openRedis({
     url,
     prefix,
     redis,
+    // Ids of the contract are drawn for partition 0.
+    taskIdOf: async (tenant) => (await backend.ids.taskId(tenant)).replace(/^\d+/, "0"),
     newTaskId: () => (word === undefined ? ids.taskId() : ids.taskId().replace("-", `-${word}-`)),
     logged,
     lines,

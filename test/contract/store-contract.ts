@@ -4,6 +4,7 @@
  * Invariants are named as in docs/architecture.md.
  */
 import { afterAll, beforeAll, describe } from "vitest";
+import { asked } from "./store/asked-contract.ts";
 import { answers } from "./store/answers-contract.ts";
 import { calls } from "./store/calls-contract.ts";
 import { compensation } from "./store/compensation-contract.ts";
@@ -16,7 +17,7 @@ import { runs } from "./store/runs-contract.ts";
 import { type StoreUnderTest, underTest } from "./store/under-test.ts";
 import { wakeUps } from "./store/wake-ups-contract.ts";
 
-const PARTS = [createAndEnd, runs, questions, answers, events, calls, compensation, records, listsAndQuotas, wakeUps];
+const PARTS = [createAndEnd, runs, questions, answers, events, calls, compensation, records, listsAndQuotas, asked, wakeUps];
 
 /** `partitions`: several count separately, and each admits a little more than its part of a quota. */
 export function describeStore(name: string, open: () => Promise<StoreUnderTest>, { partitions = 1 } = {}): void {

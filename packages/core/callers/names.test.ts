@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressOf, isNamed, shownName } from "./names.ts";
+import { addressOf, isNamed, namesOfPerson, shownName } from "./names.ts";
 
 describe("a person", () => {
   const ada = ["sub:7", "email:ada@acme.io", "username:ada"];
@@ -24,6 +24,24 @@ describe("a person", () => {
       ["sub:api-key:nightly"],
     ];
     for (const own of thieves) expect(isNamed(["email:bob@acme.io", "sub:8", "8", "username:bob", "api-key:nightly"], own)).toBe(false);
+  });
+
+  test("is found under exactly the names by which they are asked", () => {
+    const wanted = [
+      "7",
+      "sub:7",
+      "ada@acme.io",
+      "email:ada@acme.io",
+      "username:ada",
+      "ada",
+      "email:7",
+      "email:bob@acme.io",
+      "sub:8",
+      "8",
+      "username:bob",
+    ];
+    for (const own of [ada, ["sub:email:bob@acme.io"], ["email:sub:8"], ["username:8"], ["sub:username:bob"], []])
+      for (const name of wanted) expect([name, namesOfPerson(own).includes(name)]).toEqual([name, isNamed([name], own)]);
   });
 
   test("is one of several", () => {

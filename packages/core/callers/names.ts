@@ -29,6 +29,15 @@ export function isNamed(wanted: readonly string[], own: readonly string[]): bool
   );
 }
 
+/** Everything that a question can call a person with the names `own`: a name with its type, and without it where `isNamed` accepts that. */
+export function namesOfPerson(own: readonly string[]): string[] {
+  return own.flatMap((name) => {
+    const type = typeOf(name);
+    const plain = type === "sub" || type === "email" ? name.slice(type.length + 1) : undefined;
+    return plain === undefined || typeOf(plain) !== undefined ? [name] : [name, plain];
+  });
+}
+
 /** The name without its type, for people to read. */
 export function shownName(name: string): string {
   const type = typeOf(name);

@@ -12,6 +12,7 @@
  * The owner is the principal that called. Callers of another tenant are always in the last column.
  */
 import { ANONYMOUS, type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
+import type { SettledAsk } from "./asked.ts";
 import type { GrantOwner } from "./kept-grants.ts";
 import { isNamed } from "./names.ts";
 import { hasAccepted, tallied } from "./quorum.ts";
@@ -50,6 +51,25 @@ export function owns(
   { principal, tenant = DEFAULT_TENANT }: { readonly principal: string; readonly tenant?: string },
 ): boolean {
   return principal === caller.principal && tenant === caller.tenant;
+}
+
+/**
+ * Whether the caller may learn how an ask was settled: the owner, everyone it was asked of, and those who answered it.
+ * The same people could read the ask while it was open.
+ */
+export function maySeeEnd(caller: Caller, { call }: Pick<Task, "call">, { outcome, wasAsked }: SettledAsk): boolean {
+  if ((call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
+  if (owns(caller, call)) return true;
+  if (caller.authenticatedBy === "nobody") return false;
+  return wasAsked || (outcome?.type === "answer" && hasAnswered(caller, outcome));
+}
+
+/** Whether the caller gave this answer, or one of the acceptances in it. The owner's own answers name nobody. */
+export function hasAnswered(
+  { principal }: Pick<Caller, "principal">,
+  { by, accepted = [] }: { readonly by?: string; readonly accepted?: readonly { readonly by?: string }[] },
+): boolean {
+  return by === principal || accepted.some((each) => each.by === principal);
 }
 
 /**

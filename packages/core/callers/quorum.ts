@@ -26,7 +26,8 @@ export function hasAccepted(caller: Caller, owner: Owner, { accepted }: Asked): 
   return accepted?.acceptances.some((each) => isBy(each, caller, owner)) === true;
 }
 
-function isBy({ by, person }: Acceptance, caller: Caller, owner: Owner): boolean {
+/** Whether the caller gave this acceptance. */
+export function isBy({ by, person }: Pick<Acceptance, "by" | "person">, caller: Caller, owner: Owner): boolean {
   // An acceptance from before a change of PARLEY_AUTH_PERSON names the person in another way; one principal is one person in any case.
   return (person ?? by ?? personOf(owner)) === personOf(caller) || (by ?? owner.principal) === caller.principal;
 }

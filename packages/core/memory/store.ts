@@ -5,6 +5,8 @@
  * A method runs to its end without awaiting, so it is one atomic change, like a script in Redis. test/contract runs
  * one suite against both stores.
  */
+import { type AskOrder, type AskPlace, inAskOrder, namesOfAudience } from "../callers/asked.ts";
+import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { answerOfChild, CHILD_END_TOO_LARGE } from "../replay/child-end.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
@@ -217,6 +219,7 @@ export function createMemoryStore({
         outcome: undefined,
         journal: new Map(),
         childEndsSize: 0,
+        audiences: new Map(),
         deposits: new Map(),
         onPages: new Set(),
         feed: [],
@@ -474,6 +477,34 @@ export function createMemoryStore({
       return { tasks: page, ...nextCursor };
     },
 
+    async asked({ tenant = DEFAULT_TENANT, names, order, limit, after }) {
+      return [...tasks.keys()]
+        .flatMap((taskId) => find(taskId) ?? [])
+        .filter(({ call }) => (call.tenant ?? DEFAULT_TENANT) === tenant)
+        .flatMap(({ id, state }) => state.asks.filter(isOwnQuestion).map((ask) => ({ ask, place: placeOf(order, id, ask) })))
+        .filter(({ ask: { audience } }) => audience && namesOfAudience(audience).some((name) => names.includes(name)))
+        .map(({ place }) => place)
+        .filter((place) => !after || inAskOrder(order, place, after) > 0)
+        .toSorted((a, b) => inAskOrder(order, a, b))
+        .slice(0, limit);
+    },
+
+    async settledAsk({ taskId, key, tenant = DEFAULT_TENANT, names }) {
+      const task = find(taskId);
+      const entry = task?.journal.get(entryKey("ask", key));
+      if (!task || !entry) return undefined;
+      const audience = task.audiences.get(key);
+      // A task that is over keeps what was put to others (task.lua).
+      const isKept = !isFinished(task.state.status) || task.owed !== undefined || audience !== undefined || entry.outcome.type !== "answer";
+      const isOfTenant = (task.call.tenant ?? DEFAULT_TENANT) === tenant;
+      return {
+        digest: entry.digest,
+        ...(isKept && { outcome: structuredClone(entry.outcome) }),
+        ...(entry.arrived && { arrivedAtMs: entry.arrived.atMs }),
+        wasAsked: isOfTenant && audience !== undefined && namesOfAudience(audience).some((name) => names.includes(name)),
+      };
+    },
+
     async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const after = Number(cursor ?? 0);
       const task = find(taskId);
@@ -543,6 +574,7 @@ export function createMemoryStore({
       const since = { revision: task.revision + 1, position };
       const request: Open = isQuestion(ask) ? { ...structuredClone(ask), since } : structuredClone(ask);
       applyEvent(task, { type: "asked", ask: request });
+      if (isQuestion(ask) && ask.audience) task.audiences.set(ask.key, structuredClone(ask.audience));
       opened = true;
     }
     return opened;
@@ -596,6 +628,7 @@ export function createMemoryStore({
     const { replies: _, ...call } = task.call;
     task.call = { ...call, arguments: structuredClone(args) };
     task.journal.clear();
+    task.audiences.clear();
     task.childEndsSize = 0;
     task.deposits.clear();
     const left = task.state.asks;
@@ -644,6 +677,15 @@ function sizeOf(journal: Journal): number {
 /** What is left of a task that is over, about; as in task.lua. */
 function sizeOfKept({ outcome, message, immediateResponse }: Stored): number {
   return KEPT_AT_LEAST + (outcome ? JSON.stringify(outcome).length : 0) + (message?.length ?? 0) + (immediateResponse?.length ?? 0);
+}
+
+/** Whether it is a question of the task itself, and not one that it shows for a child. */
+function isOwnQuestion(open: Open): open is Ask {
+  return isQuestion(open) && !open.route;
+}
+
+function placeOf(order: AskOrder, taskId: string, { key, askedAtMs, deadlineMs }: Ask): AskPlace {
+  return { atMs: order === "deadline" ? deadlineMs : askedAtMs, taskId, key };
 }
 
 /** The generation that asked this key: `name@2#3` belongs to the second restart. */

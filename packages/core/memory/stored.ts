@@ -4,6 +4,7 @@ import type { TaskState } from "../task/state-machine.ts";
 import { summaryOf, type TaskSummary } from "../task/summary.ts";
 import {
   type Ask,
+  type Audience,
   type Call,
   type CallFacts,
   type FeedItem,
@@ -42,6 +43,8 @@ export interface Stored {
   readonly journal: Map<string, Entry>;
   /** What its children have reported to it, in characters of JSON. */
   childEndsSize: number;
+  /** Of asks that others may answer, or might have: by ask key, until the task restarts. */
+  readonly audiences: Map<string, Audience>;
   /** By ask key. */
   readonly deposits: Map<string, string>;
   /** Keys of asks that were answered on a page. */

@@ -5,6 +5,7 @@
  *   P2  A write of a run carries the token of its `begin`, and is refused once another run holds the task (I5).
  *   P3  A change that makes a task due says so in the same change: the sweep adds the run if the caller dies before it does (I6).
  */
+import type { AskedRequest, AskPlace, SettledAsk } from "../callers/asked.ts";
 import type { AuditFact } from "../callers/audit.ts";
 import type { QuorumSoFar } from "../callers/quorum.ts";
 import type { Over, TaskQuotas } from "../callers/quotas.ts";
@@ -168,6 +169,23 @@ export interface TaskStore {
   list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
 
   /**
+   * Lists open asks whose audience has at least one of these names: an index that narrows and never grants (asked.ts).
+   * Fewer than `limit` means that there are no more. Asks without an audience are not in it.
+   */
+  asked(request: AskedRequest): Promise<readonly AskPlace[]>;
+
+  /**
+   * Returns how an ask was settled; undefined while it is open, if the task never asked it, and once the task has
+   * restarted or is gone. `names` are those of the caller (namesOfCaller), of this tenant.
+   */
+  settledAsk(request: {
+    readonly taskId: string;
+    readonly key: string;
+    readonly tenant?: string;
+    readonly names: readonly string[];
+  }): Promise<SettledAsk | undefined>;
+
+  /**
    * Returns at most `limit` feed items after `cursor` (undefined: from the start), oldest first, and the cursor to
    * continue from: after all of them, and after each.
    */
@@ -274,6 +292,8 @@ export interface Report {
 export interface RecordRequest extends Fenced {
   readonly entries: readonly KeyedEntry[];
   readonly asks?: readonly Open[];
+  /** The task's tenant, in which asks to others are found; absent for the default one. */
+  readonly tenant?: string;
   readonly leaseMs: number;
 }
 
@@ -284,6 +304,8 @@ export interface ParkRequest extends Fenced {
    * are.
    */
   readonly asks: readonly Open[];
+  /** As for RecordRequest. */
+  readonly tenant?: string;
   /** The latest time at which the task must run. */
   readonly dueAtMs: number;
   /** Failed attempts of the handler so far; 0 unless the run parks to be retried. */

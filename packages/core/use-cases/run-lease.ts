@@ -32,7 +32,7 @@ export interface RunLease {
   isHeld(): boolean | Promise<boolean>;
   record(entries: readonly KeyedEntry[], asks?: readonly Open[]): Promise<void>;
   report(report: Report): Promise<void>;
-  park(request: Omit<ParkRequest, keyof Fenced | "graceMs">): Promise<Parked>;
+  park(request: Omit<ParkRequest, keyof Fenced | "graceMs" | "tenant">): Promise<Parked>;
   /**
    * Sends a write with the run's token. If the store accepts it, the lease is renewed. `change` returns the store's
    * result.
@@ -46,6 +46,8 @@ export interface RunLease {
 
 export interface RunLeaseOptions {
   readonly taskId: string;
+  /** Absent for the default tenant. */
+  readonly tenant?: string;
   readonly token: string;
   readonly heldUntilMs: number;
   /** Called when something was recorded. */
@@ -54,8 +56,9 @@ export interface RunLeaseOptions {
 
 export function leaseRun(
   { store, clock, settings, log, stopping }: Services,
-  { taskId, token, progressed, ...begun }: RunLeaseOptions,
+  { taskId, tenant, token, progressed, ...begun }: RunLeaseOptions,
 ): RunLease {
+  const ofTenant = tenant === undefined ? {} : { tenant };
   const { leaseMs, renewEveryMs, graceMs } = settings;
   const stop = new AbortController();
   let isLost = false;
@@ -142,7 +145,7 @@ export function leaseRun(
       return leftOfLease() > 0 || isRenewed();
     },
     async record(entries, asks = []) {
-      await renewing((fenced) => store.record({ ...fenced, entries, ...(asks.length > 0 && { asks }), leaseMs }));
+      await renewing((fenced) => store.record({ ...fenced, entries, ...(asks.length > 0 && { asks, ...ofTenant }), leaseMs }));
       if (entries.length > 0) progressed?.();
     },
     async report(report) {
@@ -151,7 +154,7 @@ export function leaseRun(
       if (reported === "cancelled") stopBy("cancelled");
     },
     write: (change) => renewing((fenced) => change({ ...fenced, leaseMs })),
-    park: (request) => store.park({ ...fence(), ...request, graceMs }),
+    park: (request) => store.park({ ...fence(), ...ofTenant, ...request, graceMs }),
     finish: ({ parent, ...request }) =>
       store.finish({ ...fence(), ...request, ...(parent && { parent: { link: parent, childEndsMax: settings.journalSizeMax } }) }),
     settle: (entries) => store.settle({ ...fence(), entries }),

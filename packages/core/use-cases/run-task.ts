@@ -54,7 +54,14 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
       else log.debug({ taskId: ref.taskId, run: ref.run, reason: begun.reason }, "run refused");
       return begun;
     }
-    const lease = leaseRun(services, { taskId: ref.taskId, token, heldUntilMs, progressed: cleared });
+    const { tenant } = begun.task.call;
+    const lease = leaseRun(services, {
+      taskId: ref.taskId,
+      ...(tenant !== undefined && { tenant }),
+      token,
+      heldUntilMs,
+      progressed: cleared,
+    });
     let hasStarted = false;
     try {
       if (begun.type === "unreadable") return await endUnreadable(services, begun, lease);

@@ -20,7 +20,17 @@ export interface ContentCodec {
   /** Call this before sealing or opening content of the task: it fetches the key. Throws UNAVAILABLE. */
   access(taskId: string): Access | Promise<Access>;
   of(taskId: string): Content;
+  /**
+   * Under which digests the asks of a task are found, by the names of their audiences (asked.ts of core). Call `access`
+   * before. Sealed content has keyed digests: who reads Redis cannot confirm guesses about who is asked.
+   */
+  askedBy(taskId: string, tenant: string | undefined): AudienceDigest;
+  /** Every way in which asks of the tenant may be digested. */
+  lookUps(tenant: string | undefined): Promise<readonly AudienceDigest[]>;
 }
+
+/** 22 characters, without spaces. */
+export type AudienceDigest = (name: string) => string;
 
 /**
  * The content of one task. Parts are `given`, `arguments`, `seed`, `ask <key>`, `refused <key>`, `entry <entry key>`,
@@ -60,7 +70,13 @@ export const plainContent: ContentCodec = {
   // The task is sealed, and this process has no keys.
   access: (taskId) => (sealWordOf(taskId) === undefined ? "open" : "key_missing"),
   of: (taskId) => ({ ...asItIs, fingerprint: (part, text) => plainFingerprint(taskId, part, text) }),
+  askedBy: (_taskId, tenant) => plainAudience(tenant),
+  lookUps: async (tenant) => [plainAudience(tenant)],
 };
+
+export function plainAudience(tenant = ""): AudienceDigest {
+  return (name) => hash("sha256", `asked ${JSON.stringify(tenant)} ${name}`, "base64url").slice(0, 22);
+}
 
 const same = (text: string) => text;
 const sameOf = (_part: string, text: string) => text;

@@ -36,6 +36,8 @@ export interface DataKeys {
   current(tenant: string): string | Promise<string>;
   /** The state of content under this word. If it is `open`, `key` returns the key afterwards. Throws UNAVAILABLE. */
   find(word: string): Access | Promise<Access>;
+  /** The words of the tenant's keys, the current one last. Throws UNAVAILABLE. */
+  words(tenant: string): Promise<readonly string[]>;
   /** Synchronous, for keys that `find` has loaded. */
   key(word: string): KeyObject | undefined;
   /** Wraps every key with the ring's first one. `lacking`: keys whose wrapping key the ring does not have. */
@@ -241,6 +243,7 @@ export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge
   return {
     current,
     find,
+    words: (tenant) => once(`words ${tenant}`, () => wordsOf(tenant)),
     key: (word) => known.get(word)?.key,
 
     async wrapAnew() {

@@ -10,7 +10,7 @@ const PLAIN = `0-${"t".repeat(22)}`;
 /** One key for each word. */
 function sealedContent() {
   const key = createSecretKey(randomBytes(32));
-  return createSealedContent({ find: () => "open", key: () => key });
+  return createSealedContent({ words: async () => [], find: () => "open", key: () => key });
 }
 
 describe("the encrypting codec", () => {
@@ -52,7 +52,7 @@ describe("the encrypting codec", () => {
 
   test("opens what earlier versions have sealed, and computes the same fingerprints and digests", () => {
     const key = createSecretKey(Buffer.alloc(32, 7));
-    const codec = createSealedContent({ find: () => "open", key: () => key });
+    const codec = createSealedContent({ words: async () => [], find: () => "open", key: () => key });
     const content = codec.of(TASK);
     const sealed = Buffer.from("r0KfKNABX2qElFuFXHWTNaVVwtFAZPGIl2YOAAG1dCmeSo490A4", "base64url").toString("latin1");
     expect(content.open("message", sealed)).toBe("Almost ☃");
@@ -64,6 +64,7 @@ describe("the encrypting codec", () => {
   test("asks for the key of the task's word, and reads text in the clear without it", () => {
     const found: string[] = [];
     const codec = createSealedContent({
+      words: async () => [],
       find: (word) => {
         found.push(word);
         return "erased";
@@ -84,7 +85,7 @@ describe("the encrypting codec", () => {
   test("seals with another key as soon as the word has one", () => {
     const [first, second] = [createSecretKey(Buffer.alloc(32, 1)), createSecretKey(Buffer.alloc(32, 2))];
     let key = first;
-    const codec = createSealedContent({ find: () => "open", key: () => key });
+    const codec = createSealedContent({ words: async () => [], find: () => "open", key: () => key });
     const print = () => codec.of(TASK).fingerprint("entry ask:size", "yes");
     const before = [print(), print()];
     key = second;
@@ -99,6 +100,7 @@ describe("the encrypting codec", () => {
     const key = createSecretKey(Buffer.alloc(32, 1));
     let asked = 0;
     const codec = createSealedContent({
+      words: async () => [],
       find: () => "open",
       key: () => {
         asked += 1;

@@ -15,7 +15,16 @@ import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type Key
 import type { Digest } from "@parley/core";
 import { sealWordOf } from "../keys.ts";
 import { boundedMap } from "./bounded-map.ts";
-import { bytesOf, type Content, type ContentCodec, DamagedContent, plainFingerprint, textOf } from "./codec.ts";
+import {
+  type AudienceDigest,
+  bytesOf,
+  type Content,
+  type ContentCodec,
+  DamagedContent,
+  plainAudience,
+  plainFingerprint,
+  textOf,
+} from "./codec.ts";
 import type { DataKeys } from "./data-keys.ts";
 
 const NONCE_BYTES = 12;
@@ -37,13 +46,23 @@ export interface SealedContent extends ContentCodec {
   digest(plain: Digest): Digest;
 }
 
-export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key">): SealedContent {
+/** The caller's tenant where no other is named. */
+const DEFAULT_TENANT = "default";
+/** Data keys of a tenant under which a list looks for asks: the newest, one for each epoch. */
+const EPOCHS_MAX = 32;
+
+export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key" | "words">): SealedContent {
   const kept = boundedMap<string, TaskKeys>(TASK_KEYS_MAX);
 
-  function keysOf(taskId: string, word: string): TaskKeys {
+  function dataKeyOf(taskId: string, word: string): KeyObject {
     const dataKey = dataKeys.key(word);
     // A caller that asked for access has it in the same turn, so this is a defect.
     if (!dataKey) throw new Error(`the key of task ${taskId} is not at hand`);
+    return dataKey;
+  }
+
+  function keysOf(taskId: string, word: string): TaskKeys {
+    const dataKey = dataKeyOf(taskId, word);
     const before = kept.get(taskId);
     if (before?.dataKey === dataKey) return before;
     const bytes = createHmac("sha512", dataKey).update(`parley task ${taskId}`).digest();
@@ -67,6 +86,23 @@ export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key">): S
       if (word === undefined) return plainBytes(taskId);
       let found: TaskKeys | undefined;
       return sealedTask(taskId, () => (found ??= keysOf(taskId, word)));
+    },
+
+    askedBy(taskId, tenant) {
+      const word = sealWordOf(taskId);
+      return word === undefined ? plainAudience(tenant) : keyedAudience(dataKeyOf(taskId, word), tenant);
+    },
+
+    async lookUps(tenant) {
+      const words = (await dataKeys.words(tenant ?? DEFAULT_TENANT)).slice(-EPOCHS_MAX);
+      const found = await Promise.all(
+        words.map(async (word) => {
+          const key = (await dataKeys.find(word)) === "open" ? dataKeys.key(word) : undefined;
+          return key ? [keyedAudience(key, tenant)] : [];
+        }),
+      );
+      // Tasks from before sealing was on.
+      return [...found.flat(), plainAudience(tenant)];
     },
 
     digest: (plain) => (text, taskId) => {
@@ -128,6 +164,14 @@ function plainBytes(taskId: string): Content {
 
 function mac({ mac: key }: TaskKeys, text: string): string {
   return createHmac("sha256", key).update(text).digest("base64url").slice(0, 22);
+}
+
+function keyedAudience(dataKey: KeyObject, tenant = ""): AudienceDigest {
+  return (name) =>
+    createHmac("sha256", dataKey)
+      .update(`parley asked ${JSON.stringify(tenant)} ${name}`)
+      .digest("base64url")
+      .slice(0, 22);
 }
 
 const POOL_BYTES = 4_092;

@@ -4,7 +4,8 @@ KEYS  task journal feed due
 ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks for a run that is
       due now), attempt, restart ('' or the arguments of the restart, sealed; of the rest only the fields count then),
       fields (count, then name and value of each), entries (count, then key and entry, or place alone, of each),
-      asks (count, then of each: key, digest, and `called_at position asked_at_ms timeout_ms` with the sealed rest)
+      asks (count, then of each: key, digest, `called_at position asked_at_ms timeout_ms` with the sealed rest, and the digests of the names
+      in its audience, separated by spaces; '' for an ask to the owner alone)
 
 Returns {'parked'} | {'due', run} | {'refused'}.
 
@@ -56,7 +57,7 @@ local at = each_group(8, 2, write_field)
 local after, added = write_entries(at, now_ms)
 count_more(state, added)
 if tonumber(ARGV[8]) > 0 then happens('reported') end
-each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
+each_group(after, 4, function(key, digest, ask, names) open_ask(state, key, digest, ask, names) end)
 
 -- A run that changed nothing visible wakes no listener.
 if #happened > 0 then tell(state, now_ms) end

@@ -31,7 +31,7 @@ end
 
 local after, added = write_entries(5, now_ms)
 count_more(state, added)
-each_group(after, 3, function(key, digest, ask) open_ask(state, key, digest, ask) end)
+each_group(after, 4, function(key, digest, ask, names) open_ask(state, key, digest, ask, names) end)
 local changed = #happened > 0
 local progress = state.takeovers > 0 and tonumber(ARGV[5]) > 0
 if progress then state.takeovers = 0 end

@@ -33,7 +33,8 @@ const SCRIPTS = [
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
 
-export type PackedOpen = readonly [key: string, digest: string, ask: string];
+/** `names`: digests of the names in its audience, separated by spaces; `""` for an ask to the owner alone. */
+export type PackedOpen = readonly [key: string, digest: string, ask: string, names: string];
 
 export interface Scripts {
   create(keys: TaskKeys, beside: CreateKeys, args: CreateArguments): Promise<CreateReply>;

@@ -12,6 +12,7 @@ What a person or a tool said is sealed: scripts store it and never look into it.
   family          of a root: how many tasks below it are unfinished
   told            of a parent: how much its children have told it since it began or restarted
   version         the version of the tool that the task has moved to since it was created; '' for none
+  to:<key>        the ask has an audience, so it is in the index
   agreed:<key>    the person agreed to visit the page of the ask
   accepted:<key>  of an ask that several people must accept: the revision at which the last acceptance was counted, then all of them
   refused:<key>   count revision violations: how often replies to the open ask were invalid, when the last one was, and what was wrong with it
@@ -21,6 +22,7 @@ What a person or a tool said is sealed: scripts store it and never look into it.
   problem         for lists: what went wrong, if the outcome is an error or has isError
   lines           of a task that is over: the first words of its journal's entries, one line each: place called_at digest mark word key. The word
                   is the outcome if that is a bare word, and - otherwise
+  end <key>       of a task that is over: how an ask ended that was put to others: the names as in the journal's `asked <key>`, a line feed, the entry
 
 The state is one field because every field costs another 64 bytes: with nine fields a parked task would take 500 bytes more.
   - `expires_at_ms` is 0 until the task ends.
@@ -32,7 +34,9 @@ A journal entry is: place called_at digest mark outcome.
     has settled it, ?at_ms.revision for what has arrived, and - for what has not.
   - The digest is - if there is none.
   - The mark is the fingerprint of an answer, ! before an outcome that is a bare word (begun, closed, withdrawn, cancelled), and - before any other.
-Large arguments are in the journal's hash, as `given` or `arguments`: only runs need them, and every read of the task would carry them.
+Large arguments are in the journal's hash, as `given` or `arguments`: only runs need them, and every read of the task would carry them. So are
+the audiences of its asks, as `asked <key>`: the digests of the names under which each ask was found, separated by spaces. They stay after the ask
+was settled, so that those who were asked can read how it ended.
 
 Every script on a task gets the same first four KEYS. ]]
 local task, journal, feed, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -182,6 +186,38 @@ end
 
 local cancel_child, note_closed
 
+-- ── the index of open asks: for each name in an audience two sorted sets, by the time of the ask and by its deadline. It narrows and never
+-- grants (core's policy.ts). An ask to its task's owner alone has no entry and costs nothing. ──
+
+local ASKED = string.gsub(due, 'due$', 'asked:')
+-- The sets outlive their newest entry by this long, so that nothing stays behind tasks that were deleted by hand.
+local ASKED_MS = 366 * 24 * 60 * 60 * 1000
+
+local function each_place(key, names, visit)
+  local member = own_id() .. ' ' .. key
+  for name in string.gmatch(names, '%S+') do
+    visit(ASKED .. name .. ':age', member)
+    visit(ASKED .. name .. ':deadline', member)
+  end
+end
+
+local function enter_ask(key, ask, names)
+  if redis.call('HSETNX', journal, 'asked ' .. key, names) == 0 then return end
+  redis.call('HSET', task, 'to:' .. key, 1)
+  local asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) (%S+)')
+  local deadline_ms = string.format('%.0f', asked_at_ms + timeout_ms)
+  local expires_at_ms = string.format('%.0f', asked_at_ms + ASKED_MS)
+  each_place(key, names, function(set, member)
+    redis.call('ZADD', set, string.sub(set, -4) == ':age' and asked_at_ms or deadline_ms, member)
+    redis.call('PEXPIREAT', set, expires_at_ms)
+  end)
+end
+
+local function leave_ask(key)
+  local names = redis.call('HGET', journal, 'asked ' .. key)
+  if names then each_place(key, names, function(set, member) redis.call('ZREM', set, member) end) end
+end
+
 -- Removes an open ask with everything noted about it, and returns false if it was not open. `why` says what happened to it. The child of a
 -- call is cancelled.
 local function remove_ask(key, why, now_ms)
@@ -190,9 +226,10 @@ local function remove_ask(key, why, now_ms)
   local is_unanswered = why == 'withdrawn' or why == 'closed'
   local ask = (is_call or is_unanswered) and redis.call('HGET', task, field) or ''
   local child_id = is_call and string.match(ask, '^%S+')
-  redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key)
+  local is_noted = redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key, 'to:' .. key) > 0
   local was_open = redis.call('HDEL', task, field, 'accepted:' .. key) > 0
   if not was_open then return false end
+  if is_noted then leave_ask(key) end
   local link = happens_to_ask(why, key)
   -- It leaves the root at once, because scripts on the root go by its fields.
   if link then redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key) end
@@ -202,12 +239,17 @@ end
 
 -- An ask that was answered since begin is in the journal and is not opened again. One that is already open stays as it is, so its deadline
 -- does not move.
-local function open_ask(state, key, digest, ask)
+local function open_ask(state, key, digest, ask, names)
   local field = 'ask:' .. key
   if redis.call('HEXISTS', journal, field) == 1 then return end
   local value = digest .. ' ' .. state.revision + 1 .. ' ' .. ask
-  if redis.call('HSETNX', task, field, value) == 0 then return end
+  if redis.call('HSETNX', task, field, value) == 0 then
+    -- A process of an older version, without this index, opened it.
+    if names ~= '' then enter_ask(key, string.match(redis.call('HGET', task, field), '^%S+ %S+ (.*)$'), names) end
+    return
+  end
   add_news(field, value)
+  if names ~= '' then enter_ask(key, ask, names) end
   happens_to_ask('asked', key, string.match(ask, '^%S+ (%S+)'))
 end
 
@@ -440,12 +482,16 @@ end
 -- How many bytes of lines a task that is over keeps besides those of its asks, which are its receipts.
 local LINES_MAX = 4096
 
+-- How many bytes of answers to asks with an audience a task that is over keeps, for those who were asked.
+local ENDS_MAX = 4096
+
 -- Of a task that is over, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
 -- read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a repeated answer from a late
 -- one. They are one field of the task, because a key of their own would cost more than all of them.
 -- Returns the facts, and how many bytes are kept besides them.
 local function trim_task()
   local lines, others, size = {}, {}, 0
+  local ends_size = 0
   local entries = redis.call('HGETALL', journal)
   for i = 1, #entries, 2 do
     local key = entries[i]
@@ -453,6 +499,14 @@ local function trim_task()
     if string.find(key, ':', 1, true) then
       local list = string.sub(key, 1, 4) == 'ask:' and lines or others
       list[#list + 1] = line_of(entries[i + 1]) .. ' ' .. key
+    elseif string.sub(key, 1, 6) == 'asked ' then
+      local ask = string.sub(key, 7)
+      local entry = redis.call('HGET', journal, 'ask:' .. ask)
+      local ended = entry and entries[i + 1] .. '\n' .. entry
+      if ended and ends_size + #ended <= ENDS_MAX then
+        ends_size = ends_size + #ended
+        redis.call('HSET', task, 'end ' .. ask, ended)
+      end
     end
   end
   for _, line in ipairs(others) do
@@ -604,7 +658,7 @@ end
 local function each_group(at, width, take)
   local first = at + 1
   local after = first + tonumber(ARGV[at]) * width
-  for i = first, after - 1, width do take(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end
+  for i = first, after - 1, width do take(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) end
   return after
 end
 

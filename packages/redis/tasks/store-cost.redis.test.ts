@@ -65,6 +65,26 @@ async function live(): Promise<Readonly<Record<string, string>>> {
   };
 }
 
+test("a question to a group costs an entry in two sets, and a page of what a person is asked one command", async () => {
+  const taskId = newTaskId();
+  const life = aLife(opened.store, () => taskId);
+  await life.create();
+  const token = await life.begin({ taskId, run: 1 });
+  const names = Array.from({ length: 50 }, (_, index) => `group ${index}`);
+  const page = () => opened.store.asked({ names, order: "oldest", limit: 10 });
+  await page(); // the script is loaded
+
+  expect({
+    park: await commandsOf(() => life.park(taskId, token, [anAsk("name", { audience: { to: { groups: ["7"] } } })])),
+    page: await commandsOf(page),
+    answer: await commandsOf(() => life.answer(taskId, "name", "Ann")),
+  }).toEqual({
+    park: "evalsha 1, hexists 1, hget 1, hkeys 1, hset 2, hsetnx 2, pexpireat 2, publish 1, zadd 3",
+    page: "evalsha 1, hexists 1, zrangebyscore 50",
+    answer: "evalsha 1, hdel 2, hget 3, hkeys 1, hset 2, publish 1, zadd 1, zrem 2",
+  });
+});
+
 test("a stream of a session is held, and left to another, with as few commands for many questions as for one", async () => {
   const { sessions } = opened;
   const session = aSession();

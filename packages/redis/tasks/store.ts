@@ -31,6 +31,7 @@ import {
   ParleyError,
   problemOf,
   type RunRef,
+  type SettledAsk,
   shareOf,
   SHOWN_OF_CHILDREN_MAX,
   type Task,
@@ -43,6 +44,7 @@ import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "../content/codec.ts";
 import { type Keys, partitionOf } from "../keys.ts";
 import { NEWS_MAX } from "./news.ts";
+import { createAskedList } from "./asked-list.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { createReads } from "./reads.ts";
 import type { Acknowledge } from "../connection/replicas.ts";
@@ -122,6 +124,7 @@ export function createRedisStore({
   const reads = createReads(redis, codec.encoding);
   const summaries = createSummaries({ reads, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });
+  const askedList = createAskedList({ redis, keys, partitions, codec, turn: summaries.turn });
 
   /**
    * Calls `use` with a task's content. If its key is already loaded, which is nearly always so, this is synchronous,
@@ -324,12 +327,12 @@ export function createRedisStore({
       if (taskKeys) await reached(scripts.release(taskKeys, { taskId, token, nowMs }));
     },
 
-    async record({ taskId, token, entries, asks = [], nowMs, leaseMs }) {
+    async record({ taskId, token, entries, asks = [], tenant, nowMs, leaseMs }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "refused";
       return await withContent(taskId, (content) => {
         const packed = packEntries(content, entries);
-        const opened = packAsks(content, asks);
+        const opened = packAsks(content, asks, () => codec.askedBy(taskId, tenant));
         return acknowledge(scripts.record(taskKeys, { taskId, token, nowMs, dueAtMs: nowMs + leaseMs, entries: packed, asks: opened }));
       });
     },
@@ -357,7 +360,7 @@ export function createRedisStore({
       );
     },
 
-    async park({ taskId, token, nowMs, entries, asks, dueAtMs, attempt, message, graceMs, restart }) {
+    async park({ taskId, token, nowMs, entries, asks, tenant, dueAtMs, attempt, message, graceMs, restart }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { type: "refused" };
       const reply = await withContent(taskId, (content) =>
@@ -372,7 +375,7 @@ export function createRedisStore({
             restart: restart && packArguments(content, restart.arguments),
             fields: restart ? versionField(content, restart.version) : sealedFields(content, { message }),
             entries: packEntries(content, entries),
-            asks: packAsks(content, asks),
+            asks: packAsks(content, asks, () => codec.askedBy(taskId, tenant)),
           }),
         ),
       );
@@ -527,6 +530,27 @@ export function createRedisStore({
 
     list: (request) => reached(ownerList.page(request)),
 
+    asked: (request) => reached(askedList.page(request)),
+
+    async settledAsk({ taskId, key, tenant, names }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return undefined;
+      const entry = entryKey("ask", key);
+      const [[inJournal, namesInJournal], [ended, lines]] = await Promise.all([
+        reached(reads.fields(taskKeys[1], [entry, `asked ${key}`])),
+        // Where it is once the task is over.
+        reached(reads.fields(taskKeys[0], [`end ${key}`, "lines"])),
+      ]);
+      const [endedNames, text = inJournal] = typeof ended === "string" ? cutAt(ended, "\n") : [];
+      if (typeof text !== "string") return typeof lines === "string" ? settledByLine(lines, entry) : undefined;
+      return await withContent(taskId, async (content) => {
+        const { digest, outcome, arrived } = opened(taskId, () => unpackEntry(content, entry, text)).entry;
+        const those = new Set((endedNames ?? namesInJournal ?? "").split(" "));
+        const wasAsked = names.map(codec.askedBy(taskId, tenant)).some((name) => those.has(name));
+        return { digest, outcome, ...(arrived && { arrivedAtMs: arrived.atMs }), wasAsked };
+      });
+    },
+
     async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { items: [], cursor, cursors: [] };
@@ -563,6 +587,20 @@ export function createRedisStore({
       return pairs(await reached(scripts.journal(taskKeys))).map(([key, words]) => unpackLine(key, words));
     },
   };
+}
+
+function cutAt(text: string, separator: string): [before: string, after: string] {
+  const at = text.indexOf(separator);
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** The lines of a task that is over say of an ask that it was settled, and of one that nobody answered how. */
+function settledByLine(lines: string, entry: string): SettledAsk | undefined {
+  const line = lines.split("\n").find((each) => each.endsWith(` ${entry}`));
+  if (line === undefined) return undefined;
+  const [, , digest = "", , word] = line.split(" ");
+  const isBare = word === "closed" || word === "withdrawn" || word === "cancelled";
+  return { digest, ...(isBare && { outcome: { type: word } }), wasAsked: false };
 }
 
 /** By the moment at which the task began to show them. */

@@ -320,11 +320,15 @@ describe("an open ask", () => {
     expect(unpackTask(content, ID, { ...FIELDS, "ask:q": `d1 4 ${text}` })?.task.asks).toStrictEqual([ask]);
   });
 
-  test("goes to scripts with its key, its digest and its place among those of its run", () => {
-    const asks = [anAsk("a", 1, 0), { ...anAsk("b", 1, 1), digest: "d2" }];
-    expect(packAsks(content, asks)).toStrictEqual([
-      ["a", "d1", `3o:1.0 0 1500 2500 ${packedForm("a")}`],
-      ["b", "d2", `3o:1.0 1 1500 2500 ${packedForm("b")}`],
+  test("goes to scripts with its key, its digest, its place among those of its run, and the digests of those it is put to", () => {
+    const to = { people: ["ada"], groups: ["finance"] };
+    const asks = [anAsk("a", 1, 0), { ...anAsk("b", 1, 1), digest: "d2" }, { ...anAsk("c", 1, 2), audience: { to } }];
+    expect(
+      packAsks(content, asks, () => (name) => `<${name}>`.replace(" ", "_")).map((each) => each.with(2, each[2].slice(0, 18))),
+    ).toStrictEqual([
+      ["a", "d1", `3o:1.0 0 1500 2500 ${packedForm("a")}`.slice(0, 18), ""],
+      ["b", "d2", `3o:1.0 1 1500 2500 ${packedForm("b")}`.slice(0, 18), ""],
+      ["c", "d1", "3o:1.0 2 1500 2500", "<person_ada> <group_finance>"],
     ]);
   });
 

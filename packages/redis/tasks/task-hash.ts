@@ -22,6 +22,7 @@ import {
   isReadingKey,
   type JournalLine,
   type JsonObject,
+  namesOfAudience,
   type Open,
   type Page,
   type Outcome,
@@ -37,7 +38,7 @@ import {
   type Unreadable,
   type Violation,
 } from "@parley/core";
-import { type Content, DamagedContent } from "../content/codec.ts";
+import { type AudienceDigest, type Content, DamagedContent } from "../content/codec.ts";
 
 /** Approximate size of an entry besides its outcome. */
 const ENTRY_SIZE = 32;
@@ -158,9 +159,17 @@ export function packAsk(content: Content, ask: Open, position: number): string {
   return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
 }
 
-/** With keys and digests, as scripts take them. */
-export function packAsks(content: Content, asks: readonly Open[]): (readonly [key: string, digest: string, ask: string])[] {
-  return asks.map((ask, position) => [ask.key, ask.digest, packAsk(content, ask, position)]);
+/** With keys, digests and the names under which they are found, as scripts take them. */
+export function packAsks(
+  content: Content,
+  asks: readonly Open[],
+  askedBy: () => AudienceDigest,
+): (readonly [key: string, digest: string, ask: string, names: string])[] {
+  return asks.map((ask, position) => {
+    const audience = "audience" in ask ? ask.audience : undefined;
+    const names = audience ? namesOfAudience(audience).map(askedBy()).join(" ") : "";
+    return [ask.key, ask.digest, packAsk(content, ask, position), names];
+  });
 }
 
 /** The violations of the last reply to an open ask. */

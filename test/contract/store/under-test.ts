@@ -8,6 +8,8 @@ export interface StoreUnderTest {
   readonly wakeUps: WakeUps;
   /** Creates the id of a task whose content the store seals, if it seals content. */
   readonly newTaskId?: () => string;
+  /** The same for a tenant other than the default one. */
+  readonly taskIdOf?: (tenant: string) => string | Promise<string>;
   close(): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export function underTest(current: () => StoreUnderTest, partitions: number) {
     wakeUps,
     partitions,
     newTaskId,
+    taskIdOf: async (tenant: string) => (await current().taskIdOf?.(tenant)) ?? newTaskId(),
     life: aLife(store, newTaskId),
     begin,
     async overdueAt(nowMs: number, taskId: string) {

@@ -1,0 +1,217 @@
+/**
+ * A person finds what is asked of them, in whoever's task.
+ *
+ *   others' tasks: the index of open asks, by the caller's names ─┐
+ *   own tasks: the owner's list, the newest OWN_TASKS_MAX ────────┴─▶ merged by place ─▶ policy.ts ─▶ filter ─▶ a page
+ *
+ * The policy decides about each ask as it is read. A page looks at a bounded number of asks: if a filter leaves out
+ * most of them, the page is short and has a cursor.
+ */
+import { type AskOrder, type AskPlace, inAskOrder, namesOfCaller } from "../callers/asked.ts";
+import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
+import { cut } from "../values/cut.ts";
+import { may, owns } from "../callers/policy.ts";
+import { hasAccepted, tallied } from "../callers/quorum.ts";
+import type { Ask, Audience, Task, TimeoutPolicy } from "../task.ts";
+import { invalidCursor } from "../task/invalid-cursor.ts";
+import { turns } from "../values/turns.ts";
+import type { Services } from "./services.ts";
+
+/** What a list shows of an ask. */
+export interface AskSummary {
+  /** The task to answer, with the ask's key there. */
+  readonly taskId: string;
+  readonly key: string;
+  readonly kind: "form" | "url";
+  /** The question, at most ASK_SUMMARY_CHARS. */
+  readonly message: string;
+  /** What asks. */
+  readonly called: { readonly kind: "tool" | "prompt"; readonly name: string };
+  /** Whose task asks. `isCaller`: the caller's own. */
+  readonly owner: { readonly principal: string; readonly isCaller: boolean };
+  readonly askedAtMs: number;
+  readonly deadlineMs: number;
+  /** What happens at the deadline. */
+  readonly onTimeout: TimeoutPolicy;
+  /** Who else is asked; absent if only the owner is. */
+  readonly audience?: Audience;
+  /** With a quorum: how many have accepted. */
+  readonly accepted?: number;
+}
+
+export const ASK_SUMMARY_CHARS = 500;
+
+export interface AskFilter {
+  /** Name of the tool or prompt. */
+  readonly called?: string;
+  /** Asks of the caller's own tasks, or of others'. */
+  readonly owner?: "caller" | "others";
+  readonly askedBeforeMs?: number;
+  readonly askedAfterMs?: number;
+  readonly deadlineBeforeMs?: number;
+}
+
+export interface ListAsks {
+  readonly caller: Caller;
+  readonly filter?: AskFilter;
+  /** Default: `oldest`. */
+  readonly order?: AskOrder;
+  /** Asks per page. */
+  readonly limit: number;
+  /** From the page before, in the same order. */
+  readonly cursor?: string;
+}
+
+export interface AskedPage {
+  readonly asks: readonly AskSummary[];
+  readonly nextCursor?: string;
+}
+
+/** Asks that a page examines. */
+const LOOKED_MAX = 500;
+/** Entries of the index that are read at once. */
+const PORTION = 64;
+/** How many of the caller's own tasks are examined, the newest first, and how many are read at once. */
+export const OWN_TASKS_MAX = 1_000;
+const OWN_TASKS_TOGETHER = 250;
+/** Tasks that one list reads at once. */
+const READ_TOGETHER = 32;
+
+/** How many asks are counted at most. */
+export const ASKS_COUNTED_MAX = 100;
+
+/** Open asks that the caller may answer and has not accepted. Throws INVALID_CURSOR. */
+export async function listAsks(
+  { store }: Pick<Services, "store">,
+  { caller, filter = {}, order = "oldest", limit, cursor }: ListAsks,
+): Promise<AskedPage> {
+  const names = namesOfCaller(caller);
+  const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
+  const read = readerOf(store, caller);
+  let after = cursor === undefined ? undefined : parseCursor(order, cursor);
+  const own = filter.owner === "others" ? [] : await ownPlaces(store, caller, order);
+  const asks: AskSummary[] = [];
+  let isRead = names.length === 0;
+  for (let looked = 0; looked < LOOKED_MAX;) {
+    const from = after;
+    const found = isRead ? [] : await store.asked({ ...tenant, names, order, limit: PORTION, ...(from && { after: from }) });
+    isRead ||= found.length < PORTION;
+    const last = isRead ? undefined : found.at(-1);
+    const isNext = (place: AskPlace) => (!from || inAskOrder(order, place, from) > 0) && (!last || inAskOrder(order, place, last) <= 0);
+    const places = distinct(order, [...own.filter(isNext), ...found]).slice(0, LOOKED_MAX - looked);
+    const shown = await Promise.all(places.map((place) => read(place)));
+    for (const [index, place] of places.entries()) {
+      const ask = shown[index];
+      if (ask && matches(ask, filter)) {
+        if (asks.length === limit && after) return { asks, nextCursor: formatCursor(order, after) };
+        asks.push(ask);
+      }
+      after = place;
+    }
+    looked += places.length;
+    if (isRead && looked < LOOKED_MAX) return { asks };
+  }
+  return after ? { asks, nextCursor: formatCursor(order, after) } : { asks };
+}
+
+/** How many asks a list would show. `isMore`: at least so many; the rest is not counted. */
+export async function countAsks(
+  services: Pick<Services, "store">,
+  { caller, filter }: Pick<ListAsks, "caller" | "filter">,
+): Promise<{ readonly count: number; readonly isMore: boolean }> {
+  const { asks, nextCursor } = await listAsks(services, { caller, ...(filter && { filter }), limit: ASKS_COUNTED_MAX });
+  return { count: asks.length, isMore: nextCursor !== undefined };
+}
+
+type Read = (place: Pick<AskPlace, "taskId" | "key">) => Promise<AskSummary | undefined>;
+
+/** Reads each task once, and of its asks those that the caller may answer. */
+function readerOf(store: Services["store"], caller: Caller): Read {
+  const turn = turns(READ_TOGETHER);
+  const tasks = new Map<string, Promise<Task | undefined>>();
+  return async ({ taskId, key }) => {
+    const loading = tasks.get(taskId) ?? turn(() => store.load(taskId));
+    tasks.set(taskId, loading);
+    const task = await loading;
+    const ask = task?.asks.find((open) => open.key === key);
+    return task && ask && isForPerson(ask) && may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask)
+      ? summaryOfAsk(caller, task, ask)
+      : undefined;
+  };
+}
+
+/** Whether a person answers it. Sampling and roots are requests to a client. */
+export function isForPerson({ request }: Ask): boolean {
+  return request.type === "form" || request.type === "url";
+}
+
+/** The asks of the caller's own tasks, also those of their children. */
+async function ownPlaces(store: Services["store"], caller: Caller, order: AskOrder): Promise<readonly AskPlace[]> {
+  const turn = turns(READ_TOGETHER);
+  const places: AskPlace[] = [];
+  let cursor: string | undefined;
+  for (let seen = 0; seen < OWN_TASKS_MAX;) {
+    const page = await store.list({ principal: caller.principal, limit: OWN_TASKS_TOGETHER, ...(cursor !== undefined && { cursor }) });
+    const waiting = page.tasks.filter((task) => task.status === "input_required" && owns(caller, task));
+    for (const task of await Promise.all(waiting.map(({ id }) => turn(() => store.load(id))))) {
+      for (const { key, route, askedAtMs, deadlineMs } of task?.asks ?? []) {
+        const at = route ?? { taskId: task?.id ?? "", key };
+        places.push({ ...at, atMs: order === "deadline" ? deadlineMs : askedAtMs });
+      }
+    }
+    seen += page.tasks.length;
+    cursor = page.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return places;
+}
+
+/** In order, each once: the caller's own ask is found in the index as well if it is put to others. */
+function distinct(order: AskOrder, places: readonly AskPlace[]): AskPlace[] {
+  const sorted = places.toSorted((a, b) => inAskOrder(order, a, b));
+  return sorted.filter((place, index) => {
+    const before = sorted[index - 1];
+    return !before || before.taskId !== place.taskId || before.key !== place.key;
+  });
+}
+
+function matches({ called, owner, askedAtMs, deadlineMs }: AskSummary, filter: AskFilter): boolean {
+  if (filter.called !== undefined && filter.called !== called.name) return false;
+  if (filter.owner !== undefined && (filter.owner === "caller") !== owner.isCaller) return false;
+  if (filter.askedBeforeMs !== undefined && askedAtMs >= filter.askedBeforeMs) return false;
+  if (filter.askedAfterMs !== undefined && askedAtMs <= filter.askedAfterMs) return false;
+  return filter.deadlineBeforeMs === undefined || deadlineMs < filter.deadlineBeforeMs;
+}
+
+export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, ask: Ask): AskSummary {
+  const { key, request, askedAtMs, deadlineMs, onTimeout, audience } = ask;
+  const { kind, name, principal } = task.call;
+  const { tally } = tallied(caller, task, ask);
+  return {
+    taskId: task.id,
+    key,
+    kind: request.type === "url" ? "url" : "form",
+    message: "message" in request ? cut(request.message, ASK_SUMMARY_CHARS) : "",
+    called: { kind, name },
+    owner: { principal, isCaller: owns(caller, task.call) },
+    askedAtMs,
+    deadlineMs,
+    onTimeout,
+    ...(audience && { audience }),
+    ...(tally && { accepted: tally.accepted }),
+  };
+}
+
+const CURSOR = /^(oldest|newest|deadline)\.(\d{1,16})\.([\w~-]{1,200})\.(\S{1,500})$/;
+
+function formatCursor(order: AskOrder, { atMs, taskId, key }: AskPlace): string {
+  return `${order}.${atMs}.${taskId}.${key}`;
+}
+
+/** Throws INVALID_CURSOR, also for the cursor of a list in another order. */
+function parseCursor(order: AskOrder, cursor: string): AskPlace {
+  const [, of, atMs, taskId = "", key = ""] = CURSOR.exec(cursor) ?? [];
+  const place = { atMs: Number(atMs), taskId, key };
+  if (of !== order || formatCursor(order, place) !== cursor) throw invalidCursor();
+  return place;
+}

@@ -1,0 +1,220 @@
+/** The index of open asks, and how asks ended. */
+import { type AskedRequest, type AskOrder, type Audience, namesOfAudience } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { accept, aCall, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+const NOW_MS = Date.now();
+
+export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): void {
+  const people = (...names: string[]): Audience => ({ to: { people: names } });
+  const groups = (...names: string[]): Audience => ({ to: { groups: names } });
+  const unique = (name: string) => `${name}-${newToken()}`;
+
+  /** Keys of the asks that are found under the names of this audience. */
+  async function found(audience: Audience, request: Partial<AskedRequest> = {}): Promise<string[]> {
+    const places = await store.asked({ names: namesOfAudience(audience), order: "oldest", limit: 100, ...request });
+    return places.map(({ key }) => key);
+  }
+
+  /** Page by page. */
+  async function allKeys(request: AskedRequest): Promise<string[]> {
+    const page = await store.asked(request);
+    const last = page.at(-1);
+    const rest = last && page.length === request.limit ? await allKeys({ ...request, after: last }) : [];
+    return [...page.map(({ key }) => key), ...rest];
+  }
+
+  const ask = (key: string, audience: Audience | undefined, askedAtMs = NOW_MS, deadlineMs = NOW_MS + HOUR_MS) =>
+    anAsk(key, { askedAtMs, deadlineMs, ...(audience && { audience }) });
+
+  async function parkedFor(tenant: string, audience: Audience): Promise<string> {
+    const ofTenant = { tenant };
+    const taskId = await taskIdOf(tenant);
+    await store.create({ taskId, call: aCall(ofTenant), graceMs: GRACE_MS });
+    const token = await life.begin({ taskId, run: 1 });
+    const request = { taskId, token, nowMs: NOW_MS, entries: [], asks: [ask("size", audience)], dueAtMs: NOW_MS + HOUR_MS, attempt: 0 };
+    await store.park({ ...request, graceMs: GRACE_MS, ...ofTenant });
+    return taskId;
+  }
+
+  describe("asked", () => {
+    test("finds an ask under each name of its audience, once, and under no other", async () => {
+      const [ada, finance, approver] = [unique("ada"), unique("finance"), unique("approver")];
+      const to = { people: [ada], groups: [finance], roles: [approver] };
+      const taskId = await life.parked([ask("size", { to }), ask("own", undefined)]);
+
+      const all = await store.asked({ names: namesOfAudience({ to }), order: "oldest", limit: 10 });
+
+      expect(all).toEqual([{ taskId, key: "size", atMs: NOW_MS }]);
+      for (const only of [people(ada), groups(finance), { to: { roles: [approver] } }]) expect(await found(only)).toEqual(["size"]);
+      // A group is no person and no role of that name.
+      for (const other of [people(finance), groups(ada), { to: { roles: [ada] } }, people(`${ada}x`)])
+        expect(await found(other)).toEqual([]);
+    });
+
+    test("keeps tenants apart, and finds what is put to a whole tenant", async () => {
+      const [mine, theirs] = [unique("tenant"), unique("tenant")];
+      const finance = groups("finance");
+      await parkedFor(mine, finance);
+      await parkedFor(mine, { to: "tenant" });
+
+      expect(await found(finance, { tenant: mine })).toEqual(["size"]);
+      expect(await found({ to: "tenant" }, { tenant: mine })).toEqual(["size"]);
+      expect(await found(finance, { tenant: theirs })).toEqual([]);
+      expect(await found({ to: "tenant" }, { tenant: theirs })).toEqual([]);
+    });
+
+    test.each<[AskOrder, string[]]>([
+      ["oldest", ["a", "b", "c", "d", "e"]],
+      ["newest", ["e", "d", "c", "b", "a"]],
+      ["deadline", ["c", "a", "e", "b", "d"]],
+    ])("in the order %s, page by page, over several names and tasks", async (order, expected) => {
+      const [one, other] = [unique("one"), unique("other")];
+      const deadlines = { a: 2, b: 4, c: 1, d: 5, e: 3 };
+      for (const [index, [key, deadline]] of Object.entries(deadlines).entries()) {
+        const audience = groups(...(index % 2 ? [one] : [one, other]));
+        await life.parked([ask(key, audience, NOW_MS + index, NOW_MS + deadline * HOUR_MS)]);
+      }
+
+      const names = namesOfAudience(groups(one, other));
+      expect(await allKeys({ names, order, limit: 2 })).toEqual(expected);
+    });
+
+    test.each<AskOrder>(["oldest", "newest"])("asks of the same moment are each listed once (%s)", async (order) => {
+      const audience = groups(unique("finance"));
+      const keys = Array.from({ length: 7 }, (_, index) => `k${index}`);
+      await life.parked(keys.map((key) => ask(key, audience)));
+
+      const seen = await allKeys({ names: namesOfAudience(audience), order, limit: 3 });
+
+      expect(seen).toEqual(order === "oldest" ? keys : keys.toReversed());
+    });
+
+    test("an ask leaves the index when it is answered, withdrawn, timed out, or closed with its task", async () => {
+      const audience = groups(unique("finance"));
+      const parked = (key: string) => life.parked([ask(key, audience)]);
+      const [answered, cancelled, timedOut, withdrawn, finished, restarted] = await Promise.all(
+        ["answered", "cancelled", "timed-out", "withdrawn", "finished", "restarted"].map(parked),
+      );
+      expect((await found(audience)).length).toBe(6);
+
+      await life.answer(answered ?? "", "answered", "4");
+      await life.cancel(cancelled ?? "");
+      const digest = "digest-of-timed-out";
+      const request = { key: "timed-out", digest, answer: { action: "timeout" }, nowMs: NOW_MS, graceMs: GRACE_MS } as const;
+      await store.answer({ taskId: timedOut ?? "", ...request });
+      const entry = { digest: "digest-of-withdrawn", outcome: { type: "withdrawn" }, calledAt: "0", place: 1, withdrawn: true } as const;
+      const token = await life.begin({ taskId: withdrawn ?? "", run: 2 });
+      const entries = [{ key: "ask:withdrawn", entry }];
+      await store.record({ taskId: withdrawn ?? "", token, nowMs: NOW_MS, leaseMs: LEASE_MS, entries });
+      await life.finish(finished ?? "", await life.begin({ taskId: finished ?? "", run: 2 }));
+      await life.restart(restarted ?? "", await life.begin({ taskId: restarted ?? "", run: 2 }));
+
+      expect(await found(audience)).toEqual([]);
+    });
+
+    test("an ask that several people must accept stays until it is settled", async () => {
+      const audience: Audience = { ...groups(unique("finance")), quorum: 2 };
+      const taskId = await life.parked([ask("size", audience)]);
+      const answer = (seen: number | undefined, missing: number) =>
+        store.answer({
+          taskId,
+          key: "size",
+          digest: "digest-of-size",
+          answer: accept("4"),
+          by: "ada",
+          quorum: { ...(seen !== undefined && { seen }), acceptances: [{ by: "ada", content: {}, atMs: 1 }], missing },
+          nowMs: NOW_MS,
+          graceMs: GRACE_MS,
+        });
+
+      await answer(undefined, 1);
+      expect(await found(audience)).toEqual(["size"]);
+      const seen = (await life.load(taskId)).asks[0]?.accepted?.revision;
+      await answer(seen, 0);
+      expect(await found(audience)).toEqual([]);
+    });
+
+    test("an ask that is opened while its run works is found as well, once however often it is asked", async () => {
+      const audience = groups(unique("finance"));
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      const request = { taskId, token, nowMs: NOW_MS, leaseMs: LEASE_MS, entries: [], asks: [ask("size", audience)] };
+      await store.record(request);
+      await store.record({ ...request, asks: [ask("size", audience, NOW_MS + 5)] });
+      await life.park(taskId, token, [ask("size", audience, NOW_MS + 9)]);
+
+      const places = await store.asked({ names: namesOfAudience(audience), order: "oldest", limit: 10 });
+
+      expect(places).toEqual([{ taskId, key: "size", atMs: NOW_MS }]);
+    });
+  });
+
+  describe("settledAsk", () => {
+    const settled = (taskId: string, key: string, audience: Audience, tenant?: string) =>
+      store.settledAsk({ taskId, key, names: namesOfAudience(audience), ...(tenant !== undefined && { tenant }) });
+
+    test("says how an ask ended and whether it was put to these names, while it is open nothing", async () => {
+      const finance = groups(unique("finance"));
+      const taskId = await life.parked([ask("size", finance), ask("open", finance)]);
+      const answer = { taskId, key: "size", digest: "digest-of-size", answer: accept("4"), by: "ada", nowMs: NOW_MS, graceMs: GRACE_MS };
+      await store.answer(answer);
+
+      expect(await settled(taskId, "size", finance)).toEqual({
+        digest: "digest-of-size",
+        outcome: { type: "answer", answer: accept("4"), by: "ada" },
+        arrivedAtMs: NOW_MS,
+        wasAsked: true,
+      });
+      expect(await settled(taskId, "size", groups("others"))).toMatchObject({ wasAsked: false });
+      expect(await settled(taskId, "open", finance)).toBeUndefined();
+      expect(await settled(taskId, "never", finance)).toBeUndefined();
+      expect(await settled(newTaskId(), "size", finance)).toBeUndefined();
+      expect(await settled("no task", "size", finance)).toBeUndefined();
+    });
+
+    test("still says so after the task has ended, and not to another tenant", async () => {
+      const [mine, finance] = [unique("tenant"), groups("finance")];
+      const taskId = await parkedFor(mine, finance);
+      await life.cancel(taskId);
+
+      expect(await settled(taskId, "size", finance, mine)).toMatchObject({ outcome: { type: "closed" }, wasAsked: true });
+      expect(await settled(taskId, "size", finance)).toMatchObject({ wasAsked: false });
+    });
+
+    test("a task that is over keeps the answers to those it asked, and of its owner's that they were given", async () => {
+      const finance = groups(unique("finance"));
+      const taskId = await life.parked([ask("size", finance), ask("own", undefined), ask("open", undefined)]);
+      await store.answer({
+        taskId,
+        key: "size",
+        digest: "digest-of-size",
+        answer: accept("4"),
+        by: "ada",
+        nowMs: NOW_MS,
+        graceMs: GRACE_MS,
+      });
+      await life.answer(taskId, "own", "5");
+      await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+
+      const outcome = { type: "answer", answer: accept("4"), by: "ada" };
+      expect(await settled(taskId, "size", finance)).toMatchObject({ digest: "digest-of-size", outcome, wasAsked: true });
+      const own = await settled(taskId, "own", finance);
+      expect(own).toMatchObject({ digest: "digest-of-own", wasAsked: false });
+      expect(own).not.toHaveProperty("outcome");
+      expect(await settled(taskId, "open", finance)).toMatchObject({ outcome: { type: "closed" } });
+      expect(await settled(taskId, "never", finance)).toBeUndefined();
+    });
+
+    test("an ask of before a restart is forgotten", async () => {
+      const finance = groups(unique("finance"));
+      const taskId = await life.parked([ask("size", finance)]);
+      await life.answer(taskId, "size", "4");
+      const begun = await begin(taskId, 2);
+      await life.restart(taskId, begun.type === "begun" ? await life.takeOver({ taskId, run: 2 }) : "");
+
+      expect(await settled(taskId, "size", finance)).toBeUndefined();
+    });
+  });
+}
