@@ -10,6 +10,6 @@ export { createTasklessCalls } from "./call/taskless.ts";
 export * from "./config/settings.ts";
 export { createUpstreamFetch } from "./connection/upstream-fetch.ts";
 export { createConnector } from "./connection/upstream-session.ts";
-export { wordFor } from "./wire/word-for.ts";
+export { describeFailure } from "./wire/describe-failure.ts";
 export * from "./config/upstreams.ts";
 export { mayRepeat } from "./offer/gateway-tool.ts";

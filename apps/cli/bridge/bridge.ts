@@ -13,19 +13,19 @@
  *   B3  A question reaches the client once, however often its stream is resumed.
  *   B4  The bridge reads from the server no faster than the client reads from the bridge.
  *
- *   carry.ts      one exchange       sessions.ts   the session, and its replacement   questions.ts   what the server asked
- *   deliver.ts    answers and        receive.ts    messages from the server           lost.ts        what to say when it is silent
+ *   send-exchange.ts  one exchange       sessions.ts   the session, and its replacement   questions.ts   what the server asked
+ *   deliver.ts        answers and        receive.ts    messages from the server           failures.ts    what to say when it is silent
  *                 notifications
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage, INVALID_REQUEST, own, parseError, type RequestId, type RpcRequest, type RpcShape, shapeOf } from "@parley/protocol";
-import { createCarrier } from "./carry.ts";
+import { createSendExchange } from "./send-exchange.ts";
 import { createDelivery } from "./deliver.ts";
 import { parsed } from "./events.ts";
 import { type Exchange, exchangeOf, idKey, namesOf } from "./exchange.ts";
 import { claimedRevision, toolSchemas } from "./headers.ts";
 import type { BridgeLimits, Link } from "./link.ts";
-import { describe } from "./lost.ts";
+import { describe } from "./failures.ts";
 import { createQuestions } from "./questions.ts";
 import { createReceiver, type Receive } from "./receive.ts";
 import { SessionMemory } from "./session.ts";
@@ -81,7 +81,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
   const sessions = createSessions(link, (body) => receive(body));
   const deliver = createDelivery(link, sessions);
   const receive: Receive = createReceiver(link, { questions, deliver });
-  const carry = createCarrier(link, { sessions, receive, sent: ({ text }) => void (waitingChars -= text.length) });
+  const sendExchange = createSendExchange(link, { sessions, receive, sent: ({ text }) => void (waitingChars -= text.length) });
   /** All messages of a session wait until `initialize` is answered and `notifications/initialized` has arrived. */
   let ready: Promise<unknown> = Promise.resolve();
   /** Answers and notifications are delivered in the order in which the client sent them. */
@@ -126,7 +126,7 @@ export function createBridge({ remote, write, log, limits: given }: BridgeOption
     const exchange = exchangeOf(line, requests, requests.length === 1 && first ? claimedRevision(first) : undefined);
     for (const key of exchange.pending.keys()) exchanges.set(key, exchange);
     waitingChars += line.length;
-    const work = carry(exchange, ready).catch(async (error: unknown) => {
+    const work = sendExchange(exchange, ready).catch(async (error: unknown) => {
       if (!closing.signal.aborted && !exchange.cancelled) await failAll(exchange, describe(error));
     });
     if (first?.method === "initialize") ready = work;

@@ -1,6 +1,6 @@
 /** Answers and notifications of the client: messages that have no response, and are repeated until they have arrived. */
 import type { Link } from "./link.ts";
-import { describe } from "./lost.ts";
+import { describe } from "./failures.ts";
 import { backoff, pause, waited } from "./patience.ts";
 import { post } from "./remote.ts";
 import { isAway } from "./responses.ts";

@@ -5,7 +5,7 @@
 import { isStream, parsed, readEvents } from "./events.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Link } from "./link.ts";
-import { describe } from "./lost.ts";
+import { describe } from "./failures.ts";
 import { backoff, pause } from "./patience.ts";
 import type { Receive } from "./receive.ts";
 import { ask, get, post } from "./remote.ts";

@@ -4,7 +4,7 @@ import { IDEMPOTENCY_KEY } from "@parley/protocol";
 import type { CallCommand } from "./command.ts";
 import { follow, Left } from "../questions/follow.ts";
 import type { Elicitation } from "../questions/form.ts";
-import { LEFT } from "../questions/left.ts";
+import { ABANDONED } from "../questions/abandoned.ts";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import type { McpClient } from "../client/mcp-client.ts";
 import { type Reached, withServer } from "../client/reach.ts";
@@ -80,7 +80,7 @@ async function givenArguments(
   const names = new Set(missing.map(({ name }) => name));
   const properties = Object.fromEntries(Object.entries(form["properties"] as JsonObject).filter(([name]) => names.has(name)));
   const typed = await promptForFields({ ...form, properties }, { signal });
-  return typed === LEFT ? undefined : { ...given, ...typed };
+  return typed === ABANDONED ? undefined : { ...given, ...typed };
 }
 
 /** Makes the call, and answers questions that the tool asks before a task exists. Undefined if the person left. */
@@ -99,7 +99,7 @@ async function begin(
     for (const [key, { method, params: asks }] of asked) {
       if (method !== "elicitation/create") throw new Error(`the tool asks the client for ${method}, which a terminal cannot provide`);
       const reply = await promptFor(asks as Elicitation, { signal });
-      if (reply === LEFT) return undefined;
+      if (reply === ABANDONED) return undefined;
       inputResponses[key] = reply;
     }
     const { requestState } = called;

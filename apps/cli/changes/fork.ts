@@ -35,7 +35,7 @@ import { loadCatalogue } from "@parley/sdk";
 import { type RecordedTask, replayRecorded, type UnreadableTask } from "@parley/sdk/replay";
 import type { ReplayTasks } from "./command.ts";
 import { type Elicitation, objectOf } from "../questions/form.ts";
-import { LEFT } from "../questions/left.ts";
+import { ABANDONED } from "../questions/abandoned.ts";
 import { clean, cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal/terminal.ts";
 import { type Cut, cutAt } from "./cut-journal.ts";
 import { tasksOf } from "./replay.ts";
@@ -123,7 +123,7 @@ function answering(given: JsonObject): Answering {
       request.type === "url" ? { mode: "url", message, url: request.url } : { message, requestedSchema: request.schema };
     printToStderr(`? ${cleanLine(key)}`);
     const reply = await promptFor(asked, { signal: new AbortController().signal, ...(refused && { refused }) });
-    if (reply === LEFT) throw new Error("interrupted: the fork ends here and is discarded");
+    if (reply === ABANDONED) throw new Error("interrupted: the fork ends here and is discarded");
     return reply;
   };
 }

@@ -3,7 +3,7 @@ import type { Content, Elicitation, Reply } from "./form.ts";
 import { contentOf, isVisit, objectOf } from "./form.ts";
 import { type McpClient, RpcError } from "../client/mcp-client.ts";
 import type { Violation } from "./prompts.ts";
-import { LEFT } from "./left.ts";
+import { ABANDONED } from "./abandoned.ts";
 import { type InputRequest, showUrl, type TaskState } from "./show.ts";
 import { isInteractive } from "../terminal/terminal.ts";
 
@@ -90,12 +90,12 @@ export async function answerAtTerminal(
     request,
     signal,
   }: { readonly taskId: string; readonly key: string; readonly request: InputRequest; readonly signal: AbortSignal },
-): Promise<"accepted" | "late" | typeof LEFT> {
+): Promise<"accepted" | "late" | typeof ABANDONED> {
   const { promptFor } = await import("./prompts.ts");
   for (let sent: Sent | undefined; ;) {
     const refused = typeof sent === "object" ? sent.refused : undefined;
-    const reply: Reply | typeof LEFT = await promptFor(request.params as Elicitation, { signal, ...(refused && { refused }) });
-    if (reply === LEFT) return signal.aborted ? "late" : LEFT;
+    const reply: Reply | typeof ABANDONED = await promptFor(request.params as Elicitation, { signal, ...(refused && { refused }) });
+    if (reply === ABANDONED) return signal.aborted ? "late" : ABANDONED;
     sent = await sendReply(client, taskId, key, reply);
     if (typeof sent === "string") return sent;
   }

@@ -5,7 +5,7 @@
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
 import { type Field, fieldsOf, type Json, type JsonObject, kindOfItems, readTyped } from "@parley/core";
 import { type Content, type Elicitation, formatHint, isVisit, type Reply } from "./form.ts";
-import { LEFT } from "./left.ts";
+import { ABANDONED } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
 import { clean, cleanLine, printToStderr } from "../terminal/terminal.ts";
@@ -37,7 +37,7 @@ interface Options {
 }
 
 /** Asks a tool's question. */
-export async function promptFor(asked: Elicitation, { signal, refused }: Asking): Promise<Reply | typeof LEFT> {
+export async function promptFor(asked: Elicitation, { signal, refused }: Asking): Promise<Reply | typeof ABANDONED> {
   const options: Options = { signal, output: process.stderr };
   if (isVisit(asked)) return await promptToVisit(asked, options);
   if (!refused) {
@@ -51,14 +51,14 @@ export async function promptFor(asked: Elicitation, { signal, refused }: Asking)
       ],
       ...options,
     });
-    if (isCancel(action)) return LEFT;
+    if (isCancel(action)) return ABANDONED;
     if (action !== "accept") return { action };
   }
   const content = await promptForFields(asked.requestedSchema, { ...options, ...(refused && { refused }) });
-  return content === LEFT ? LEFT : { action: "accept", content };
+  return content === ABANDONED ? ABANDONED : { action: "accept", content };
 }
 
-async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url" }>, options: Options): Promise<Reply | typeof LEFT> {
+async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url" }>, options: Options): Promise<Reply | typeof ABANDONED> {
   const shown = showUrl(url);
   const { host, protocol } = URL.parse(url) ?? {};
   note(`${clean(message)}\n\n${shown}\n\nHost: ${host ?? "none"}`, "A tool asks you to visit a page", { output: process.stderr });
@@ -73,7 +73,7 @@ async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url
     ],
     ...options,
   });
-  if (isCancel(action)) return LEFT;
+  if (isCancel(action)) return ABANDONED;
   if (action !== "open") return { action };
   const { openPage } = await import("../terminal/open-page.ts");
   if (!(await openPage(shown))) printToStderr(`No browser could be started. Open it yourself: ${shown}`);
@@ -87,7 +87,10 @@ export interface FieldsAsking extends Asking {
 }
 
 /** Asks for the fields of a schema; after a refusal, only for the fields that were wrong. */
-export async function promptForFields(schema: JsonObject, { signal, refused, given = {} }: FieldsAsking): Promise<Content | typeof LEFT> {
+export async function promptForFields(
+  schema: JsonObject,
+  { signal, refused, given = {} }: FieldsAsking,
+): Promise<Content | typeof ABANDONED> {
   const validate = await validatorOf(schema);
   const options: Options = { signal, output: process.stderr };
   const content: Content = { ...refused?.content };
@@ -106,7 +109,7 @@ export async function promptForFields(schema: JsonObject, { signal, refused, giv
       ...(before !== undefined && before !== null && { default: before }),
     };
     const value = await promptForField(shown, { ...options, validate });
-    if (isCancel(value)) return LEFT;
+    if (isCancel(value)) return ABANDONED;
     if (value === undefined && isNullIfEmpty) content[field.name] = null;
     else if (value === undefined) delete content[field.name];
     else content[field.name] = value as Json;

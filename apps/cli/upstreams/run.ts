@@ -10,7 +10,7 @@ import {
   readListing,
   readUpstreams,
   type Upstream,
-  wordFor,
+  describeFailure,
 } from "@parley/gateway";
 import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
 import { counted } from "../terminal/counted.ts";
@@ -89,7 +89,9 @@ class InspectError extends Error {
 }
 
 function problemOf(error: unknown): { readonly problem: string; readonly stderr: readonly string[] } {
-  return error instanceof InspectError ? { problem: wordFor(error.cause), stderr: error.stderr } : { problem: wordFor(error), stderr: [] };
+  return error instanceof InspectError
+    ? { problem: describeFailure(error.cause), stderr: error.stderr }
+    : { problem: describeFailure(error), stderr: [] };
 }
 
 const STDERR_CHARS_MAX = 4_000;

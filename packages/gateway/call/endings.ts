@@ -7,7 +7,7 @@ import type { Questions } from "./questions.ts";
 import { isSessionTask } from "../connection/session-tasks.ts";
 import type { UpstreamEvent, UpstreamFailure } from "../wire/upstream-event.ts";
 import type { UpstreamTask } from "../connection/upstream-tasks.ts";
-import { wordFor } from "../wire/word-for.ts";
+import { describeFailure } from "../wire/describe-failure.ts";
 
 const URL_REQUIRED = -32042;
 /** When a task of an upstream is polled again: as the upstream says, else the default; never sooner than the minimum. */
@@ -104,7 +104,7 @@ export function failure(error: unknown, call: Judging): UpstreamEvent {
   if (error instanceof SdkError && (error.code === SdkErrorCode.InvalidResult || error.code === SdkErrorCode.UnsupportedResultType)) {
     return { type: "invalid", message: "answered with a result that MCP does not allow" };
   }
-  return { type: "lost", message: `the call ended without a result: ${wordFor(error)}` };
+  return { type: "lost", message: `the call ended without a result: ${describeFailure(error)}` };
 }
 
 export function withoutKind(result: object): JsonObject {

@@ -17,7 +17,7 @@ import type { ElicitationSettings } from "../config/settings.ts";
 import { requiresOnly, type UpstreamEvent } from "../wire/upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "../connection/upstream-session.ts";
 import { ALL_LOGS, readTask, type TaskRequests, type UpstreamTask } from "../connection/upstream-tasks.ts";
-import { wordFor } from "../wire/word-for.ts";
+import { describeFailure } from "../wire/describe-failure.ts";
 
 export interface SendCall {
   readonly callId: string;
@@ -72,7 +72,7 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
   try {
     session = await openSession(sending, isFresh);
   } catch (error) {
-    return refusedToken(error, sending) ?? { type: "unavailable", message: `cannot be reached: ${wordFor(error)}` };
+    return refusedToken(error, sending) ?? { type: "unavailable", message: `cannot be reached: ${describeFailure(error)}` };
   }
   if (isOver()) {
     void session.close();
@@ -173,7 +173,7 @@ function refusedToken(error: unknown, { accessToken, questions }: SendCall): Ups
 
 function refusedCall(error: unknown, { request, questions }: SendCall): UpstreamEvent | undefined {
   const isFirst = request.round === undefined && questions.asked() === 0;
-  return isFirst && wasRefused(error) ? { type: "unavailable", message: `did not take the call: ${wordFor(error)}` } : undefined;
+  return isFirst && wasRefused(error) ? { type: "unavailable", message: `did not take the call: ${describeFailure(error)}` } : undefined;
 }
 
 function isUnauthorized(error: unknown): boolean {

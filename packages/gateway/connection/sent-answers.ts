@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SdkHttpError, type Transport } from "@modelcontextprotocol/client";
 import type { SessionOwner } from "./upstream-session.ts";
-import { wordFor } from "../wire/word-for.ts";
+import { describeFailure } from "../wire/describe-failure.ts";
 
 /** Milliseconds before each further attempt. */
 const ANSWER_RETRIES_MS: readonly number[] = [50, 250, 1_000, 3_000, 5_000];
@@ -31,7 +31,7 @@ export function insistOnAnswers(transport: Transport, owner: SessionOwner, retri
         if (over.signal.aborted) throw error;
         const waitMs = isRefusal(error) ? undefined : retriesMs[attempt];
         if (waitMs === undefined) {
-          onCut?.(`an answer could not be sent to the upstream: ${wordFor(error)}`);
+          onCut?.(`an answer could not be sent to the upstream: ${describeFailure(error)}`);
           throw error;
         }
         await sleep(waitMs, undefined, { signal: over.signal });

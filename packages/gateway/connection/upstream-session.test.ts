@@ -18,7 +18,7 @@ import { GATEWAY_HEADER } from "../config/settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import { createConnector, INTRODUCTION_CHARS_MAX, type OpenSession, type SessionOwner } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "../config/upstreams.ts";
-import { wordFor } from "../wire/word-for.ts";
+import { describeFailure } from "../wire/describe-failure.ts";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -528,7 +528,7 @@ describe("a command", () => {
   test("of an unknown revision is reported as such", async () => {
     const script = SCRIPT("").replace("2025-11-25", "2031-01-01");
     const { open } = connecting("", { url: undefined, command: process.execPath, args: ["-e", script], connectTimeout: "60s" });
-    expect(wordFor(await open().catch((error: unknown) => error))).toBe("it speaks no revision that the gateway knows");
+    expect(describeFailure(await open().catch((error: unknown) => error))).toBe("it speaks no revision that the gateway knows");
   });
 
   test("that closes its output counts as ended although it keeps running, and is stopped", async () => {

@@ -11,7 +11,7 @@ import { type Listing, LISTING_CAPABILITIES, readListing } from "./listing.ts";
 import type { Listings, StoredListing } from "./listings.ts";
 import type { UpstreamConnector, UpstreamSession } from "../connection/upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
-import { wordFor } from "../wire/word-for.ts";
+import { describeFailure } from "../wire/describe-failure.ts";
 
 export interface ListerDeps {
   readonly upstream: Upstream;
@@ -54,7 +54,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       listing = await readListing(session, upstream, { deployment: deps.deployment, before: stored });
     } catch (error) {
       if (signal.aborted) return;
-      problem = wordFor(error);
+      problem = describeFailure(error);
       const broken = session;
       session = undefined;
       deps.connector.forget(upstream);
@@ -132,7 +132,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
         }
       } catch (error) {
         if (signal.aborted) break;
-        log.warn({ upstream: name, problem: wordFor(error) }, "list of an upstream could not be kept");
+        log.warn({ upstream: name, problem: describeFailure(error) }, "list of an upstream could not be kept");
         await sleep(RENEW_EVERY_MS, undefined, { signal }).catch(() => undefined);
       }
     }

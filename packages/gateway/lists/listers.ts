@@ -1,7 +1,7 @@
 /** The listers of this process, one for each upstream of the file. */
 import { keepListed, type ListerDeps } from "./lister.ts";
 import type { Upstream } from "../config/upstreams.ts";
-import { wordFor } from "../wire/word-for.ts";
+import { describeFailure } from "../wire/describe-failure.ts";
 
 export interface Listers {
   upstreams(): readonly Upstream[];
@@ -22,7 +22,9 @@ export function createListers(deps: Omit<ListerDeps, "upstream" | "signal">): Li
     listers.set(upstream.name, { upstream, stops });
     const signal = AbortSignal.any([stops.signal, over.signal]);
     const stopped = keepListed({ ...deps, upstream, signal })
-      .catch((error: unknown) => log.warn({ upstream: upstream.name, problem: wordFor(error) }, "list of an upstream could not be kept"))
+      .catch((error: unknown) =>
+        log.warn({ upstream: upstream.name, problem: describeFailure(error) }, "list of an upstream could not be kept"),
+      )
       .finally(() => running.delete(stopped));
     running.add(stopped);
   }

@@ -18,7 +18,7 @@ import type { Post } from "../post.ts";
 import { createReplies } from "../replies.ts";
 import type { UpstreamConnector } from "../connection/upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
-import { wordFor } from "../wire/word-for.ts";
+import { describeFailure } from "../wire/describe-failure.ts";
 
 /** How the processes of a deployment ask one another. packages/redis implements it. */
 export interface Asking extends Post {
@@ -187,7 +187,7 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
   try {
     session = await connector.open(upstream, { capabilities: {}, signal, isFresh, owner: { onCut: () => cut.abort() } });
   } catch (error) {
-    return { type: "unavailable", message: `cannot be reached: ${wordFor(error)}` };
+    return { type: "unavailable", message: `cannot be reached: ${describeFailure(error)}` };
   }
   try {
     const options = { timeout: timeoutMs, signal };
@@ -208,7 +208,7 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
       return { type: "invalid", message: "answered with a result that MCP does not allow" };
     }
     if (signal.aborted && !cut.signal.aborted) return { type: "timeout", message: `not read within ${timeoutMs} ms` };
-    return { type: "unavailable", message: `did not answer: ${wordFor(error)}` };
+    return { type: "unavailable", message: `did not answer: ${describeFailure(error)}` };
   } finally {
     void session.close();
   }

@@ -4,7 +4,7 @@ import { isStream, parsed, readEvents } from "./events.ts";
 import { type Exchange, isRepeatable } from "./exchange.ts";
 import { claimedRevision, requestHeaders } from "./headers.ts";
 import type { Link } from "./link.ts";
-import { describeStatus, lost } from "./lost.ts";
+import { describeStatus, connectionLost } from "./failures.ts";
 import { backoff, BACKOFF_MAX_MS, pause, waited } from "./patience.ts";
 import type { Receive } from "./receive.ts";
 import { get, NotSent, post, Unreachable } from "./remote.ts";
@@ -20,19 +20,22 @@ const SENDING_MAX = 64;
 const PAGES_MAX = 100;
 
 /** Carries the exchange until it is answered, after `before` if it belongs to the session. Throws an error that describes what is known. */
-export type Carry = (exchange: Exchange, before: Promise<unknown>) => Promise<void>;
+export type SendExchange = (exchange: Exchange, before: Promise<unknown>) => Promise<void>;
 
-export interface CarrierOptions {
+export interface SendExchangeOptions {
   readonly sessions: Pick<Sessions, "enter" | "reopen">;
   readonly receive: Receive;
   /** The request was sent, or could not be: it waits no longer. */
   readonly sent: (exchange: Exchange) => void;
 }
 
-export function createCarrier({ remote, limits, memory, schemas, closing }: Link, { sessions, receive, sent }: CarrierOptions): Carry {
+export function createSendExchange(
+  { remote, limits, memory, schemas, closing }: Link,
+  { sessions, receive, sent }: SendExchangeOptions,
+): SendExchange {
   const slots = sendSlots(SENDING_MAX);
 
-  async function carry(exchange: Exchange, before: Promise<unknown>): Promise<void> {
+  async function sendExchange(exchange: Exchange, before: Promise<unknown>): Promise<void> {
     const [request] = exchange.requests;
     const opens = request?.method === "initialize" && exchange.revision === undefined;
     let session: Session | undefined;
@@ -67,7 +70,7 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
         response = await post(remote, exchange.text, headersOf(exchange, session), exchange.over.signal);
       } catch (error) {
         if (error instanceof NotSent) throw error;
-        if (!(error instanceof Unreachable) || !(error.notSent || isRepeatable(exchange) || opens)) throw lost(exchange, error);
+        if (!(error instanceof Unreachable) || !(error.notSent || isRepeatable(exchange) || opens)) throw connectionLost(exchange, error);
         if (waited(startedAtMs) > patienceMs) throw error;
         await pause(backoff(attempt), exchange.over.signal);
         continue;
@@ -105,7 +108,7 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
     }
     if (body === undefined) {
       const error = response.status === 404 ? noEndpoint(response.url) : new Error(describeStatus(response));
-      throw isAway(response) && response.status !== 503 && !isRepeatable(exchange) ? lost(exchange, error) : error;
+      throw isAway(response) && response.status !== 503 && !isRepeatable(exchange) ? connectionLost(exchange, error) : error;
     }
     await receive(body, exchange);
     if (exchange.pending.size > 0 && !response.ok) throw new Error(describeStatus(response));
@@ -132,11 +135,11 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
       if (exchange.cancelled) return;
       const { lastEventId } = exchange;
       if (lastEventId === undefined) {
-        if (!isRepeatable(exchange)) throw lost(exchange);
+        if (!isRepeatable(exchange)) throw connectionLost(exchange);
         if (attempt > 0) await pause(backoff(attempt), signal);
         await send(exchange, false);
         if (exchange.pending.size > 0 && exchange.lastEventId === undefined && waited(startedAtMs) > limits.requestPatienceMs)
-          throw lost(exchange);
+          throw connectionLost(exchange);
       } else {
         await pause(Math.max(exchange.retryMs ?? 0, backoff(attempt)), signal);
         const response = await get(remote, { ...memory.headers(session), "last-event-id": lastEventId }, signal);
@@ -146,9 +149,9 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
           continue;
         }
         await response?.body?.cancel();
-        if (response && !isAway(response) && response.status !== 429) throw lost(exchange, new Error(describeStatus(response)));
+        if (response && !isAway(response) && response.status !== 429) throw connectionLost(exchange, new Error(describeStatus(response)));
       }
-      if (waited(startedAtMs) > limits.streamPatienceMs) throw lost(exchange);
+      if (waited(startedAtMs) > limits.streamPatienceMs) throw connectionLost(exchange);
     }
   }
 
@@ -156,7 +159,7 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
   async function sendAgain(exchange: Exchange): Promise<void> {
     let startedAtMs = performance.now();
     for (let attempt = 0; exchange.pending.size > 0; attempt += 1) {
-      if (!isRepeatable(exchange) || waited(startedAtMs) > limits.streamPatienceMs) throw lost(exchange);
+      if (!isRepeatable(exchange) || waited(startedAtMs) > limits.streamPatienceMs) throw connectionLost(exchange);
       await pause(backoff(attempt), exchange.over.signal);
       const sentAtMs = performance.now();
       await send(exchange, false);
@@ -189,5 +192,5 @@ export function createCarrier({ remote, limits, memory, schemas, closing }: Link
     return true;
   }
 
-  return carry;
+  return sendExchange;
 }

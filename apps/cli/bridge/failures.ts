@@ -3,7 +3,7 @@ import { type Exchange, namesOf } from "./exchange.ts";
 import { isAway } from "./responses.ts";
 
 /** The error for requests whose outcome is unknown. */
-export function lost(exchange: Exchange, cause?: unknown): Error {
+export function connectionLost(exchange: Exchange, cause?: unknown): Error {
   const why = cause instanceof Error ? ` (${cause.message})` : "";
   const what = `the connection to the server was lost before ${namesOf(exchange)} was answered${why}`;
   // A server may close the connection instead of reading a large message to its end.

@@ -1,2 +1,2 @@
 /** The person left with Ctrl-C or Escape, or the question was closed; an aborted signal means the latter. */
-export const LEFT: unique symbol = Symbol("left");
+export const ABANDONED: unique symbol = Symbol("abandoned");

@@ -50,7 +50,7 @@ const BY_STATUS: Readonly<Record<number, string>> = {
  * Describes an error of the client: what it means, with its code, or else its kind and the kinds of its causes. Their messages may contain what the
  * upstream sent, or its address.
  */
-export function wordFor(error: unknown): string {
+export function describeFailure(error: unknown): string {
   const words: string[] = [];
   let at: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && typeof at === "object" && at !== null; depth += 1) {
