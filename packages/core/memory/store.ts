@@ -21,7 +21,7 @@ import {
   answersIn,
 } from "../journal.ts";
 import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
-import type { Over, TaskQuotas } from "../callers/quotas.ts";
+import { type Over, shareOf, type TaskQuotas } from "../callers/quotas.ts";
 import { apply, type TaskEvent } from "../task/state-machine.ts";
 import { PAGE_SIZE_MAX, type TaskSummary } from "../task/summary.ts";
 import {
@@ -454,7 +454,11 @@ export function createMemoryStore({
         .flatMap((taskId) => find(taskId) ?? [])
         .filter((task) => task.id.startsWith(`${partition}-`) && task.dueAtMs !== undefined && task.dueAtMs <= nowMs)
         .toSorted((a, b) => (a.dueAtMs ?? 0) - (b.dueAtMs ?? 0));
-      return someOf(overdue, limit, nowMs).map((task) => ({ taskId: task.id, run: expectedRun(task) }));
+      return someOf(overdue, limit, nowMs).map((task) => ({
+        taskId: task.id,
+        run: expectedRun(task),
+        ...(task.isCounted && { share: shareOf(task.call) }),
+      }));
     },
 
     async summaries(taskIds) {

@@ -4,7 +4,7 @@ import type { Called, RunCause, RunRef } from "./runs.ts";
 export interface RunQueue {
   /**
    * Adds a run. A run that is added twice for the same cause is added once; `begin` settles runs that are added for
-   * several causes. Runs of new tasks come after all others, and take turns by `share` (`shareOf`) among themselves.
+   * several causes. Runs of new tasks come after all others, and all runs with a `share` (`shareOf`) take turns.
    * `calls`: what a new task calls, so that the worker knows this before it takes the task.
    */
   add(run: RunRef & { readonly cause?: RunCause; readonly share?: string; readonly calls?: Called }): Promise<void>;

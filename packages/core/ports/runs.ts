@@ -6,6 +6,11 @@ export interface RunRef {
   readonly run: number;
 }
 
+export interface OverdueRun extends RunRef {
+  /** `shareOf` its task, if quotas count that. */
+  readonly share?: string;
+}
+
 /**
  * Why a run was added:
  * - `created`: its task is new.

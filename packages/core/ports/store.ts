@@ -27,7 +27,7 @@ import type {
 import type { TaskSummary } from "../task/summary.ts";
 import type { JsonObject } from "../values/json.ts";
 import type { Violation } from "../values/schema-violation.ts";
-import type { Cancelled, Fenced, Refused, RefusedReason, RunRef } from "./runs.ts";
+import type { Cancelled, Fenced, OverdueRun, Refused, RefusedReason, RunRef } from "./runs.ts";
 
 export interface TaskStore {
   /**
@@ -153,7 +153,7 @@ export interface TaskStore {
    * due last, and the other half is a page of the rest that rotates with `nowMs`. New work therefore never waits
    * behind tasks that stay overdue.
    */
-  overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly RunRef[]>;
+  overdue(request: { readonly partition: number; readonly nowMs: number; readonly limit: number }): Promise<readonly OverdueRun[]>;
 
   /**
    * Returns what a list shows of each task, in the given order; undefined for a task that no longer exists. Reads

@@ -30,7 +30,7 @@ describe("a cancellation", () => {
     const { services, putWithChild, logged, runs } = inMemory();
     const { taskId, child } = await putWithChild([], [anAsk("date")]);
     expect(await cancelTask(services, { taskId: child, caller: alice })).toBe("cancelled");
-    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered" }]);
+    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered", share: "principal:alice" }]);
     expect(logged).toStrictEqual([["info", "cancellation received", { taskId: child, became: "cancelled" }]]);
   });
 

@@ -27,6 +27,6 @@ export async function cancelTask(services: Services, ref: TaskRef & { readonly r
     ...audit,
   });
   services.log.info({ taskId: ref.taskId, became: typeof became === "string" ? became : "cancelled" }, "cancellation received");
-  if (typeof became === "object") await wakeParent(services, became);
+  if (typeof became === "object") await wakeParent(services, became, call);
   return became === "finished" || became === "unknown" ? "finished" : "cancelled";
 }

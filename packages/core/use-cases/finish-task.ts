@@ -25,7 +25,7 @@ export async function finish(
   const { parent } = task.call;
   const finished = await lease.finish({ entries, outcome, ...(owes && { owes }), ...(parent && { parent }) });
   if (finished === "refused") return await letGo(services, lease, entries);
-  await wakeParent(services, finished);
+  await wakeParent(services, finished, task.call);
   const status = outcome.type === "error" ? "failed" : "completed";
   const code = codeOf(error);
   log.warn({ ...about(task), status, defectId, ...described(task, error) }, "task finished with an error");

@@ -63,7 +63,7 @@ describe("an open event", () => {
       },
       recorded,
     ]);
-    expect(runs[0]).toStrictEqual({ taskId, run: 2, cause: "answered" });
+    expect(runs[0]).toStrictEqual({ taskId, run: 2, cause: "answered", share: "principal:alice" });
     expect(facts).toStrictEqual([{ ...fact, ask: "event:paid", verdict: "duplicate" }]);
     await expect(tell({ amount: 8 })).rejects.toMatchObject(late);
     expect(facts[1]).toStrictEqual({ principal: `event ${taskId}`, action: "answer", taskId, ask: "event:paid", verdict: "late" });

@@ -77,7 +77,7 @@ describe("an answer that settles its ask alone", () => {
     expect(requestsOf("answer")).toStrictEqual([
       { taskId, key: "size", digest: "digest of size", answer: yes, nowMs: NOW_MS, graceMs, audit: said("accept") },
     ]);
-    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered" }]);
+    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered", share: "principal:alice" }]);
     expect(logged).toStrictEqual([["info", "answer received", { taskId, key: "size", receipt: "accepted" }]]);
   });
 
@@ -92,8 +92,8 @@ describe("an answer that settles its ask alone", () => {
     const { services, taskId, task, ask, runs } = await opened();
     await recordAnswer(services, { actor: { caller: alice }, task: { ...task, run: 6 }, ask, answer: yes });
     expect(runs).toStrictEqual([
-      { taskId, run: 7, cause: "answered" },
-      { taskId, run: 2, cause: "answered" },
+      { taskId, run: 7, cause: "answered", share: "principal:alice" },
+      { taskId, run: 2, cause: "answered", share: "principal:alice" },
     ]);
   });
 
@@ -106,12 +106,12 @@ describe("an answer that settles its ask alone", () => {
     };
     const heard = await opened(anAsk("size"), { queue, replace: saying("accepted") });
     await recordAnswer(heard.services, { actor: { caller: alice }, task: heard.task, ask: heard.ask, answer: yes });
-    expect([told, added]).toStrictEqual([[{ taskId: heard.taskId, cause: "answered" }], []]);
+    expect([told, added]).toStrictEqual([[{ taskId: heard.taskId, cause: "answered", share: "principal:alice" }], []]);
     expect(heard.requestsOf("answer")).toMatchObject([{ lane: "an ear" }]);
 
     const missed = await opened(anAsk("size"), { queue });
     await recordAnswer(missed.services, { actor: { caller: alice }, task: missed.task, ask: missed.ask, answer: yes });
-    expect(added).toStrictEqual([{ taskId: missed.taskId, run: 2, cause: "answered" }]);
+    expect(added).toStrictEqual([{ taskId: missed.taskId, run: 2, cause: "answered", share: "principal:alice" }]);
   });
 
   test("is never overtaken", async () => {
@@ -151,7 +151,7 @@ describe("of an ask with a quorum", () => {
         audit: said("accept", { principal: "bob", accepted: "2 of 2" }),
       },
     ]);
-    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered" }]);
+    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered", share: "principal:alice" }]);
     expect(logged).toStrictEqual([
       ["info", "answer received", { taskId, key: "size", receipt: "accepted", missing: 1 }],
       ["info", "answer received", { taskId, key: "size", receipt: "accepted", missing: 0 }],
@@ -181,7 +181,7 @@ describe("of an ask with a quorum", () => {
       { answer, quorum: { acceptances: [], missing: 0 }, audit: said("decline", { accepted: "0 of 2" }) },
       { answer, quorum: { seen: 3, acceptances: [acceptance("bob", 5)], missing: 0 }, audit: said("decline", { accepted: "1 of 2" }) },
     ]);
-    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered" }]);
+    expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered", share: "principal:alice" }]);
   });
 
   test("an acceptance that another one overtook is counted after it", async () => {

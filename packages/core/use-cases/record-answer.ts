@@ -3,6 +3,7 @@ import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } fro
 import { cut } from "../values/cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
+import { turnOf } from "../callers/quotas.ts";
 import { countAcceptance, QUORUM_MAX, acceptancesSoFar } from "../callers/quorum.ts";
 import type { Settings } from "../settings.ts";
 import { type Answer, type Ask, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
@@ -129,7 +130,8 @@ async function record(
   // likely makes due are sent together; the store's reply below decides. With a quorum, an answer may make no run
   // due.
   const likelyRun = quorum ? undefined : task.run + 1;
-  const lane = queue.lane?.({ taskId: task.id, cause: "answered" });
+  const turn = turnOf(task.call);
+  const lane = queue.lane?.({ taskId: task.id, cause: "answered", ...turn });
   const [recorded] = await Promise.all([
     store.answer({
       taskId: task.id,
@@ -144,10 +146,10 @@ async function record(
       ...(lane !== undefined && { lane }),
       ...audit,
     }),
-    lane === undefined && likelyRun !== undefined && queue.add({ taskId: task.id, run: likelyRun, cause: "answered" }),
+    lane === undefined && likelyRun !== undefined && queue.add({ taskId: task.id, run: likelyRun, cause: "answered", ...turn }),
   ]);
   if (recorded.nextRun !== undefined && (lane !== undefined || recorded.nextRun !== likelyRun))
-    await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered" });
+    await queue.add({ taskId: task.id, run: recorded.nextRun, cause: "answered", ...turn });
   log.info({ taskId: task.id, key, receipt: recorded.receipt, ...(quorum && { missing: quorum.missing }) }, "answer received");
   return recorded.receipt;
 }

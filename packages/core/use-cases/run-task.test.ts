@@ -335,7 +335,7 @@ describe("a restart", () => {
     expect(subject.saying("task restarted")).toStrictEqual([
       { level: "info", message: "task restarted", fields: { taskId, run: 1, asks: 0 } },
     ]);
-    expect(subject.runs.get(`${taskId}.2`)).toStrictEqual({ taskId, run: 2, cause: "overtaken" });
+    expect(subject.runs.get(`${taskId}.2`)).toStrictEqual({ taskId, run: 2, cause: "overtaken", share: "principal:alice" });
   });
 });
 

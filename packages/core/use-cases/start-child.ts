@@ -13,7 +13,7 @@ import type { Catalogue } from "../catalogue.ts";
 import type { ToolCall } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
 import type { ParentDue } from "../ports.ts";
-import { quotaExceeded } from "../callers/quotas.ts";
+import { quotaExceeded, turnOf } from "../callers/quotas.ts";
 import { type AwaitedCall, CALL_DEPTH_MAX, type CallFacts, CHILDREN_MAX, type ParentLink, type TaskAtWork } from "../task.ts";
 import { describeCall, keptArguments } from "./create-task.ts";
 import type { RunLease } from "./run-lease.ts";
@@ -65,7 +65,7 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
   }
   if (created !== "created" && created !== "exists") return;
   // Sent again, for instance after a lost reply. Adding it twice adds it once.
-  await queue.add({ taskId, run: 1, cause: "created", calls: { kind: "tool", name: tool.name } });
+  await queue.add({ taskId, run: 1, cause: "created", ...turnOf(call), calls: { kind: "tool", name: tool.name } });
   if (created === "exists") return;
   observer?.created(call);
   log.info({ taskId, tool: tool.name, parentId: task.id }, "child task created");
@@ -103,6 +103,6 @@ function byTool({ call }: TaskAtWork): Actor {
 }
 
 /** Adds the parent's next run after a child's end. If this is lost, the sweep finds it. */
-export async function wakeParent({ queue }: Pick<Services, "queue">, ended: "finished" | ParentDue): Promise<void> {
-  if (typeof ended === "object") await queue.add({ ...ended.parentRun, cause: "answered" });
+export async function wakeParent({ queue }: Pick<Services, "queue">, ended: "finished" | ParentDue, call: CallFacts): Promise<void> {
+  if (typeof ended === "object") await queue.add({ ...ended.parentRun, cause: "answered", ...turnOf(call) });
 }

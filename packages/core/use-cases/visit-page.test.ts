@@ -142,7 +142,7 @@ describe("leaving a page", () => {
     expect(await kept.leave()).toStrictEqual({ type: "accepted" });
     const answer = { action: "accept", content: { kept: true } };
     expect(kept.requestsOf("answer")).toStrictEqual([{ ...written, answer, page: {} }]);
-    expect(kept.runs).toStrictEqual([{ taskId: kept.taskId, run: 2, cause: "answered" }]);
+    expect(kept.runs).toStrictEqual([{ taskId: kept.taskId, run: 2, cause: "answered", share: "principal:alice" }]);
 
     const left = await opened();
     await left.leave({ answer: { action: "accept", content: { kept: true }, deposit: "sealed" } });

@@ -11,6 +11,7 @@ import { about, described, finish, letGo } from "./finish-task.ts";
 import { earliest, missingPatches, putBack } from "./put-back.ts";
 import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
+import { turnOf } from "../callers/quotas.ts";
 import { wakeParent } from "./start-child.ts";
 
 interface Ended {
@@ -54,7 +55,7 @@ async function complete(services: Services, { begun: { task }, lease }: Run, { e
   const { parent } = task.call;
   const finished = await lease.finish({ entries, outcome: { type: "result", result }, ...(parent && { parent }) });
   if (finished === "refused") return await letGo(services, lease, entries);
-  await wakeParent(services, finished);
+  await wakeParent(services, finished, task.call);
   services.log.info({ taskId: task.id, run: task.run, status: "completed" }, "task finished");
   return { type: "finished", status: "completed" };
 }
@@ -132,7 +133,7 @@ interface Park {
 async function park(services: Services, { task, lease, ...request }: Park): Promise<RunReport> {
   const parked = await lease.park(request);
   if (parked.type === "refused") return { type: "fenced" };
-  if (parked.type === "due") await services.queue.add({ taskId: task.id, run: parked.run, cause: "overtaken" });
+  if (parked.type === "due") await services.queue.add({ taskId: task.id, run: parked.run, cause: "overtaken", ...turnOf(task.call) });
   services.log.info({ taskId: task.id, run: task.run, asks: request.asks.length }, request.restart ? "task restarted" : "task parked");
   return { type: "parked" };
 }

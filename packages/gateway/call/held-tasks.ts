@@ -4,7 +4,7 @@
  *   run parked ─▶ watched ─▶ cancelled, or ended elsewhere ─▶ dropped
  *                   └▶ the upstream stops waiting for a question ─▶ withdrawn
  */
-import { isFinished, noteRefused, type RunReport, type Services, withNobody } from "@parley/core";
+import { isFinished, noteRefused, type RunReport, type Services, turnOf, withNobody } from "@parley/core";
 import type { Calls, DropReason } from "./calls.ts";
 import type { RefusedQuestion } from "./questions.ts";
 
@@ -88,7 +88,7 @@ export function createHeldTasks({ calls, services, isAtWork, whenQuiet, inBackgr
       const audit = withNobody(services, task, { ask, door: "gateway", did: "withdrawn" });
       const { nextRun } = await store.answer({ taskId, key, digest, answer, nowMs: clock.now(), graceMs: settings.graceMs, ...audit });
       log.info({ taskId, key }, "question of an upstream withdrawn");
-      if (nextRun !== undefined) await queue.add({ taskId, run: nextRun, cause: "answered" });
+      if (nextRun !== undefined) await queue.add({ taskId, run: nextRun, cause: "answered", ...turnOf(task.call) });
     }
   }
 

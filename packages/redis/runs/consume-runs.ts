@@ -165,12 +165,13 @@ function openPart(
   const shared = { connection: redis, prefix: keys.queuePrefix(partition) };
   const runs = new PatientWorker(
     RUN_QUEUE,
-    async (job) => {
-      places.entered();
+    async (job: Job<JobData>) => {
+      const { share } = job.data;
+      places.entered(share);
       try {
         await run(runOf(job));
       } finally {
-        places.left();
+        places.left(share);
       }
     },
     { ...shared, ...WORKER_SETTINGS, concurrency: places.perQueue(), ...(telemetry && { telemetry }) },

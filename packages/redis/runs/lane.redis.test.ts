@@ -206,7 +206,7 @@ describe("a new task", () => {
     await expect.poll(() => run).toHaveBeenCalledTimes(2);
 
     const taskId = opened.newTaskId();
-    const lane = (await laneOf(taskId, { share })).replace(/\d+$/, "7");
+    const lane = (await laneOf(taskId)).replace(/\d+$/, "7");
     expect((await create(taskId, { lane })).created).toBe("delivered");
 
     await expect.poll(() => opened.redis.zrange(`${opened.prefix}:{p0}:run:prioritized`, "0", "-1")).toEqual([`${taskId}.1`]);

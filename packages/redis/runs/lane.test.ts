@@ -66,6 +66,23 @@ describe("a lane", () => {
     await close();
   });
 
+  test("passes on an answered run with its turn and its share, and begins one of a share that has no run here", async () => {
+    const { happened, hear, ends, close } = aLane({ concurrency: 2 });
+    hear("0-a 2 1700 0 - noisy");
+    hear("0-b 3 1700 4 - noisy");
+    hear("0-c 2 1700 0 - quiet");
+    hear("0-d 1 1700 1 tool:x quiet");
+    const run = { run: 2, cause: "answered", queuedAtMs: 1_700, isSecondHand: false };
+    expect(happened.slice(1)).toStrictEqual([
+      ["run", { ...run, taskId: "0-a" }],
+      ["add", { taskId: "0-b", run: 3, cause: "answered", place: 4, word: "noisy" }],
+      ["run", { ...run, taskId: "0-c" }],
+      ["add", { taskId: "0-d", run: 1, cause: "created", place: 1, calls: { kind: "tool", name: "x" }, word: "quiet" }],
+    ]);
+    for (const end of ends) end.resolve(undefined);
+    await close();
+  });
+
   test("passes what a new task calls to its run, if the word can be read", async () => {
     const { happened, hear, ends, close } = aLane({ concurrency: 4 });
     const words = [calledWord({ kind: "prompt", name: "a b:1 ☃" }).join(), "tool:%E0", "thing:plain"];

@@ -3,8 +3,10 @@
  * (scripts/answer.lua, scripts/create.lua). No job is added, so none has to be fetched, locked and removed; see
  * docs/adr/0018-a-lane-beside-the-queue.md.
  *
- *   answer.lua ── PUBLISH <lane> "<task> <run> <sent at ms>" ────────▶ a place is free: begin, as with a job
- *   create.lua ── PUBLISH <lane> "<task> 1 <sent at ms> <priority> <called>" ─▶ no place, or the worker is leaving: it adds the job
+ *   answer.lua ── PUBLISH <lane> "<task> <run> <sent at ms> <priority> - <share>" ──▶ a place is free: begin, as with a job
+ *   create.lua ── PUBLISH <lane> "<task> 1 <sent at ms> <priority> <called> <share>" ─▶ no place, or the worker is leaving: it adds the job
+ *
+ * Without identity there are no shares, and runs that are answered have no priority.
  *
  * A lost offer costs the time until the sweep finds the task, a second or two. An offer and a job for the same run
  * are settled by `begin`, like two jobs. The lane keeps nothing of a task between its runs (I9).
@@ -25,13 +27,15 @@ export interface LaneOptions {
   readonly queue: Pick<RedisQueue, "add">;
 }
 
-/** A run that was offered to this worker; for a new task, with the priority that it would have in the queue. */
+/** A run that was offered to this worker, with the priority that it would have in the queue, if it takes turns. */
 interface OfferedRun {
   readonly taskId: string;
   readonly run: number;
   readonly cause: "answered" | "created";
   readonly place?: number;
   readonly calls?: Called;
+  /** shareWord. */
+  readonly word?: string;
 }
 
 export interface Lane {
@@ -47,15 +51,20 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
   function heard(message?: string): void {
     // A call without a message means that the connection was restored. The sweep finds offers that were lost.
     if (message === undefined) return;
-    const [taskId = "", number, sentAtMs, place, called = ""] = message.split(" ");
+    const [taskId = "", number, sentAtMs, place, called = "", word] = message.split(" ");
     const calls = readCalledWord(called);
     const offered: OfferedRun = {
       taskId,
       run: Number(number),
-      ...(place === undefined ? { cause: "answered" } : { cause: "created", place: Number(place) }),
+      // Nobody can answer a task before its first run.
+      cause: number === "1" ? "created" : "answered",
+      ...(place !== undefined && { place: Number(place) }),
       ...(calls && { calls }),
+      ...(word !== undefined && { word }),
     };
-    const work = (isClosed || !places.tryTake() ? passOn(offered) : begin(offered, Number(sentAtMs))).finally(() => atWork.delete(work));
+    const giveBack = isClosed ? undefined : places.tryTake(word);
+    const begun = giveBack ? begin(offered, Number(sentAtMs)).finally(giveBack) : passOn(offered);
+    const work = begun.finally(() => atWork.delete(work));
     atWork.add(work);
   }
 
@@ -64,8 +73,6 @@ export function openLane({ channel, wakeUps, log, places, run, queue }: LaneOpti
       await run({ taskId, run: number, cause, queuedAtMs, isSecondHand: false, ...(calls && { calls }) });
     } catch (error) {
       log.error({ taskId, run: number, ...originOf(error) }, "run failed");
-    } finally {
-      places.giveBack();
     }
   }
 

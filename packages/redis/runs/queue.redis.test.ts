@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestRedis, type TestRedis } from "../../../test/support/redis.ts";
 import { startEmbeddedRedis } from "../embedded/embedded.ts";
 import { createKeys } from "../keys.ts";
-import { createRedisQueue, EVENTS_KEPT } from "./queue.ts";
+import { createRedisQueue, EVENTS_KEPT, shareWord } from "./queue.ts";
 import { createTurns } from "./turns.ts";
 
 const TASK = `7-${"t".repeat(22)}`;
@@ -56,15 +56,20 @@ describe("the run queue", () => {
     expect(data).toEqual(['{"calls":"prompt:a%20b"}', "{}", "{}", "{}"]);
   });
 
-  test("puts new tasks after all others: first if not counted, by their share's turn, or at their given place", async () => {
+  test("puts runs in their turn: new tasks after all others if not counted, by their share, or at their given place", async () => {
     await queue.add({ taskId: TASK, run: 1, cause: "created" });
     turns.learn({ taskId: TASK, share: "ada" }, 5);
     await queue.add({ taskId: TASK, run: 2, cause: "created", share: "ada" });
     await queue.add({ taskId: TASK, run: 3, cause: "created", share: "ada", place: 9 });
-    await queue.add({ taskId: TASK, run: 4, cause: "answered", share: "ada", place: 9 });
-    const priorities = await Promise.all(["1", "2", "3", "4"].map(async (run) => (await job(run))["priority"]));
-    expect(priorities).toEqual(["1", "6", "9", "0"]);
-    expect(await queue.counts(7)).toStrictEqual({ waiting: 4, active: 0 });
+    await queue.add({ taskId: TASK, run: 4, cause: "answered", share: "ada" });
+    await queue.add({ taskId: TASK, run: 5, cause: "overdue", share: "ada" });
+    await queue.add({ taskId: TASK, run: 6, cause: "answered" });
+    await queue.add({ taskId: TASK, run: 7, cause: "answered", place: 9, word: "ada" });
+    const jobs = await Promise.all(["1", "2", "3", "4", "5", "6", "7"].map(job));
+    expect(jobs.map((each) => each["priority"])).toEqual(["1", "6", "9", "0", "1", "0", "9"]);
+    const ofAda = JSON.stringify({ share: shareWord("ada") });
+    expect(jobs.map((each) => each["data"])).toEqual(["{}", ofAda, ofAda, ofAda, ofAda, "{}", '{"share":"ada"}']);
+    expect(await queue.counts(7)).toStrictEqual({ waiting: 7, active: 0 });
   });
 
   test("keeps a hundred events instead of ten thousand", async () => {

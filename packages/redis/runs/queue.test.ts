@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createKeys } from "../keys.ts";
-import { calledWord, createRedisQueue, jobIdOf, readCalledWord, runOfJob } from "./queue.ts";
+import { calledWord, createRedisQueue, jobIdOf, readCalledWord, runOfJob, shareWord } from "./queue.ts";
 import { createTurns } from "./turns.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -55,8 +55,12 @@ describe("the lane of a run", () => {
     expect(lane!({ taskId: TASK, cause: "created" })).toBe("parley:{p7}:lane:w 1");
     expect(lane!({ taskId: TASK, cause: "created" })).toBe("parley:{p7}:lane:w 1");
     turns.learn({ taskId: TASK, share: "ada" }, 5);
-    expect(lane!({ taskId: TASK, cause: "created", share: "ada" })).toBe("parley:{p7}:lane:w 6");
-    expect(asked).toEqual([7, 7, 7, 7]);
+    expect(lane!({ taskId: TASK, cause: "created", share: "ada" })).toBe(`parley:{p7}:lane:w 6 - ${shareWord("ada")}`);
+    const calls = { kind: "tool", name: "a" } as const;
+    expect(lane!({ taskId: TASK, cause: "created", share: "bob", calls })).toBe(`parley:{p7}:lane:w 1 tool:a ${shareWord("bob")}`);
+    expect(lane!({ taskId: TASK, cause: "answered", share: "ada" })).toBe(`parley:{p7}:lane:w 0 - ${shareWord("ada")}`);
+    expect(lane!({ taskId: TASK, cause: "answered", share: "ada" })).toBe(`parley:{p7}:lane:w 1 - ${shareWord("ada")}`);
+    expect(asked).toEqual([7, 7, 7, 7, 7, 7, 7]);
   });
 
   test("does not exist if no worker is known, or for an invalid task id", () => {
@@ -79,6 +83,14 @@ describe("the lane of a run", () => {
     expect(lane!({ taskId: TASK.replace("7", "8"), cause: "created" })).toBe("parley:{p8}:lane:w 1");
     atMs += 1;
     expect(lane!({ taskId: TASK, cause: "created" })).toBe("parley:{p7}:lane:w 1");
+  });
+
+  test("exists then all the same for a share of which at most one task waits, and not for others", () => {
+    const { lane, notTaken, turns } = aQueue();
+    notTaken(TASK);
+    turns.learn({ taskId: TASK, share: "noisy" }, 2);
+    expect(lane!({ taskId: TASK, cause: "created", share: "noisy" })).toBeUndefined();
+    expect(lane!({ taskId: TASK, cause: "created", share: "quiet" })).toBe(`parley:{p7}:lane:w 1 - ${shareWord("quiet")}`);
   });
 
   test("a run with an invalid task id is refused", async () => {

@@ -1,4 +1,5 @@
 /** The run queue on BullMQ: one queue per partition, and the offers on lanes that make most jobs unnecessary (lane.ts). */
+import { hash } from "node:crypto";
 import type { Called, Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { Queue, type Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
@@ -20,8 +21,9 @@ export const EVENTS_KEPT = 100;
 const KEEP_NO_JOBS = { removeOnComplete: true, removeOnFail: true } as const;
 
 /**
- * Answers are acted on at once, however many new calls come in, because someone is waiting for the effect. BullMQ
- * takes jobs without a priority before those with one. New calls that are not counted are all first.
+ * Answers are acted on before new calls, because someone is waiting for the effect. BullMQ takes jobs without a
+ * priority before those with one. New calls that are not counted are all first. Runs that are counted take turns,
+ * whatever made them due.
  */
 const BEHIND_ANSWERS = 1;
 
@@ -64,15 +66,25 @@ export function readCalledWord(word: string): Called | undefined {
   }
 }
 
+/** A share as one short word: names of tenants may be long and have spaces. */
+export function shareWord(share: string): string {
+  return hash("sha256", share, "base64url").slice(0, SHARE_WORD_CHARS);
+}
+
+/** Enough that no two of the shares that one worker runs at the same time have the same word. */
+const SHARE_WORD_CHARS = 11;
+
 /** Other versions of Parley may leave it out, or add to it. */
 export interface JobData {
+  /** shareWord. */
+  readonly share?: string;
   /** calledWord. */
   readonly calls?: string;
 }
 
 export interface RedisQueue extends RunQueue {
-  /** `place`: the priority of a first run, if it is already known. */
-  add(run: Parameters<RunQueue["add"]>[0] & { readonly place?: number }): Promise<void>;
+  /** `place`: the run's priority, and `word` its share's word, if they are already known. */
+  add(run: Parameters<RunQueue["add"]>[0] & { readonly place?: number; readonly word?: string }): Promise<void>;
   /**
    * A new task was offered to a worker and none took it: none is free or listening. For a moment, new tasks are
    * queued directly.
@@ -84,6 +96,11 @@ export interface RedisQueue extends RunQueue {
   open(partitions: readonly number[]): Promise<void>;
   counts(partition: number): Promise<{ readonly waiting: number; readonly active: number }>;
   close(): Promise<void>;
+}
+
+interface Placed extends RunRef {
+  readonly share: string | undefined;
+  readonly cause: RunCause;
 }
 
 export interface RedisQueueOptions {
@@ -134,32 +151,39 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
     return queue;
   }
 
-  /** The priority of a new task's first run. */
-  function placeOf({ taskId, share }: { readonly taskId: string; readonly share: string | undefined }): number {
-    return share === undefined ? BEHIND_ANSWERS : turns.next({ taskId, share });
+  function placeOf({ taskId, share, cause }: Pick<Placed, "taskId" | "share" | "cause">): number {
+    const isNew = cause === "created";
+    if (share === undefined) return isNew ? BEHIND_ANSWERS : 0;
+    return isNew ? turns.next({ taskId, share }) : turns.nextDue({ taskId, share });
   }
 
   return {
     async open(partitions) {
       await reached(Promise.all(partitions.map(queueOf)));
     },
-    async add({ taskId, run, cause = "overdue", share, place, calls }) {
+    async add({ taskId, run, cause = "overdue", share, place, word, calls }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) throw new TypeError("a run needs a task id");
-      const order = cause === "created" ? { priority: place ?? placeOf({ taskId, share }) } : {};
+      const priority = place ?? placeOf({ taskId, share, cause });
+      const order = priority > 0 ? { priority } : {};
       const [called] = cause === "created" ? calledWord(calls) : [];
-      const data: JobData = called === undefined ? {} : { calls: called };
+      const ofShare = word ?? (share === undefined ? undefined : shareWord(share));
+      const data: JobData = { ...(called !== undefined && { calls: called }), ...(ofShare !== undefined && { share: ofShare }) };
       const add = async () => (await queueOf(partition)).add(cause, data, { jobId: jobIdOf({ taskId, run }, cause), ...order });
       await reached(add());
     },
     lane({ taskId, cause, share, calls }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) return undefined;
-      if (cause === "created" && (queuedUntilMs.get(partition) ?? 0) > performance.now()) return undefined;
+      // A share of which nothing else waits is offered all the same: a worker may have a place in reserve (places.ts).
+      const isQueued = cause === "created" && (queuedUntilMs.get(partition) ?? 0) > performance.now();
+      if (isQueued && (share === undefined || !turns.isQuiet({ taskId, share }))) return undefined;
       const worker = workers.next(partition);
       if (worker === undefined) return undefined;
       const channel = keys.lane(partition, worker);
-      return cause === "created" ? [channel, placeOf({ taskId, share }), ...calledWord(calls)].join(" ") : channel;
+      const called = calledWord(calls);
+      if (share !== undefined) return [channel, placeOf({ taskId, share, cause }), called[0] ?? "-", shareWord(share)].join(" ");
+      return cause === "created" ? [channel, placeOf({ taskId, share, cause }), ...called].join(" ") : channel;
     },
     notTaken(taskId) {
       const partition = partitionOf(taskId);

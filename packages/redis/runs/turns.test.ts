@@ -7,6 +7,8 @@ function subject(weights: readonly (readonly [share: string, weight: number])[] 
   const place = (share: string, partition = 0) => ({ taskId: `${partition}-${"x".repeat(22)}`, share });
   return {
     next: (share: string, partition?: number) => turns.next(place(share, partition)),
+    nextDue: (share: string, partition?: number) => turns.nextDue(place(share, partition)),
+    isQuiet: (share: string) => turns.isQuiet(place(share)),
     learn: (share: string, waiting: number, partition?: number) => turns.learn(place(share, partition), waiting),
     pass: (ms: number) => void (nowMs += ms),
   };
@@ -63,4 +65,60 @@ describe("new tasks", () => {
     learn("one more", 5);
     expect(next("0")).toBe(1);
   });
+});
+
+describe("runs that become due later", () => {
+  test("of a share with one now and then are before all new tasks, and those that become due together take turns", () => {
+    const { nextDue, pass } = subject();
+    expect([nextDue("a"), nextDue("a"), nextDue("a"), nextDue("b"), nextDue("b"), nextDue("a", 1)]).toEqual([0, 1, 2, 0, 1, 0]);
+    for (let second = 0; second < 10; second += 1) {
+      pass(3_000);
+      expect(nextDue("a")).toBe(0);
+    }
+  });
+
+  test("of a share are forgotten by half each second", () => {
+    const { nextDue, pass } = subject();
+    for (let run = 0; run < 80; run += 1) nextDue("a");
+    pass(1_000);
+    expect(nextDue("a")).toBe(40);
+    pass(10_000);
+    expect(nextDue("a")).toBe(0);
+  });
+
+  test("of a share with more weight are further ahead", () => {
+    const { nextDue } = subject([["a", 2]]);
+    expect([nextDue("a"), nextDue("a"), nextDue("a"), nextDue("a"), nextDue("a")]).toEqual([0, 0, 1, 1, 2]);
+  });
+
+  test("of random shares in random bursts: nobody's run waits for more of another share than its own number of runs and one", () => {
+    let seed = 7;
+    const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;
+    for (let round = 0; round < 100; round += 1) {
+      const { nextDue } = subject();
+      const added = Array.from({ length: 100 }, (_, at) => {
+        const share = `share ${random(1 + random(6))}`;
+        return { share, at, priority: nextDue(share) };
+      });
+      // As BullMQ takes them: by priority, then by arrival.
+      const order = added.toSorted((a, b) => a.priority - b.priority || a.at - b.at);
+      for (const [at, run] of order.entries()) {
+        const before = order.slice(0, at);
+        const own = before.filter(({ share }) => share === run.share).length;
+        for (const other of new Set(before.map(({ share }) => share)))
+          if (other !== run.share) expect(before.filter(({ share }) => share === other).length).toBeLessThanOrEqual(own + 1);
+      }
+    }
+  });
+});
+
+test("a share is quiet if its last task was the only one that waited, or is a while ago", () => {
+  const { isQuiet, learn, pass } = subject();
+  expect(isQuiet("a")).toBe(true);
+  learn("a", 1);
+  expect(isQuiet("a")).toBe(true);
+  learn("a", 2);
+  expect(isQuiet("a")).toBe(false);
+  pass(1_000);
+  expect(isQuiet("a")).toBe(true);
 });

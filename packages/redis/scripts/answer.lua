@@ -5,7 +5,7 @@ KEYS  task journal feed due
 ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome),
       outcome (sealed), is_timeout ('' unless the deadline passed without an answer), now_ms,
       ready_at_ms (when the sweep looks for a run that is due now), token ('' unless the holder of the run closes an ask),
-      audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker; '': none);
+      audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker, and the run's turn; '': none);
       only for an ask that several people must accept: seen (the revision at which the last acceptance that the sender knows of was
       counted; '': none), acceptances (sealed, including this one; '': the answer settles the ask)
 
@@ -64,7 +64,8 @@ local function answer()
     if not state.token then
       next_run = state.run + 1
       redis.call('ZADD', due, ready_at_ms, task_id)
-      if lane ~= '' and redis.call(PUBLISH, lane, task_id .. ' ' .. next_run .. ' ' .. now_ms) > 0 then next_run = nil end
+      local worker, turn = string.match(lane, '^(%S*)(.*)$')
+      if lane ~= '' and redis.call(PUBLISH, worker, task_id .. ' ' .. next_run .. ' ' .. now_ms .. turn) > 0 then next_run = nil end
     elseif token == '' then
       state.answers = state.answers + 1
     end

@@ -119,9 +119,10 @@ if owner_expires_at_ms ~= '' then
   redis.call('PEXPIREAT', owner, owner_expires_at_ms)
 end
 
--- A new run overtakes no other: while runs wait in the queue, it waits with them.
+-- A new run overtakes no other: while runs wait in the queue, it waits with them. If it is the only one of its share that waits, its turn is
+-- next, and a worker may have a place in reserve for it.
 local is_delivered
-if lane ~= '' and redis.call('LLEN', KEYS[8]) == 0 and redis.call('ZCARD', KEYS[9]) == 0 then
+if lane ~= '' and (waiting == 1 or redis.call('LLEN', KEYS[8]) == 0 and redis.call('ZCARD', KEYS[9]) == 0) then
   local channel, rest = string.match(lane, '^(%S+) (%d.*)$')
   is_delivered = redis.call(PUBLISH, channel, task_id .. ' 1 ' .. created_at_ms .. ' ' .. rest) > 0
 end

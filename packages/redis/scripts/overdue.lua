@@ -3,7 +3,7 @@
 KEYS  due due due due (only the fourth is read, as in every script)
 ARGV  now_ms, limit, task_key_prefix (followed by a task id, the key of the task's hash: same hash tag, same slot)
 
-Returns {task_id, run, task_id, run, …}.
+Returns {task_id, run, share, task_id, run, share, …}. The share takes turns with others: '' for a task that quotas do not count.
 
 If there are more than `limit`, most of them are new tasks that wait in the queue for a worker and stay overdue until one begins them. If only the
 oldest were listed, a sleep that ends or a lease that runs out would wait behind all of them. Half of the listed runs are therefore those that
@@ -25,6 +25,14 @@ local function overdue()
   return found
 end
 
+local function share_of(key)
+  local is_read, facts = pcall(cjson.decode, string.match(redis.call('HGET', key, 'call') or '', '^[^\n]*'))
+  local owner = is_read and facts[3]
+  if type(owner) == 'table' and owner[2] ~= 'default' then return 'tenant:' .. owner[2] end
+  if type(owner) == 'table' then owner = owner[1] end
+  return type(owner) == 'string' and 'principal:' .. owner or nil
+end
+
 local runs = {}
 for _, task_id in ipairs(overdue()) do
   local state = read_state(task_key_prefix .. task_id)
@@ -33,6 +41,7 @@ for _, task_id in ipairs(overdue()) do
   else
     runs[#runs + 1] = task_id
     runs[#runs + 1] = state.token and state.run or state.run + 1
+    runs[#runs + 1] = state.counted ~= '0' and share_of(task_key_prefix .. task_id) or ''
   end
 end
 return runs

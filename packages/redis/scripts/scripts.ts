@@ -66,7 +66,7 @@ export interface Scripts {
     args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined; owes: boolean },
   ): Promise<"cancelled" | "finished" | "unknown" | PackedRun>;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
-  /** Alternating task ids and runs. */
+  /** Task id, run and share in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
   /** Alternating keys and first words of entries. */
   journal(keys: TaskKeys): Promise<readonly string[]>;

@@ -30,7 +30,7 @@ import {
   type ParentDue,
   ParleyError,
   problemOf,
-  type RunRef,
+  type OverdueRun,
   type SettledAsk,
   shareOf,
   SHOWN_OF_CHILDREN_MAX,
@@ -521,8 +521,11 @@ export function createRedisStore({
 
     async overdue({ partition, nowMs, limit }) {
       const reply = await reached(scripts.overdue(keys.due(partition), { nowMs, limit, taskPrefix: keys.taskPrefix(partition) }));
-      const runs: RunRef[] = [];
-      for (let i = 0; i + 1 < reply.length; i += 2) runs.push({ taskId: String(reply[i]), run: Number(reply[i + 1]) });
+      const runs: OverdueRun[] = [];
+      for (let i = 0; i + 2 < reply.length; i += 3) {
+        const [taskId, run, share] = reply.slice(i, i + 3);
+        runs.push({ taskId: String(taskId), run: Number(run), ...(share !== "" && { share: String(share) }) });
+      }
       return runs;
     },
 
