@@ -149,7 +149,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await page.keyboard.type("40");
     await press(page, "Enter");
     await dialog(page)
-      .getByText(/must be at most 20/)
+      .getByText(/must be between 1 and 20/)
       .waitFor();
     expect(await page.getByLabel("Party size").inputValue()).toBe("40");
     await page.getByLabel("Party size").focus();
@@ -323,7 +323,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await expect.poll(() => dialog(page).count()).toBe(0);
     arrives.resolve();
     await dialog(page)
-      .getByText(/must be at most 20/)
+      .getByText(/must be between 1 and 20/)
       .waitFor();
     expect(await page.getByLabel("Party size").inputValue()).toBe("40");
   });

@@ -75,7 +75,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.shows("People");
     await on.type("21");
     await on.press("Enter");
-    await on.shows("must be at most 20");
+    await on.shows("must be between 1 and 20");
     await on.resize(60, 20);
     await on.press("BSpace", "BSpace");
     await on.type("4");

@@ -1,5 +1,5 @@
 /** `parley call`: calls a tool, shows its progress, asks its questions, and prints its result. */
-import { fieldsOf, type JsonObject } from "@parley/core";
+import { fieldsOf, hasMore, type JsonObject } from "@parley/core";
 import { IDEMPOTENCY_KEY } from "@parley/protocol";
 import type { CallCommand } from "./command.ts";
 import { follow, Left } from "../questions/follow.ts";
@@ -75,11 +75,10 @@ async function givenArguments(
   if (!interactive) return given;
   const form = await schemaOf();
   const missing = fieldsOf(form).filter(({ name, isRequired }) => isRequired && !Object.hasOwn(given, name));
-  if (missing.length === 0) return given;
+  const isUnknown = missing.length === 0 && Object.keys(given).length === 0 && hasMore(form);
+  if (missing.length === 0 && !isUnknown) return given;
   const { promptForFields } = await import("../questions/prompts.ts");
-  const names = new Set(missing.map(({ name }) => name));
-  const properties = Object.fromEntries(Object.entries(form["properties"] as JsonObject).filter(([name]) => names.has(name)));
-  const typed = await promptForFields({ ...form, properties }, { signal });
+  const typed = await promptForFields(form, { signal, only: new Set(missing.map(({ name }) => name)), given });
   return typed === ABANDONED ? undefined : { ...given, ...typed };
 }
 

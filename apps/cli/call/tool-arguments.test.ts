@@ -20,6 +20,30 @@ const SCHEMA: JsonObject = {
 };
 const flags = (...given: string[]) => fromFlags(given, SCHEMA);
 
+test("-a follows the schema, as --name does: digits, true and null are texts where a text is wanted", async () => {
+  const texts = {
+    type: "object",
+    properties: {
+      text: { type: "string" },
+      maybe: { type: ["string", "null"] },
+      id: { type: "integer" },
+      tags: { type: "array", items: { type: "string" } },
+    },
+  };
+  const arg = ["text=2026", "maybe=null", "id=4", "tags=a, 1", "tags=b", "other=2026"];
+  expect(await argumentsOf({ arg, flags: [] }, () => Promise.resolve(texts))).toEqual({
+    text: "2026",
+    maybe: null,
+    id: 4,
+    tags: ["a", "1", "b"],
+    other: 2026,
+  });
+  expect(await argumentsOf({ arg: ["text=null", "id=12345678901234567890"], flags: [] }, () => Promise.resolve(texts))).toEqual({
+    text: "null",
+    id: "12345678901234567890",
+  });
+});
+
 describe("arguments from flags", () => {
   test("have the types of the input schema, in both spellings", () => {
     expect(flags("--party-size", "4", "--note", "4", "--dishes", "soup,fish", "--address", '{"town":"Bonn"}', "--anything", "[1]")).toEqual(
@@ -60,11 +84,13 @@ describe("arguments from flags", () => {
     expect(() => flags("--__proto__", "1")).toThrow("no argument __proto__");
   });
 
-  test("override --args, and -a overrides both; the schema is read only for flags", async () => {
+  test("override --args, and -a overrides both; the schema is read only for names", async () => {
     const given = { args: '{"note":"args","window":true}', arg: ["partySize=5"], flags: ["--note", "flag", "--party-size", "4"] };
     expect(await argumentsOf(given, () => Promise.resolve(SCHEMA))).toEqual({ note: "flag", window: true, partySize: 5 });
     const never = () => Promise.reject(new Error("asked for"));
-    expect(await argumentsOf({ arg: ["a=1", "b=x"], flags: [] }, never)).toEqual({ a: 1, b: "x" });
+    const any = { type: "object" };
+    expect(await argumentsOf({ arg: ["a=1", "b=x"], flags: [] }, () => Promise.resolve(any))).toEqual({ a: 1, b: "x" });
+    expect(await argumentsOf({ args: '{"a":1}', arg: [], flags: [] }, never)).toEqual({ a: 1 });
     await expect(argumentsOf({ args: "[]", arg: [], flags: [] }, never)).rejects.toThrow("--args takes a JSON object");
   });
 });

@@ -3,7 +3,7 @@ import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@pa
 import { objectOf, split } from "../questions/form.ts";
 
 export interface GivenArguments {
-  /** `name=value`; a value that is valid JSON is read as JSON. */
+  /** `name=value`, read as `--name value` is; a value for a name that the tool does not list is JSON, or else a text. */
   readonly arg: readonly string[];
   /** All arguments as JSON. */
   readonly args?: string | undefined;
@@ -11,13 +11,18 @@ export interface GivenArguments {
   readonly flags: readonly string[];
 }
 
-/** Calls `schema` only if a flag needs it. Throws an Error that names the flag. */
+/** Calls `schema` only if an argument needs it. Throws an Error that names the flag. */
 export async function argumentsOf({ arg, args, flags }: GivenArguments, schema: () => Promise<JsonObject>): Promise<Record<string, Json>> {
-  const given = arg.map(split).map(([name, value]) => [name, parsed(value)] as const);
+  const fields = arg.length === 0 ? [] : fieldsOf(await schema());
+  const given: Record<string, Json> = {};
+  for (const [name, value] of arg.map(split)) {
+    const field = fields.find((each) => each.name === name);
+    given[name] = added(given[name], field ? typed(value, field) : parsed(value));
+  }
   return {
     ...(args === undefined ? {} : objectOf(args, "--args")),
     ...(flags.length === 0 ? {} : fromFlags(flags, await schema())),
-    ...Object.fromEntries(given),
+    ...given,
   };
 }
 

@@ -3,7 +3,7 @@
  * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-import { type Field, fieldsOf, type Json, type JsonObject, kindOfItems, readTyped } from "@parley/core";
+import { type Field, fieldsOf, hasMore, type Json, type JsonObject, kindOfItems, readTyped, valueOf } from "@parley/core";
 import { type Content, type Elicitation, formatHint, isVisit, type Reply } from "./form.ts";
 import { ABANDONED } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
@@ -84,17 +84,19 @@ export interface FieldsAsking extends Asking {
   readonly output?: NodeJS.WriteStream;
   /** Values that are known; their fields are not asked for. */
   readonly given?: Content;
+  /** The only fields that are asked for. */
+  readonly only?: ReadonlySet<string>;
 }
 
 /** Asks for the fields of a schema; after a refusal, only for the fields that were wrong. */
 export async function promptForFields(
   schema: JsonObject,
-  { signal, refused, given = {} }: FieldsAsking,
+  { signal, refused, given = {}, only }: FieldsAsking,
 ): Promise<Content | typeof ABANDONED> {
   const validate = await validatorOf(schema);
   const options: Options = { signal, output: process.stderr };
   const content: Content = { ...refused?.content };
-  const fields = fieldsOf(schema).filter(({ name }) => !Object.hasOwn(given, name));
+  const fields = fieldsOf(schema).filter(({ name }) => !Object.hasOwn(given, name) && (only?.has(name) ?? true));
   const wrong = fields.filter(({ name }) => refused?.violations.some(({ path }) => isAt(path, name)));
   const elsewhere = refused?.violations.filter(({ path }) => !wrong.some(({ name }) => isAt(path, name))) ?? [];
   for (const { message } of elsewhere) printToStderr(`Refused: ${cleanLine(message)}`);
@@ -114,7 +116,26 @@ export async function promptForFields(
     else if (value === undefined) delete content[field.name];
     else content[field.name] = value as Json;
   }
-  return content;
+  if (Object.keys(given).length > 0 || refused || !hasMore(schema)) return content;
+  const rest = await promptForRest(fields.length > 0, options);
+  return typeof rest === "symbol" ? ABANDONED : { ...content, ...rest };
+}
+
+/** Asks for the members that the schema describes by alternatives, or does not name. */
+async function promptForRest(isBesideFields: boolean, options: Options): Promise<JsonObject | symbol> {
+  const given = await pastedAsOneLine(() =>
+    text({
+      message: `${isBesideFields ? "Other fields" : "Fields"} (as a JSON object, such as {"name": "value"}) (optional)`,
+      validate: (typed = "") => (typed === "" || isObject(parsed(typed)) ? undefined : 'must be a JSON object, such as {"name": "value"}'),
+      ...options,
+    }),
+  );
+  const value = isCancel(given) || given === "" ? given : parsed(given);
+  return typeof value === "symbol" ? value : isObject(value) ? value : {};
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isAt(path: string, name: string): boolean {
@@ -128,9 +149,10 @@ type Check = (field: Field, value: Json | undefined) => string | undefined;
 async function validatorOf(form: JsonObject): Promise<Check> {
   const { createValidator } = await import("@parley/node");
   const validate = createValidator();
-  const { properties: _all, required: _required, ...rest } = form;
+  // The rest of the form's schema judges several fields together.
+  const { $defs = {}, definitions = {} } = form;
   return ({ name, schema, isRequired }, value) => {
-    const one = { ...rest, type: "object", properties: { [name]: schema }, required: isRequired ? [name] : [] };
+    const one = { $defs, definitions, type: "object", properties: { [name]: schema }, required: isRequired ? [name] : [] };
     try {
       const problem = validate(one, value === undefined ? {} : { [name]: value })[0];
       // The message may quote the schema, which comes from the server.
@@ -146,6 +168,8 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
   const notes = [description, entryHint(field), !isRequired && "optional"].flatMap((text) => (text ? `(${cleanLine(text)})` : []));
   const message = [cleanLine(label), ...notes].join(" ");
   const choices = field.choices.map(({ value, title = value }) => ({ value, label: cleanLine(title) || "(blank)" }));
+  const valuesOf = (values: readonly (string | symbol)[]) =>
+    values.map((value) => field.choices.find((each) => each.value === value)).flatMap((each) => (each ? [valueOf(each)] : []));
   switch (kind) {
     case "boolean": {
       if (isRequired || typeof preset === "boolean") return await confirm({ message, initialValue: preset === true, ...options });
@@ -163,17 +187,17 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
     }
     case "choices": {
       if (choices.length === 0) return await promptForText(field, { message, validate, ...options });
-      const initialValues = Array.isArray(preset) ? preset.filter((value) => typeof value === "string") : [];
+      const initialValues = Array.isArray(preset) ? preset.map((value) => (typeof value === "string" ? value : JSON.stringify(value))) : [];
       // A list that was left out would get its default, and a person who has emptied it wants none of it.
       const mayLeaveOut = !isRequired && initialValues.length === 0;
-      const judge = (given: readonly string[] | string | undefined) => validate(field, [given ?? []].flat());
+      const judge = (given: readonly string[] | string | undefined) => validate(field, valuesOf([given ?? []].flat()));
       for (let chosen: readonly string[] = initialValues; ;) {
         const all = { message, options: choices, required: false, initialValues: [...chosen], maxItems: ROWS, ...options };
         const given = choices.length > LISTED_MAX ? await autocompleteMultiselect(all) : await multiselect(all);
         if (isCancel(given)) return given;
         if (given.length === 0 && mayLeaveOut) return undefined;
         const problem = judge(given);
-        if (problem === undefined) return given;
+        if (problem === undefined) return valuesOf(given);
         printToStderr(`${cleanLine(label)} ${problem}`);
         chosen = given;
       }
@@ -183,11 +207,12 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
         message,
         options: isRequired ? choices : [...choices, { value: NONE as symbol, label: "(none)" }],
         maxItems: ROWS,
-        ...(typeof preset === "string" && { initialValue: preset }),
+        ...(preset !== undefined && { initialValue: typeof preset === "string" ? preset : JSON.stringify(preset) }),
         ...options,
       };
       const given = choices.length > LISTED_MAX ? await autocomplete<Chosen>(all) : await select<Chosen>(all);
-      return given === NONE ? undefined : given;
+      if (isCancel(given)) return given;
+      return given === NONE ? undefined : valuesOf([given])[0];
     }
     case "number":
     case "integer":
@@ -220,15 +245,20 @@ async function promptForText(
   { message, validate, ...options }: Options & { readonly message: string; readonly validate: Check },
 ): Promise<unknown> {
   const { default: preset, isRequired } = field;
-  const read = (typed: string): Json | undefined => {
+  // The prompt has one line, which would drop the line breaks of a default.
+  const hasLines = typeof preset === "string" && /[\r\n]/.test(preset);
+  const read = (given: string): Json | undefined => {
+    const typed = hasLines ? unescapedLines(given) : given;
     if (typed === "") return isRequired && field.kind === "text" && field.schema["type"] === "string" ? "" : undefined;
     const isAny = field.kind === "text" && field.schema["type"] === undefined;
     const isList = field.kind === "choices" && /^\s*\[/.test(typed);
     return isJson(field) || isAny || isList ? parsed(typed) : readTyped(typed, field);
   };
   const prompt: Parameters<typeof text>[0] = {
-    message,
-    ...(preset !== undefined && { initialValue: clean(typeof preset === "string" ? preset : JSON.stringify(preset)) }),
+    message: hasLines ? `${message} (\\n is a new line)` : message,
+    ...(preset !== undefined && {
+      initialValue: clean(hasLines ? escapedLines(preset) : typeof preset === "string" ? preset : JSON.stringify(preset)),
+    }),
     validate(typed = "") {
       const value = read(typed);
       if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
@@ -240,4 +270,12 @@ async function promptForText(
   };
   const given = await pastedAsOneLine(() => text(prompt));
   return isCancel(given) ? given : read(given ?? "");
+}
+
+function escapedLines(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\r", "\\r").replaceAll("\n", "\\n");
+}
+
+function unescapedLines(text: string): string {
+  return text.replaceAll(/\\([\\rn])/g, (_, letter: string) => (letter === "n" ? "\n" : letter === "r" ? "\r" : "\\"));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { choicesOf, fieldAt, fieldsOf, readTyped } from "./form.ts";
+import { choicesOf, type Field, fieldAt, fieldsOf, hasMore, readTyped } from "./form.ts";
 import type { JsonObject } from "../task.ts";
 
 const form = (properties: JsonObject, required: string[] = []): JsonObject => ({ type: "object", properties, required });
@@ -94,7 +94,7 @@ describe("the fields of a form", () => {
     ]);
   });
 
-  test("that may be null keep their choices and defaults, and those of several types are left as they are", () => {
+  test("that may be null keep their choices and defaults, and those of several types are texts", () => {
     expect(
       fieldsOf(
         form({
@@ -107,8 +107,8 @@ describe("the fields of a form", () => {
     ).toMatchObject([
       { kind: "choice", choices: [{ value: "a" }, { value: "b" }], default: "b", isNullable: true },
       { kind: "choice", choices: [{ value: "a" }, { value: "b" }], default: "a", isNullable: true },
-      { kind: "text", schema: { anyOf: [{}, {}, {}] } },
-      { kind: "text", schema: { type: ["string", "integer"] } },
+      { kind: "text", schema: { type: "string" }, isNullable: true },
+      { kind: "text", schema: { type: "string" } },
     ]);
   });
 
@@ -118,7 +118,7 @@ describe("the fields of a form", () => {
     const odd = form({ nothing: null, text: "x", list: [], array: { type: "array" }, titles: { type: "string", title: 7, enum: [1, 2] } });
     expect(fieldsOf({ ...odd, required: [1, "titles"] })).toMatchObject([
       { name: "array", kind: "choices", choices: [] },
-      { name: "titles", label: "titles", kind: "text", isRequired: true, choices: [] },
+      { name: "titles", label: "titles", kind: "choice", isRequired: true },
     ]);
     const inherited = fieldsOf(form(JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"string"}}') as JsonObject));
     expect(inherited.map(({ name }) => name)).toEqual(["__proto__", "constructor"]);
@@ -185,4 +185,123 @@ test("are found by the pointer of a violation, with any characters in the name",
   expect(fieldAt(schema, "/content/a~1b~0c/0")?.label).toBe("Odd");
   expect(fieldAt(schema, "/content/other")).toBeUndefined();
   expect(fieldAt(schema, "/content")).toBeUndefined();
+});
+
+describe("one meaning in many spellings", () => {
+  const definitions = {
+    Priority: { type: "string", enum: ["low", "high"] },
+    Alias: { $ref: "#/$defs/Priority" },
+    "a/b": { $ref: "#/$defs/Alias" },
+  };
+  const read = (property: JsonObject, more: JsonObject = {}) =>
+    fieldsOf({ ...form({ first: { type: "string", enum: ["low", "high"] }, field: property }), $defs: definitions, ...more }).find(
+      ({ name }) => name === "field",
+    );
+  const choices = [{ value: "low" }, { value: "high" }];
+
+  test.each<JsonObject>([
+    { $ref: "#/$defs/Alias" },
+    { $ref: "#/$defs/a~1b" },
+    { $ref: "#/properties/first" },
+    { allOf: [{ $ref: "#/$defs/Priority" }] },
+    { oneOf: [{ $ref: "#/$defs/Alias" }] },
+    { anyOf: [{ allOf: [{ $ref: "#/$defs/Priority" }] }] },
+    { allOf: [{ $ref: "#/$defs/Priority" }, { type: "string" }] },
+  ])("has its choices by reference and composition: %j", (property) => {
+    expect(read({ ...property, title: "How urgent", default: "low" })).toMatchObject({
+      kind: "choice",
+      choices,
+      label: "How urgent",
+      default: "low",
+    });
+  });
+
+  test.each<JsonObject>([
+    { anyOf: [{ $ref: "#/$defs/a~1b" }, { type: "null" }], default: null },
+    { enum: ["low", "high", null] },
+    { type: ["string", "null"], enum: ["low", "high", null] },
+    { oneOf: [{ const: "low" }, { const: "high" }, { const: null }] },
+    { allOf: [{ anyOf: [{ $ref: "#/$defs/Priority" }, { type: "null" }] }] },
+  ])("may be null: %j", (property) => {
+    const field = read(property);
+    expect(field).toMatchObject({ kind: "choice", choices, isNullable: true });
+    expect(field && "default" in field).toBe(false);
+  });
+
+  test("has choices of any type, with their values", () => {
+    expect(read({ type: "integer", enum: [5, 10] })).toMatchObject({
+      kind: "choice",
+      choices: [
+        { value: "5", json: 5 },
+        { value: "10", json: 10 },
+      ],
+    });
+    expect(read({ oneOf: [{ const: 1, title: "One" }, { const: "auto" }] })?.choices).toEqual([
+      { value: "1", json: 1, title: "One" },
+      { value: "auto" },
+    ]);
+    expect(readTyped("10", read({ enum: [5, 10] }) as Field)).toBe(10);
+    expect(readTyped("5, 10", read({ type: "array", items: { enum: [5, 10] } }) as Field)).toEqual([5, 10]);
+    expect(readTyped("7", read({ enum: [5, 10] }) as Field)).toBe("7");
+  });
+
+  test.each<[JsonObject, object]>([
+    [{ anyOf: [{ type: "string" }, { type: "integer" }] }, { kind: "text", schema: { type: "string" } }],
+    [{ type: ["string", "number", "null"] }, { kind: "text", schema: { type: "string" }, isNullable: true }],
+    [
+      {
+        anyOf: [
+          { type: "string", format: "uri" },
+          { type: "string", maxLength: 9 },
+        ],
+      },
+      { kind: "text", schema: { type: "string" } },
+    ],
+    [{ type: ["integer", "number"] }, { kind: "number" }],
+    [{ anyOf: [{ type: "object" }, { type: "string" }] }, { kind: "text", schema: { anyOf: [{}, {}] } }],
+  ])("of several simple types is entered as the widest: %j", (property, expected) => {
+    expect(read(property)).toMatchObject(expected);
+  });
+
+  test("is left as it is where two parts contradict each other", () => {
+    expect(read({ allOf: [{ type: "string" }, { type: "integer" }] })?.schema).toEqual({
+      allOf: [{ type: "string" }, { type: "integer" }],
+    });
+  });
+
+  test("has its fields at the root by reference too, and says when there are more", () => {
+    const node = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+    const byReference = { $ref: "#/$defs/Node", $defs: { Node: node } };
+    expect([fieldsOf(byReference).map(({ name, isRequired }) => [name, isRequired]), hasMore(byReference)]).toEqual([
+      [["name", true]],
+      false,
+    ]);
+    const roots = [
+      { type: "object", oneOf: [node, { type: "object" }] },
+      { type: "object", additionalProperties: { type: "string" } },
+    ];
+    expect(roots.map(hasMore)).toEqual([true, true]);
+    expect([node, { type: "object" }, { ...node, additionalProperties: false }].map(hasMore)).toEqual([false, false, false]);
+  });
+
+  test("of a hostile schema costs little", () => {
+    const levels = Object.fromEntries(
+      Array.from({ length: 60 }, (_, level) => [
+        `d${level}`,
+        { allOf: [{ $ref: `#/$defs/d${level + 1}` }, { $ref: `#/$defs/d${level + 1}` }] },
+      ]),
+    );
+    expect(fieldsOf({ ...form({ field: { $ref: "#/$defs/d0" } }), $defs: levels })).toHaveLength(1);
+    expect(fieldsOf({ $ref: "#" })).toEqual([]);
+  });
+});
+
+test.each([
+  ["１０", "integer", 10],
+  ["٤", "integer", 4],
+  ["१२.५", "number", 12.5],
+  ["𝟙𝟚", "integer", 12],
+  ["one, two", "choices", ["one", "two"]],
+] as const)("%j, typed on another keyboard or with a space, is read in a field of kind %s", (text, kind, value) => {
+  expect(readTyped(text, { kind })).toEqual(value);
 });

@@ -16,7 +16,10 @@ export type { Json, JsonObject };
 export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "choices";
 
 export interface Choice {
+  /** As it is typed: a text as it is, any other value as JSON. */
   readonly value: string;
+  /** The value, if it is not a text. */
+  readonly json?: Json;
   /** Shown to people in place of the value. */
   readonly title?: string;
 }
@@ -37,78 +40,216 @@ export interface Field {
   readonly schema: JsonObject;
 }
 
-/** The fields of a form's schema. Properties that are not schemas are skipped. */
+/** The fields of a schema. Properties that are not schemas are skipped. */
 export function fieldsOf(schema: JsonObject): readonly Field[] {
-  const { properties } = schema;
+  const whole = { schema, left: READ_MAX };
+  const root = read(schema, whole).schema;
+  const { properties } = root;
   if (!isJsonObject(properties)) return [];
-  const required = textsIn(schema["required"]);
+  const required = textsIn(root["required"]);
   return Object.entries(properties).flatMap(([name, property]) =>
-    isJsonObject(property)
-      ? [field(name, withoutNull(resolved(property, schema)), { form: schema, isRequired: required.includes(name) })]
-      : [],
+    isJsonObject(property) ? [field(name, read(property, whole), { root: whole, isRequired: required.includes(name) })] : [],
   );
 }
 
-function field(name: string, given: Nullable, { form, isRequired }: { readonly form: JsonObject; readonly isRequired: boolean }): Field {
-  const schema = resolved(given.schema, form);
+/**
+ * Whether members beyond `fieldsOf` may be required or allowed: by alternatives at the root, or by names that the
+ * author does not know. They are entered as one JSON object.
+ */
+export function hasMore(schema: JsonObject): boolean {
+  const { properties, additionalProperties, patternProperties, ...root } = read(schema, { schema, left: READ_MAX }).schema;
+  const isOpen = additionalProperties === true || isJsonObject(additionalProperties) || isJsonObject(patternProperties);
+  const hasFields = isJsonObject(properties) && Object.keys(properties).length > 0;
+  return ["oneOf", "anyOf", "allOf", "$ref", "if"].some((keyword) => root[keyword] !== undefined) || (isOpen && !hasFields);
+}
+
+function field(
+  name: string,
+  { schema, isNullable }: Nullable,
+  { root, isRequired }: { readonly root: Whole; readonly isRequired: boolean },
+): Field {
   const { title, description, default: preset, type } = schema;
-  const items = isJsonObject(schema["items"]) ? resolved(schema["items"], form) : undefined;
-  const choices = (type === "array" ? items && choicesOf(items) : choicesOf(schema)) || [];
+  const items = isJsonObject(schema["items"]) ? read(schema["items"], root).schema : undefined;
+  const choices = (type === "array" ? items && anyChoicesOf(items) : anyChoicesOf(schema)) || [];
   return {
     name,
     label: typeof title === "string" ? title : name,
     kind: kindOf(type, choices),
     ...(typeof description === "string" && { description }),
     isRequired,
-    ...(given.isNullable && { isNullable: true }),
+    ...(isNullable && { isNullable: true }),
     ...(preset !== undefined && { default: preset }),
     choices,
     schema: items === undefined ? schema : { ...schema, items },
   };
 }
 
-/** With the definition that the schema refers to, as Python's models and enumerations are written. A definition that refers to another one is left as it is. */
-function resolved(schema: JsonObject, form: JsonObject): JsonObject {
-  const { $ref, ...rest } = schema;
-  const [, where = "", name = ""] = (typeof $ref === "string" && /^#\/(\$defs|definitions)\/([^/]+)$/.exec($ref)) || [];
-  const definitions = Object.hasOwn(form, where) ? form[where] : undefined;
-  const definition = isJsonObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined;
-  return isJsonObject(definition) && definition["$ref"] === undefined ? { ...definition, ...rest } : schema;
-}
-
 interface Nullable {
-  /** The schema without null. */
+  /** The schema without null, references and compositions, as far as they say one thing. */
   readonly schema: JsonObject;
   readonly isNullable: boolean;
 }
 
-/** Reads both spellings of a value that may be null: `type: ["integer", "null"]`, and `anyOf` with `{ type: "null" }`. */
-function withoutNull(schema: JsonObject): Nullable {
-  const { type, enum: values, anyOf, oneOf, default: preset, ...rest } = schema;
-  const given = { ...rest, ...(preset !== undefined && preset !== null && { default: preset }) };
-  if (Array.isArray(type) && type.includes("null")) {
-    const types = type.filter((each) => each !== "null");
-    const choices = Array.isArray(values) ? values.filter((value) => value !== null) : values;
-    const others = {
-      ...given,
-      type: types.length === 1 ? (types[0] ?? null) : types,
-      ...(choices !== undefined && { enum: choices }),
+/** References to references could be read without end: a schema of a stranger is read up to so many parts, and the rest is left as it is. */
+const READ_MAX = 5_000;
+
+interface Whole {
+  readonly schema: JsonObject;
+  /** Parts that may still be read. */
+  left: number;
+}
+
+/** What a schema says, however its generator spells it: by reference, by `allOf`, by alternatives of which one remains without null. */
+function read(given: JsonObject, root: Whole, seen: readonly string[] = []): Nullable {
+  if ((root.left -= 1) < 0) return { schema: given, isNullable: false };
+  const { $ref, ...beside } = given;
+  if (typeof $ref === "string") {
+    const target = seen.includes($ref) ? undefined : at(root.schema, $ref);
+    return target ? read({ ...target, ...beside }, root, [...seen, $ref]) : { schema: given, isNullable: false };
+  }
+  const { allOf, ...rest } = given;
+  if (Array.isArray(allOf)) {
+    const parts = allOf.map((part) => (isJsonObject(part) ? read(part, root, seen) : undefined));
+    const merged = merge([...parts.map((part) => part?.schema), rest]);
+    // Null is allowed where each part allows it.
+    if (merged) return nullable(merged, { root, seen, isNullable: parts.every((part) => part?.isNullable) });
+  }
+  return nullable(given, { root, seen, isNullable: false });
+}
+
+interface Reading {
+  readonly root: Whole;
+  readonly seen: readonly string[];
+  readonly isNullable: boolean;
+}
+
+/** Reads all spellings of a value that may be null: in `type`, in `enum`, and as one of the alternatives. */
+function nullable(given: JsonObject, { root, seen, isNullable }: Reading): Nullable {
+  const { type: types, enum: values, anyOf, oneOf, ...rest } = given;
+  const hasNull =
+    (Array.isArray(types) && types.includes("null")) || (types === undefined && Array.isArray(values) && values.includes(null));
+  if (hasNull) {
+    const others = Array.isArray(types) ? types.filter((each) => each !== "null") : undefined;
+    const schema = {
+      ...withoutNullDefault(rest),
+      ...(others && { type: others.length === 1 ? (others[0] ?? null) : others }),
+      ...(values !== undefined && { enum: Array.isArray(values) ? values.filter((value) => value !== null) : values }),
       ...(anyOf !== undefined && { anyOf }),
       ...(oneOf !== undefined && { oneOf }),
     };
-    return { schema: others, isNullable: true };
+    return { schema: simple(schema), isNullable: true };
   }
+  const keyword = anyOf === undefined ? "oneOf" : "anyOf";
   const alternatives = anyOf ?? oneOf;
-  const other = Array.isArray(alternatives) ? alternatives.filter((each) => !isJsonObject(each) || each["type"] !== "null") : [];
-  const [only] = other;
-  const isNullable = Array.isArray(alternatives) && alternatives.length === 2 && other.length === 1 && isJsonObject(only);
-  return isNullable ? { schema: { ...only, ...given }, isNullable } : { schema, isNullable };
+  if (!Array.isArray(alternatives) || (anyOf !== undefined && oneOf !== undefined)) return { schema: simple(given), isNullable };
+  const parts = alternatives.map((each) => (isJsonObject(each) ? read(each, root, seen) : undefined));
+  const left = parts.filter(
+    (part) => part?.schema["type"] !== "null" && !(part && "const" in part.schema && part.schema["const"] === null),
+  );
+  const mayBeNull = isNullable || left.length < parts.length || parts.some((part) => part?.isNullable);
+  const others = { ...given };
+  delete others[keyword];
+  const kept = mayBeNull ? withoutNullDefault(others) : others;
+  const [only] = left;
+  const merged = left.length === 1 && only ? merge([only.schema, kept]) : undefined;
+  if (merged) return { schema: simple(merged), isNullable: mayBeNull };
+  if (left.includes(undefined)) return { schema: given, isNullable };
+  return { schema: simple({ ...kept, [keyword]: left.map((part) => part?.schema ?? null) }), isNullable: mayBeNull };
+}
+
+function withoutNullDefault({ default: preset, ...rest }: JsonObject): JsonObject {
+  return { ...rest, ...(preset !== undefined && preset !== null && { default: preset }) };
+}
+
+/** A union of simple types is entered as its widest: a text, if it may be a text. */
+function simple(schema: JsonObject): JsonObject {
+  const { type, anyOf, oneOf, ...rest } = schema;
+  const alternatives = anyOf ?? oneOf;
+  if (anyChoicesOf(schema)) return schema;
+  const types = Array.isArray(type)
+    ? type
+    : Array.isArray(alternatives)
+      ? alternatives.map((each) => (isJsonObject(each) ? each["type"] : undefined))
+      : [];
+  if (types.length < 2 || !types.every((each) => typeof each === "string" && SIMPLE.has(each))) return schema;
+  const widest = types.includes("string") ? "string" : types.includes("boolean") ? undefined : "number";
+  if (widest === undefined) return schema;
+  const texts = Array.isArray(alternatives) ? alternatives.filter((each) => isJsonObject(each) && each["type"] === widest) : [];
+  const [only] = texts;
+  // Where other types are allowed, the limits of the text do not bind each value: the schema of the whole form judges it.
+  return texts.length === 1 && isJsonObject(only) && Object.keys(only).length === 1 ? { ...rest, ...only } : { ...rest, type: widest };
+}
+
+const SIMPLE: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean"]);
+
+/** The schemas as one; undefined if two of them say different things with one keyword, or one is no schema. Later texts and defaults win. */
+function merge(schemas: readonly (JsonObject | undefined)[]): JsonObject | undefined {
+  const merged: JsonObject = {};
+  for (const schema of schemas) {
+    if (!schema) return undefined;
+    for (const [keyword, value] of Object.entries(schema)) {
+      const before = Object.hasOwn(merged, keyword) ? merged[keyword] : undefined;
+      if (keyword === "properties" && isJsonObject(before) && isJsonObject(value)) merged[keyword] = { ...before, ...value };
+      else if (keyword === "required" && Array.isArray(before) && Array.isArray(value))
+        merged[keyword] = [...new Set([...before, ...value])];
+      else if (before === undefined || TEXTS.has(keyword) || JSON.stringify(before) === JSON.stringify(value)) merged[keyword] = value;
+      else return undefined;
+    }
+  }
+  return merged;
+}
+
+const TEXTS: ReadonlySet<string> = new Set(["title", "description", "default", "examples", "$comment", "additionalProperties"]);
+
+/** The schema that a reference within the schema leads to. */
+function at(root: JsonObject, reference: string): JsonObject | undefined {
+  if (reference !== "#" && !reference.startsWith("#/")) return undefined;
+  let target: Json | undefined = root;
+  for (const segment of reference.split("/").slice(1)) {
+    const name = unescaped(segment);
+    if (Array.isArray(target)) target = target[Number(name)];
+    else target = isJsonObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
+  }
+  return isJsonObject(target) ? target : undefined;
+}
+
+function unescaped(segment: string): string {
+  const name = segment.replaceAll("~1", "/").replaceAll("~0", "~");
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 function kindOf(type: Json | undefined, choices: readonly Choice[]): FieldKind {
   if (type === "array") return "choices";
+  if (choices.length > 0) return "choice";
   if (type === "boolean" || type === "number" || type === "integer") return type;
-  return choices.length > 0 ? "choice" : "text";
+  return "text";
+}
+
+/** What a choice stands for in an answer. */
+export function valueOf({ value, json = value }: Choice): Json {
+  return json;
+}
+
+/** The choices that a schema offers, of any type. A schema of a boolean offers its two values without being a choice. */
+function anyChoicesOf(schema: JsonObject): readonly Choice[] | undefined {
+  const { const: only, title, enum: values, oneOf, anyOf } = schema;
+  const texts = choicesOf(schema);
+  if (texts) return texts;
+  if (only !== undefined) return [choice(only, title)];
+  if (Array.isArray(values) && values.length > 0) return values.map((value) => choice(value));
+  const alternatives = oneOf ?? anyOf;
+  if (!Array.isArray(alternatives) || alternatives.length === 0) return undefined;
+  const choices = alternatives.map((alternative) => (isJsonObject(alternative) ? anyChoicesOf(alternative) : undefined));
+  return choices.every((each) => each !== undefined) ? choices.flat() : undefined;
+}
+
+function choice(value: Json, title?: Json): Choice {
+  const named = typeof title === "string" ? { title } : {};
+  return typeof value === "string" ? { value, ...named } : { value: JSON.stringify(value), json: value, ...named };
 }
 
 /** The string choices that a schema offers, in any spelling; undefined if it offers none, or not only strings. */
@@ -140,20 +281,43 @@ export function readTyped(
   switch (kind) {
     case "number":
     case "integer": {
-      const value = Number(text);
-      const isPlain = /^\s*[+-]?\d+\s*$/.test(text);
+      const digits = withPlainDigits(text);
+      const value = Number(digits);
+      const isPlain = /^\s*[+-]?\d+\s*$/.test(digits);
       if (text.trim() === "" || !Number.isFinite(value) || (kind === "integer" && !isPlain)) return text;
-      return isPlain && BigInt(text.replace("+", "")) !== BigInt(value) ? text : value;
+      return isPlain && BigInt(digits.replace("+", "")) !== BigInt(value) ? text : value;
     }
     case "boolean":
       return /^(true|yes|y|1|on)$/i.test(text) ? true : /^(false|no|n|0|off)$/i.test(text) ? false : text;
-    case "choices":
-      if (choices.some(({ value }) => value === text)) return [text];
-      return text === "" ? [] : text.split(",").map((item) => readTyped(item, { kind: kindOfItems(schema) ?? "text" }));
-    case "text":
+    case "choices": {
+      const exact = choices.find(({ value }) => value === text);
+      if (exact) return [valueOf(exact)];
+      if (text === "") return [];
+      // People write a space after a comma.
+      const items = text.split(",").map((item) => item.trim());
+      if (choices.length > 0) return items.map((item) => chosen(item, choices));
+      return items.map((item) => readTyped(item, { kind: kindOfItems(schema) ?? "text" }));
+    }
     case "choice":
+      return chosen(text, choices);
+    case "text":
       return text;
   }
+}
+
+function chosen(text: string, choices: readonly Choice[]): Json {
+  const found = choices.find(({ value }) => value === text);
+  return found ? valueOf(found) : text;
+}
+
+/** Digits of any script as 0 to 9. Each script has its ten in a row. */
+export function withPlainDigits(text: string): string {
+  return text.replaceAll(/\p{Nd}/gu, (digit) => {
+    let start = digit.codePointAt(0) ?? 0;
+    const point = start;
+    while (/^\p{Nd}$/u.test(String.fromCodePoint(start - 1))) start -= 1;
+    return `${(point - start) % 10}`;
+  });
 }
 
 /** The kind of a list's entries, if each of them can be typed as a word. */

@@ -26,6 +26,7 @@ import {
   DEFAULT_TENANT,
   ParleyError,
   fieldsOf,
+  valueOf,
 } from "@parley/core";
 import { ASKED_AGAIN } from "../asks/asked-again.ts";
 import { present } from "../values/present.ts";
@@ -274,9 +275,9 @@ function leastOf({ kind, choices, schema }: Field): Json {
     case "integer":
       return boundOf(schema["minimum"], Math.min(0, boundOf(schema["maximum"], 0)));
     case "choice":
-      return choices[0]?.value ?? "";
+      return choices[0] ? valueOf(choices[0]) : "";
     case "choices":
-      return choices.slice(0, boundOf(schema["minItems"], 0)).map(({ value }) => value);
+      return choices.slice(0, boundOf(schema["minItems"], 0)).map((choice) => valueOf(choice));
     case "text":
       return SAMPLES.get(schema["format"]) ?? "x".repeat(Math.min(boundOf(schema["minLength"], 1), SAMPLE_CHARS_MAX));
   }

@@ -25,7 +25,10 @@ describe("a control", () => {
     [{ type: "array", items: { type: "string" } }, "lines"],
     [{ type: "array", items: { type: "object" } }, "json"],
     [{ type: "object", properties: {} }, "json"],
-    [{ anyOf: [{ type: "string" }, { type: "number" }] }, "json"],
+    [{ anyOf: [{ type: "string" }, { type: "number" }] }, "text"],
+    [{ anyOf: [{ type: "object" }, { type: "number" }] }, "json"],
+    [{ type: "string", default: "Dear Ann,\n\nBo" }, "area"],
+    [{ type: "integer", enum: [5, 10] }, "select"],
     [{ anyOf: [{ type: "string" }, { type: "null" }] }, "text"],
     [{ type: ["integer", "null"] }, "number"],
     [{ anyOf: [{ type: "boolean" }, { type: "null" }] }, "tristate"],
@@ -45,7 +48,8 @@ describe("a control", () => {
   test("describes its limits, except those of JavaScript's numbers", () => {
     expect(field({ type: "integer", minimum: 1, maximum: 20 }).hint).toBe("a whole number, 1 to 20");
     expect(field({ type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }).hint).toBe("a whole number");
-    expect(field({ type: "string", minLength: 3, pattern: "^a" }).hint).toBe("at least 3 characters, matches ^a");
+    expect(field({ type: "string", minLength: 3, pattern: "^a" }).hint).toBe("at least 3 characters");
+    expect(field({ type: "string", pattern: "^[A-Z]{3}$", examples: ["FRA"] }).hint).toBe("such as FRA");
     expect(field({ type: "string", format: "date", pattern: "^long$" }).hint).toBe("");
     expect(field({ type: "array", items: { type: "string", enum: ["a", "b"] }, minItems: 2, maxItems: 2 }).hint).toBe("exactly 2 of these");
     expect(field({ type: "number", exclusiveMinimum: 0, multipleOf: 0.5 }).hint).toBe("more than 0, in steps of 0.5");
@@ -81,7 +85,7 @@ describe("content", () => {
     expect(of({ type: "number" }, " 1.5 ")).toEqual({ it: 1.5 });
     expect(of({ type: "boolean" }, false)).toEqual({ it: false });
     expect(of({ type: "boolean" }, "false", false)).toEqual({ it: false });
-    expect(of({ type: "array", items: { type: "string" } }, " one \n\ntwo")).toEqual({ it: ["one", "two"] });
+    expect(of({ type: "array", items: { type: "string" } }, " one \n\ntwo")).toEqual({ it: [" one ", "two"] });
     expect(of({ type: "object" }, '{"a":[1]}')).toEqual({ it: { a: [1] } });
     expect(of({ type: "string", format: "date-time" }, "2026-12-24T19:30:00")).toEqual({
       it: new Date("2026-12-24T19:30:00").toISOString().replace(".000", ""),

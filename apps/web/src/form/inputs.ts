@@ -2,7 +2,7 @@
  * The form of a page: the control for each field, the typed values, and the content that they make. Only the server validates the content; the form rejects
  * values that cannot be read as their type or are missing.
  */
-import { type Field, fieldsOf, readTyped } from "@parley/core/form";
+import { type Choice, type Field, fieldsOf, hasMore, readTyped, valueOf } from "@parley/core/form";
 import type { Json, JsonObject } from "@parley/core/form";
 
 export type Control =
@@ -30,6 +30,8 @@ export interface Input extends Field {
   readonly isNullIfEmpty: boolean;
   /** A description of the limits. */
   readonly hint: string;
+  /** The object with all other members, which are beside the fields in the content. */
+  readonly isRest?: true;
 }
 
 export type Typed = string | boolean | readonly string[];
@@ -38,12 +40,29 @@ export type Draft = Readonly<Record<string, Typed>>;
 export type Problems = Readonly<Record<string, string>>;
 
 export function inputsOf(schema: JsonObject): readonly Input[] {
-  return fieldsOf(schema).map((given) => {
+  const inputs = fieldsOf(schema).map((given): Input => {
     const isNullIfEmpty = given.isRequired && given.isNullable === true;
     const field = { ...given, isRequired: given.isRequired && !isNullIfEmpty };
     return { ...field, isNullIfEmpty, control: controlOf(field), hint: hintOf(field) };
   });
+  return hasMore(schema) && !inputs.some(({ name }) => name === REST.name)
+    ? [...inputs, { ...REST, label: inputs.length > 0 ? "Other fields" : "Fields" }]
+    : inputs;
 }
+
+/** What a schema allows or requires beyond its fields, by alternatives or by any name. */
+const REST: Input = {
+  name: "",
+  label: "Fields",
+  kind: "text",
+  isRequired: false,
+  choices: [],
+  schema: { type: "object" },
+  control: "json",
+  isNullIfEmpty: false,
+  hint: 'a JSON object, such as {"name": "value"}',
+  isRest: true,
+};
 
 function controlOf(field: Field): Control {
   const { kind, schema, isRequired, choices } = field;
@@ -58,11 +77,13 @@ function controlOf(field: Field): Control {
     case "choices":
       return choices.length > 0 ? "checks" : isTextList(schema) ? "lines" : "json";
     case "text":
-      return schema["type"] === "string" ? textControl(schema) : "json";
+      return schema["type"] === "string" ? textControl(field) : "json";
   }
 }
 
-function textControl({ format, maxLength }: JsonObject): Control {
+function textControl({ schema: { format, maxLength }, default: preset }: Field): Control {
+  // A control of one line would drop the line breaks.
+  if (typeof preset === "string" && /[\r\n]/.test(preset)) return "area";
   switch (format) {
     case "email":
       return "email";
@@ -97,9 +118,10 @@ function hintOf({ kind, schema, choices }: Field): string {
   if (typeof multipleOf === "number") said.push(`in steps of ${multipleOf}`);
   range(minLength, maxLength, " characters");
   range(minItems, maxItems, choices.length > 0 ? " of these" : " entries");
+  if (kind === "text" && format === "date-time") said.push(`time zone ${zoneName()}`);
   // A format describes the same as its pattern, in fewer words.
-  if (typeof pattern === "string" && format === undefined)
-    said.push(`matches ${pattern.length > 80 ? `${pattern.slice(0, 80)}…` : pattern}`);
+  const [example] = Array.isArray(schema["examples"]) ? schema["examples"] : [];
+  if (typeof pattern === "string" && format === undefined && typeof example === "string") said.push(`such as ${example}`);
   return said.join(", ");
 }
 
@@ -114,13 +136,15 @@ export function untouched({ control, choices, default: preset }: Input): Typed {
     case "checkbox":
       return preset === true;
     case "tristate":
-      return "";
+      return typeof preset === "boolean" ? `${preset}` : "";
     case "select": {
-      const index = choices.findIndex(({ value }) => value === preset);
+      const index = choices.findIndex((choice) => isSame(valueOf(choice), preset));
       return index === -1 ? "" : `${index}`;
     }
     case "checks":
-      return Array.isArray(preset) ? preset.filter((item) => typeof item === "string") : [];
+      return Array.isArray(preset)
+        ? choices.filter((choice) => preset.some((item) => isSame(valueOf(choice), item))).map(({ value }) => value)
+        : [];
     case "lines":
       return Array.isArray(preset) ? preset.filter((item) => typeof item === "string").join("\n") : "";
     case "datetime":
@@ -138,9 +162,12 @@ export function contentOf(inputs: readonly Input[], draft: Draft): { readonly co
   const problems: [string, string][] = [];
   for (const input of inputs) {
     const typed = Object.hasOwn(draft, input.name) ? draft[input.name] : undefined;
-    const read = unchangedMoment(input, typed) ?? readControl(input, typed ?? untouched(input));
+    const read = unchanged(input, typed) ?? readControl(input, typed ?? untouched(input));
     if ("problem" in read) problems.push([input.name, read.problem]);
-    else if (read.value !== undefined) content.push([input.name, read.value]);
+    else if (input.isRest && read.value !== undefined) {
+      if (isObject(read.value)) content.push(...Object.entries(read.value));
+      else problems.push([input.name, 'must be a JSON object, such as {"name": "value"}']);
+    } else if (read.value !== undefined) content.push([input.name, read.value]);
     else if (input.isNullIfEmpty) content.push([input.name, null]);
   }
   // A field may have the name `__proto__`.
@@ -154,12 +181,11 @@ function readControl(input: Input, typed: Typed): Read {
   if (typeof typed === "boolean") return { value: typed };
   // A list that was left out would get its default, and a person who has emptied it wants none of it.
   const mayLeaveOut = !isRequired && !(Array.isArray(preset) && preset.length > 0);
-  if (typeof typed !== "string") return typed.length === 0 && mayLeaveOut ? { value: undefined } : { value: [...typed] };
+  if (typeof typed !== "string") {
+    return typed.length === 0 && mayLeaveOut ? { value: undefined } : { value: typed.map((each) => chosen(input.choices, each)) };
+  }
   if (control === "lines") {
-    const lines = typed
-      .split("\n")
-      .map((line) => line.trim())
-      .filter(Boolean);
+    const lines = typed.split("\n").filter((line) => line.trim() !== "");
     return lines.length === 0 && mayLeaveOut ? { value: undefined } : { value: lines };
   }
   if (typed === "") {
@@ -170,15 +196,18 @@ function readControl(input: Input, typed: Typed): Read {
     case "number": {
       const value = readTyped(typed, input);
       if (typeof value === "number") return { value };
-      if (/^\s*[+-]?\d+\s*$/.test(typed)) return { problem: "has more digits than a number can have" };
+      if (/^\s*[+-]?\p{Nd}+\s*$/u.test(typed)) return { problem: "has more digits than a number can have" };
       return { problem: input.kind === "integer" ? "must be a whole number, in digits only" : "must be a number, such as 1234.5" };
     }
     case "tristate":
       return { value: typed === "true" };
-    case "select":
-      return { value: input.choices[Number(typed)]?.value };
+    case "select": {
+      const choice = input.choices[Number(typed)];
+      return { value: choice && valueOf(choice) };
+    }
     case "datetime": {
       const at = new Date(typed);
+      if (isSkipped(typed, at)) return { problem: "does not exist: the clock is moved forward then" };
       // Schemas that allow only whole seconds refuse even `.000`.
       return Number.isNaN(at.getTime()) ? { problem: "must be a date and a time" } : { value: at.toISOString().replace(".000Z", "Z") };
     }
@@ -193,12 +222,39 @@ function readControl(input: Input, typed: Typed): Read {
   }
 }
 
-/** A default that nobody changed. Its local time has no fractions of a second, and names two moments in the hour that a change of clocks repeats. */
-function unchangedMoment(input: Input, typed: Typed | undefined): Read | undefined {
-  const { control, default: preset } = input;
-  if (control !== "datetime" || preset === undefined) return undefined;
+/** A default that nobody changed is sent as it is: a control may show less of it, such as a local time without fractions of a second. */
+function unchanged(input: Input, typed: Typed | undefined): Read | undefined {
+  const { default: preset } = input;
+  if (preset === undefined) return undefined;
   const shown = untouched(input);
-  return shown !== "" && (typed ?? shown) === shown ? { value: preset } : undefined;
+  const isEmpty = shown === "" || shown === false || (Array.isArray(shown) && shown.length === 0);
+  return !isEmpty && isSame((typed ?? shown) as Json, shown as Json) && !isPartial(input) ? { value: preset } : undefined;
+}
+
+/** Whether the control cannot show all of the default, such as a choice that is no longer offered: the person would send what they do not see. */
+function isPartial({ control, choices, default: preset }: Input): boolean {
+  return control === "checks" && Array.isArray(preset) && preset.some((item) => !choices.some((choice) => isSame(valueOf(choice), item)));
+}
+
+function isSame(one: Json, other: Json | undefined): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+function chosen(choices: readonly Choice[], value: string): Json {
+  const found = choices.find((choice) => choice.value === value);
+  return found ? valueOf(found) : value;
+}
+
+/** Whether the clock leaves out the time, as when summer time begins. JavaScript then takes the time an hour later. */
+function isSkipped(typed: string, at: Date): boolean {
+  return (
+    !Number.isNaN(at.getTime()) && /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(typed) && toLocal(at.toISOString()).slice(0, 16) !== typed.slice(0, 16)
+  );
+}
+
+/** The zone in which a date and time is entered, such as `Europe/Berlin`. */
+function zoneName(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 /** Converts to the format of `datetime-local`, in the person's time zone. */
