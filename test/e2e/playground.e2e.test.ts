@@ -196,9 +196,9 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await press(page, "Enter");
 
     // Now the server has judged it.
-    await dialog(page).getByText("must have at least 2 characters").waitFor();
+    await dialog(page).getByText("must have between 2 and 40 characters").waitFor();
     expect(await dialog(page).locator(".problem").allInnerTexts()).toEqual([
-      "must have at least 2 characters",
+      "must have between 2 and 40 characters",
       "is not written as expected",
     ]);
     expect(await field("Name").getAttribute("aria-invalid")).toBe("true");
@@ -268,7 +268,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     for (const day of ["mon", "tue", "wed"]) await field(`Days: ${day}`).selectOption("Yes");
     await canAnswer(page);
     await press(page, "Enter");
-    const refusal = dialog(page).getByText("must have at most 2 entries");
+    const refusal = dialog(page).getByText("must have between 1 and 2 entries");
     await refusal.waitFor();
     await expect.poll(async () => (await refusal.boundingBox())?.y).toBeGreaterThan(0);
   });
