@@ -133,7 +133,12 @@ describe.skipIf(command === undefined)("a browser without script", () => {
     const host = `${"a-long-name".repeat(5)}.${"of-a-site".repeat(6)}.example.com`;
     const caller = { authenticatedBy: "https://id.example", names: [`${"name".repeat(30)}@example.com`] };
     const ask = { key: "key", digest: "digest" };
-    const shown = { page: { ask, message: "x".repeat(200), page: {}, call: { name: tool } }, caller, reader: ENGLISH, token: "token" } as never;
+    const shown = {
+      page: { ask, message: "x".repeat(200), page: {}, call: { name: tool } },
+      caller,
+      reader: ENGLISH,
+      token: "token",
+    } as never;
     const scopes = [`https://${host}/auth/calendar.readonly`];
     await visit(async (page) => {
       await page.setViewportSize({ width: 320, height: 640 });

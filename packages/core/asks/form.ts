@@ -151,7 +151,8 @@ function nullable(given: JsonObject, { root, seen, isNullable }: Reading): Nulla
   delete others[keyword];
   const kept = mayBeNull ? withoutNullDefault(others) : others;
   const [only] = left;
-  const merged = left.length === 1 && only ? merge([only.schema, kept]) : undefined;
+  // A constant is a list of one choice: its title is the choice's, and not the field's.
+  const merged = left.length === 1 && only && !("const" in only.schema) ? merge([only.schema, kept]) : undefined;
   if (merged) return { schema: simple(merged), isNullable: mayBeNull };
   if (left.includes(undefined)) return { schema: given, isNullable };
   return { schema: simple({ ...kept, [keyword]: left.map((part) => part?.schema ?? null) }), isNullable: mayBeNull };
@@ -285,7 +286,9 @@ export function readTyped(
       const value = Number(digits);
       const isPlain = /^\s*[+-]?\d+\s*$/.test(digits);
       if (text.trim() === "" || !Number.isFinite(value) || (kind === "integer" && !isPlain)) return text;
-      return isPlain && BigInt(digits.replace("+", "")) !== BigInt(value) ? text : value;
+      // The shortest digits of a number are taken as that number, as JSON does; digits that it would round are not.
+      const isRounded = isPlain && BigInt(digits.replace("+", "")) !== BigInt(value) && digits.trim().replace(/^\+/, "") !== `${value}`;
+      return isRounded ? text : value;
     }
     case "boolean":
       return /^(true|yes|y|1|on)$/i.test(text) ? true : /^(false|no|n|0|off)$/i.test(text) ? false : text;

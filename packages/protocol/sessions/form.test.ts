@@ -125,7 +125,8 @@ describe("any form that a tool asks", () => {
       bare: { type: "array" },
       text: { type: "string", items: { enum: ["a"] } },
       pick_a: { type: "boolean", title: "pick: a" },
-      few: { type: "array", items: { enum: ["b", 1] } },
+      few_b: { type: "boolean", title: "few: b" },
+      few_1: { type: "boolean", title: "few: 1" },
       one: { type: "string" },
       two: { type: "string" },
     });

@@ -8,7 +8,7 @@
  * The answer is validated against the schema of the ask. The names of the booleans follow from that schema alone, so that any front end can
  * translate the answer back.
  */
-import { type AskRequest, choicesOf, type Field, fieldsOf, type Json, type JsonObject } from "@parley/core";
+import { type AskRequest, choicesOf, type Field, fieldsOf, type Json, type JsonObject, valueOf } from "@parley/core";
 import { isObject, own, type Wire } from "../json-rpc.ts";
 
 export function olderForm(schema: JsonObject): JsonObject {
@@ -58,7 +58,7 @@ function chosenOf(content: Wire, options: readonly Option[], { schema, name }: {
 interface Option {
   /** The boolean's name in the form. */
   readonly key: string;
-  readonly value: string;
+  readonly value: Json;
   readonly title: string;
 }
 
@@ -69,7 +69,14 @@ function choiceFields(schema: JsonObject): ReadonlyMap<string, readonly Option[]
   return new Map(
     fields
       .filter(({ kind, choices }) => kind === "choices" && choices.length > 0)
-      .map(({ name, choices }) => [name, choices.map(({ value, title = value }) => ({ value, title, key: free(name, value) }))]),
+      .map(({ name, choices }) => [
+        name,
+        choices.map((choice) => ({
+          value: valueOf(choice),
+          title: choice.title ?? choice.value,
+          key: free(name, choice.value),
+        })),
+      ]),
   );
 
   // Some clients turn names into identifiers, and all show them if a title is missing.
