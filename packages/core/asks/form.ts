@@ -314,7 +314,7 @@ function chosen(text: string, choices: readonly Choice[]): Json {
 }
 
 /** Digits of any script as 0 to 9. Each script has its ten in a row. */
-export function withPlainDigits(text: string): string {
+function withPlainDigits(text: string): string {
   return text.replaceAll(/\p{Nd}/gu, (digit) => {
     let start = digit.codePointAt(0) ?? 0;
     const point = start;

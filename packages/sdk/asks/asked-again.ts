@@ -12,7 +12,7 @@ export type FormRequest = Extract<AskRequest, { type: "form" }>;
 /** Follows the message. Not to be changed: waiting tasks would diverge, because the question's identity covers it. */
 export const ASKED_AGAIN = "\n\nThe last answer does not fit: ";
 
-export interface Refused {
+interface Refused {
   /** Empty if several people answered. */
   readonly content: JsonObject | undefined;
   readonly violations: readonly Violation[];
