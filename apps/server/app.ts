@@ -4,6 +4,7 @@
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
  *                                                       ├─▶ served host ─▶ / and /play: pages without anyone's data
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
+ *                                                       ├─▶ served host ─▶ authenticated ─▶ /inbox: what is asked of a person
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /accounts: the access that people granted for later calls
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /oauth/callback, /returns: people who return
  *                                                       ├─▶ /events: other systems, by the token in the address
@@ -18,7 +19,6 @@ import type { ServerFacts } from "@parley/protocol";
 import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
-import { pagesScript } from "@parley/web";
 import type { FrontEnd } from "./front-end/front-end.ts";
 import { gate, gates } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
@@ -43,6 +43,7 @@ import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import { accountsRoute } from "./routes/accounts/route.ts";
 import { home } from "./routes/home/route.ts";
+import { inboxRoute } from "./routes/inbox/route.ts";
 import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { callbackRoute } from "./routes/asks/callback-route.ts";
@@ -97,6 +98,8 @@ export interface PagesDeps {
 
 export interface App {
   readonly server: FastifyInstance;
+  /** Address of the inbox, once the server listens. */
+  inbox(): string;
   /**
    * Shuts down without losing work: reports draining to the load balancer, ends listen streams, lets calls in flight finish, hands over the
    * calls that still wait, and closes the remaining connections. Further calls return the same promise.
@@ -110,7 +113,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     publicUrl: pages.publicUrl,
     ticket: pages.visitors.ticket,
     listening: () => server.listeningOrigin,
-    script: pagesScript()?.file,
   });
   const services: Services = withPageAddresses(deps.services, addresses);
   const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
@@ -187,6 +189,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     });
   });
   const { oauth, visitors } = pages;
+  await server.register(async (scope) => {
+    securityHeaders(scope, PAGE_HEADERS);
+    servedHost(scope, trusted);
+    visited(scope, visitors, log);
+    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors });
+  });
   // Without a login everyone is the same person, and nothing is kept.
   const hasAccounts = services.grants !== undefined && visitors.ticket === undefined;
   if (oauth && hasAccounts) {
@@ -260,7 +268,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   }
 
   let closing: Promise<void> | undefined;
-  return { server, close: () => (closing ??= close()) };
+  return { server, inbox: addresses.inbox, close: () => (closing ??= close()) };
 }
 
 const HAND_OVER_MS = 1_000;

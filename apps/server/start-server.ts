@@ -36,6 +36,8 @@ export interface RunningServer {
   readonly url: string;
   /** URL of the playground. Undefined if it is off. */
   readonly playground: string | undefined;
+  /** URL of the inbox. Without identity, it carries the ticket that opens it: show it to the person at this machine, and do not log it. */
+  readonly inbox: string;
   /** Resolves when the process cannot continue. Absent if a worker in the same process says so. */
   readonly broken?: Promise<void>;
   /** Drains the front end (see App.close) and disconnects. */
@@ -154,6 +156,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     return {
       url,
       playground,
+      inbox: app.inbox(),
       ...(strays && { broken: strays.broken }),
       async close() {
         await app.close();

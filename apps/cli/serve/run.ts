@@ -12,12 +12,12 @@ import { serveEverything } from "./serve-all.ts";
 export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<Running> {
   serveWithoutOutput();
   warnOfMisspelt();
-  const { url, playground, embedded, showsErrors, broken, close } = await serveEverything({ dataDir, ...rest });
+  const { url, playground, inbox, embedded, showsErrors, broken, close } = await serveEverything({ dataDir, ...rest });
   const errors = showsErrors ? "  Errors of tools are shown to clients (PARLEY_SHOW_ERRORS)\n" : "";
   const page = playground ? `  Playground: ${playground}\n` : "";
   const redis = embedded ? `${embedded.source} ${embedded.version}, data in ${dataDir}` : "REDIS_URL";
   process.stdout.write(
-    `Parley serves ${url}\n${page}  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are kept for the next start.\n`,
+    `Parley serves ${url}\n${page}  Inbox: ${inbox}\n  Redis: ${redis}\n${errors}  Stop with Ctrl-C; waiting tasks are kept for the next start.\n`,
   );
   if (embedded) endWith(embedded, dataDir);
   return { close, broken };

@@ -22,6 +22,8 @@ export interface Running {
   readonly url: string;
   /** URL of the playground, if it is served. */
   readonly playground: string | undefined;
+  /** URL of the inbox. */
+  readonly inbox: string;
   readonly embedded: EmbeddedRedis | undefined;
   readonly showsErrors: boolean;
   /** Resolves when the worker cannot continue. */
@@ -60,6 +62,7 @@ export async function serveEverything({ port, tools, dataDir, embedded: started 
     return {
       url: server.url,
       playground: server.playground,
+      inbox: server.inbox,
       embedded,
       showsErrors: frontEnd.core.showErrors,
       broken: worker.broken,

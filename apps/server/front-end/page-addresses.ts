@@ -19,10 +19,8 @@ export interface PageAddresses {
   urlOf(taskId: string, key: string): string;
   /** The address at which people reach this server: scheme, host, and possibly a path. */
   base(): string;
-  /** Path and name of the script of the pages. Undefined if it is not built. */
-  script(): string | undefined;
-  /** What a proxy adds to the paths of this server. */
-  path(): string;
+  /** Of the list of everything that is asked of a person. Without identity, it has a ticket, as the addresses of pages. */
+  inbox(): string;
   /** The origins from which the form of such a page may be submitted. */
   origins(): readonly string[];
 }
@@ -32,21 +30,17 @@ interface PageAddressesOptions {
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
   /** The server's own address. Called only once the server listens. */
   readonly listening: () => string;
-  /** The name of the script of the pages below INBOX_PATH. */
-  readonly script?: string | undefined;
 }
 
-export function pageAddresses({ publicUrl, ticket, listening, script }: PageAddressesOptions): PageAddresses {
+export function pageAddresses({ publicUrl, ticket, listening }: PageAddressesOptions): PageAddresses {
   const base = () => publicUrl ?? listening();
-  const path = () => new URL(base()).pathname.replace(/\/$/, "");
   return {
     base,
-    path,
-    script: () => (script === undefined ? undefined : `${path()}${INBOX_PATH}/${script}`),
     urlOf(taskId, key) {
       const url = `${base()}${ASKS_PATH}/${taskId}/${pathOf(key)}`;
       return ticket ? `${url}?k=${ticket(taskId, key)}` : url;
     },
+    inbox: () => `${base()}${INBOX_PATH}${ticket ? `?k=${ticket("", "")}` : ""}`,
     origins: () => [...new Set([publicUrl, listening()].flatMap((url) => (url ? [new URL(url).origin] : [])))],
   };
 }

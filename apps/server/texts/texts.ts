@@ -10,11 +10,11 @@ export interface Reader {
   readonly texts: Texts;
   /** For dates and numbers: the person's own, such as `de-AT`. */
   readonly locale: string;
-  /** The person's time zone, which the page's script tells the server in a cookie. Undefined without script, or at the first visit. */
+  /** The person's time zone, from the cookie `parley-zone`. Undefined without it: times are then in UTC, and say so. */
   readonly zone: string | undefined;
 }
 
-/** Written by the script of the pages. It names a time zone, and nothing about the person. */
+/** Names an IANA time zone (docs/inbox.md). */
 export const ZONE_COOKIE = "parley-zone";
 /** Longest list of languages that is read. Browsers send a few dozen characters. */
 const LANGUAGES_CHARS_MAX = 200;

@@ -6,8 +6,10 @@ import {
   type PageRef,
   ParleyError,
   type Rated,
+  readAsk,
   SCOPES,
   type Services,
+  type Visit,
   visitPage,
 } from "@parley/core";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -18,6 +20,7 @@ import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
 import type { Html } from "./html.ts";
+import { settledRecord } from "./question-view.ts";
 import { loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
 
 /** The door in audit records. */
@@ -103,8 +106,34 @@ export function notice(
 
 /** For a person whose answer came too late: the ask was settled in the meantime, here or through another door, or asked differently. */
 export async function noticeLate(services: Services, reply: FastifyReply, ref: PageRef): Promise<FastifyReply> {
-  const { type } = await visitPage(services, ref);
-  return notice(reply, type === "open" ? "stale" : type);
+  const visit = await visitAsk(services, ref);
+  return visit.type === "open" ? notice(reply, "stale") : await noticeSettled(services, reply, ref, visit.type);
+}
+
+/** Like visitPage, and knows questions that were settled and are shown by no page any more. */
+export async function visitAsk(services: Services, ref: PageRef): Promise<Visit | { readonly type: "answered" }> {
+  try {
+    return await visitPage(services, ref);
+  } catch (error) {
+    if (!(error instanceof ParleyError) || error.code !== "TASK_NOT_FOUND") throw error;
+    // Throws alike for those who may not know.
+    const read = await readAsk(services, ref);
+    if (read.state !== "settled") throw error;
+    return { type: read.by?.isCaller === true || read.answer !== undefined ? "completed" : read.by ? "answered" : "closed" };
+  }
+}
+
+/** Says how the question ended, and who ended it, to those who may know. */
+export async function noticeSettled(
+  services: Services,
+  reply: FastifyReply,
+  ref: PageRef,
+  name: "completed" | "closed" | "answered" | "of-others",
+): Promise<FastifyReply> {
+  if (name === "of-others") return notice(reply, name);
+  const read = await readAsk(services, ref).catch(() => undefined);
+  const detail = read?.state === "settled" ? settledRecord(readerOf(reply.request), read) : undefined;
+  return notice(reply, name, { detail });
 }
 
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */
@@ -144,6 +173,7 @@ function noticeFor(error: PageError): NoticeName {
       case "CREDENTIALS_MISSING":
         return "logged-out";
       case "CREDENTIALS_MISPLACED":
+      case "INVALID_CURSOR":
         return "unreadable";
       case "SCOPE_INSUFFICIENT":
       case "PROXY_NOT_TRUSTED":

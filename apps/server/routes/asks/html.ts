@@ -57,24 +57,16 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "cross-origin-opener-policy": "same-origin",
 };
 
-/**
- * The policy of a page that loads the script of the pages (apps/web/src/inbox). The script may not make markup or script from strings, so that
- * the words of tools and people remain text even if it has a defect.
- */
-export const SCRIPTED_POLICY = `${POLICY}; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
-
 export interface PageOptions {
   readonly reader: Reader;
   readonly title: string;
   /** Default: a card with the title as its heading. */
   readonly layout?: "card" | "wide";
   readonly head?: Html | undefined;
-  /** Address of the script, and what the page is for it. The reply then needs SCRIPTED_POLICY. */
-  readonly script?: { readonly address: string; readonly page: "inbox" | "question" } | undefined;
 }
 
 // The template function is not named `html`, because formatters would reformat the template and change the hash of the style sheet.
-export function page({ reader: { texts }, title, layout = "card", head, script }: PageOptions, body: Html): string {
+export function page({ reader: { texts }, title, layout = "card", head }: PageOptions, body: Html): string {
   return markup`<!doctype html>
 <html lang="${texts.language}" dir="${texts.direction}">
 <head>
@@ -85,9 +77,8 @@ export function page({ reader: { texts }, title, layout = "card", head, script }
 <title>${title}</title>
 ${head}
 <style>${new Html(STYLE)}</style>
-${script && markup`<script type="module" src="${script.address}"></script>`}
 </head>
-<body${script && markup` data-page="${script.page}" data-texts="${JSON.stringify(texts.script)}"`}>
+<body>
 ${
   layout === "wide"
     ? body

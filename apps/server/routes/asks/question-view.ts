@@ -3,7 +3,17 @@
  *
  * The texts of tools and people are in their own direction (`dir="auto"`, `<bdi>`), and are cut where a page would not end.
  */
-import { type Ask, type Audience, type Caller, type JsonObject, type Json, may, type OpenPage, personOf } from "@parley/core";
+import {
+  type Ask,
+  type Audience,
+  type Caller,
+  type JsonObject,
+  type Json,
+  may,
+  type OpenPage,
+  personOf,
+  type SettledRead,
+} from "@parley/core";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import type { Texts } from "../../texts/en.ts";
 import { distanceText, filled, momentText, type Reader } from "../../texts/texts.ts";
@@ -276,6 +286,26 @@ function titled(
 
 function cut(text: string, max: number): string {
   return text.length > max ? `${text.slice(0, max)} …` : text;
+}
+
+/** How a question ended, for those who may know. */
+export function settledRecord(reader: Reader, { called, end, by, answer, acceptedBy, owner, atMs }: SettledRead): Html {
+  const { record } = reader.texts;
+  const isOwner = by?.principal === owner.principal;
+  const who = by?.isCaller === true || answer !== undefined ? "you" : isOwner ? "owner" : "other";
+  const answers = answer?.action === "accept" && answer.content ? answerList(reader.texts, answer.content, undefined) : undefined;
+  const ends: Readonly<Record<SettledRead["end"], string>> = {
+    accepted: { you: answers ? record.youAnswered : record.youAccepted, owner: record.ownerAnswered, other: record.otherAnswered }[who],
+    answered: record.answered,
+    declined: { you: record.youDeclined, owner: record.ownerDeclined, other: record.otherDeclined }[who],
+    cancelled: record.cancelled,
+    timed_out: record.timedOut,
+    withdrawn: record.withdrawn,
+    closed: record.ended,
+  };
+  return markup`<p class="done">${ends[end]}${acceptedBy ? ` ${filled(record.quorum, { count: acceptedBy.length })}` : ""}</p>
+${answers}
+<dl class="facts"><dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>`;
 }
 
 /** What somebody answered, in the words of the form. */

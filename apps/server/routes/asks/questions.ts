@@ -7,7 +7,7 @@ import type { Signatures } from "../../seals/signatures.ts";
 import { momentText, readerOf } from "../../texts/texts.ts";
 import { notice, noticeLate, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import { contentIn, draftIn, questionForm, type QuestionForm } from "./form-body.ts";
-import { type Html, markup, page as wholePage, SCRIPTED_POLICY } from "./html.ts";
+import { type Html, markup, page as wholePage } from "./html.ts";
 import { answerList, questionView } from "./question-view.ts";
 import { loggedInAs } from "./views.ts";
 
@@ -40,13 +40,7 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
     const { caller, account, reader, token, page } = shown;
     // Empty: to the address at which the page was opened, with its ticket.
     const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", ...again });
-    const script = addresses.script();
-    if (script !== undefined) void reply.header("content-security-policy", SCRIPTED_POLICY);
-    const options = {
-      reader,
-      title: reader.texts.question.title,
-      script: script === undefined ? undefined : { address: script, page: "question" as const },
-    };
+    const options = { reader, title: reader.texts.question.title };
     return sendShown(reply, again ? { problem: "" } : {}, wholePage(options, markup`${body}${loggedInAs(reader.texts, caller, account)}`));
   }
 
@@ -99,7 +93,8 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
 <p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
 ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
 <dl class="facts"><dt>${words.tool}</dt><dd><bdi>${call.name}</bdi></dd><dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
-</section>`;
+</section>
+<p><a href="${addresses.inbox()}">${reader.texts.toInbox}</a></p>`;
   }
 
   return {

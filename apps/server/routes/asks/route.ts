@@ -7,7 +7,7 @@
  * Any front end serves any step. A form is accepted only if it comes from a page of this server (Origin, Sec-Fetch-Site) that was shown to
  * this person for this question (a signed token).
  */
-import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError, visitPage } from "@parley/core";
+import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError } from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -17,7 +17,20 @@ import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
-import { DOOR, formBodies, formText, isOwnForm, notice, noticeLate, permit, sendShown, showErrors, withFormToken } from "./every-page.ts";
+import {
+  DOOR,
+  formBodies,
+  formText,
+  isOwnForm,
+  notice,
+  noticeLate,
+  noticeSettled,
+  permit,
+  sendShown,
+  showErrors,
+  visitAsk,
+  withFormToken,
+} from "./every-page.ts";
 import type { Grants } from "./grants.ts";
 import type { Questions } from "./questions.ts";
 import type { Visits } from "./visits.ts";
@@ -60,8 +73,8 @@ export function asksRoute(
   scope.get(`${ASKS_PATH}/:taskId/*`, async (request, reply) => {
     await permit(frontEnd, request, "reads");
     const ref = refOf(request);
-    const visit = await visitPage(services, ref);
-    if (visit.type !== "open") return notice(reply, visit.type);
+    const visit = await visitAsk(services, ref);
+    if (visit.type !== "open") return await noticeSettled(services, reply, ref, visit.type);
     // HEAD shows nothing.
     if (request.method === "GET") noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
     return show(request, reply, visit.page);
@@ -76,8 +89,8 @@ export function asksRoute(
     if (!isOwnForm(request, addresses)) return notice(reply, "foreign");
     await permit(frontEnd, request, "answers");
     const ref = refOf(request);
-    const visit = await visitPage(services, ref);
-    if (visit.type !== "open") return notice(reply, visit.type);
+    const visit = await visitAsk(services, ref);
+    if (visit.type !== "open") return await noticeSettled(services, reply, ref, visit.type);
     const { body } = request;
     const { page } = visit;
     if (page.page.kind === "files" && body === request.raw) return await upload(request, reply, { page, wanted: within(page.page) });

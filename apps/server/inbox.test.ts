@@ -1,0 +1,134 @@
+/** The inbox: what it lists for whom, in which order, and the question beside the list. */
+import { catalogue, defineTool } from "@parley/sdk";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { rpc } from "./client.fixture.ts";
+import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { localVisitors, type Visitors } from "./front-end/visitors.ts";
+import { signatures } from "./seals/signatures.ts";
+import { anonymous } from "./front-end/caller.ts";
+import { stateKeys } from "./seals/state-keys.ts";
+
+const asks = (name: string) =>
+  defineTool({
+    name,
+    input: z.object({ message: z.string(), group: z.string().optional(), timeout: z.string().default("2 days") }),
+    run: async ({ message, group, timeout }, ctx) =>
+      JSON.stringify(
+        await ctx.ask("it", {
+          message,
+          schema: z.object({ ok: z.boolean() }),
+          timeout: timeout as "2 days",
+          ...(group !== undefined && { to: { groups: [group] } }),
+        }),
+      ),
+  });
+const asking = catalogue([asks("pay"), asks("ship")]);
+
+const GROUPS: Readonly<Record<string, readonly string[]>> = { bob: ["finance"], carol: ["finance", "<i>stock</i>"] };
+const visitors: Visitors = {
+  authenticate: ({ headers }) => {
+    const name = String(headers["x-principal"] ?? "ann");
+    return callerNamed(name, { groups: GROUPS[name] ?? [] });
+  },
+  ticket: undefined,
+};
+
+async function asked(calls: readonly (readonly [tool: string, args: object])[], more: Partial<Parameters<typeof deploy>[0]> = {}) {
+  const deployment = await deploy({ catalogue: asking, fronts: 2, visitors, ...more });
+  const [here, there] = deployment.fronts as [Front, Front];
+  const taskIds: string[] = [];
+  for (const [tool, args] of calls) {
+    const created = await rpc(here, "tools/call", { name: tool, arguments: args }, { principal: "ann" });
+    const taskId = String(created.result!["taskId"]);
+    await until(async () => (await deployment.services.store.load(taskId))?.status === "input_required");
+    taskIds.push(taskId);
+  }
+  const open = async (query: string, who: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${new URL(there.url).origin}/inbox${query}`, { headers: { "x-principal": who, ...headers } });
+    const text = (await response.text()).replace(/<style>[^]*<\/style>/, "");
+    return { status: response.status, text, headers: response.headers };
+  };
+  return { ...deployment, here, there, taskIds, open };
+}
+
+const listed = (text: string) => [...text.matchAll(/<span class="what" dir="auto">([^<]*)/g)].map(([, what]) => what);
+
+const FOUR = [
+  ["pay", { message: "Pay 1?", group: "finance", timeout: "3 days" }],
+  ["ship", { message: "Ship <b>it</b>?", group: "<i>stock</i>" }],
+  ["pay", { message: "Pay 2?", group: "finance", timeout: "1 hour" }],
+  ["ship", { message: "Mine?" }],
+] as const;
+
+test("a person finds what is asked of them in whoever's task, by deadline or age, and nobody finds anything else", async () => {
+  const { open } = await asked(FOUR);
+  expect(listed((await open("", "bob")).text)).toEqual(["Pay 2?", "Pay 1?"]);
+  expect(listed((await open("?order=oldest", "carol")).text)).toEqual(["Pay 1?", "Ship &lt;b&gt;it&lt;/b&gt;?", "Pay 2?"]);
+  expect(listed((await open("?tool=ship", "carol")).text)).toEqual(["Ship &lt;b&gt;it&lt;/b&gt;?"]);
+  expect(listed((await open("", "ann")).text)).toEqual(["Mine?"]);
+  const nothing = await open("", "mallory");
+  expect([nothing.status, listed(nothing.text), nothing.text]).toEqual([200, [], expect.stringContaining("Nothing waits for you")]);
+  const german = await open("", "bob", { "accept-language": "de" });
+  expect(german.text).toContain("2 Fragen warten auf Sie");
+});
+
+test("the chosen question is beside the list, and its form goes to its page", async () => {
+  const { open, taskIds, there } = await asked(FOUR);
+  const { text } = await open(`?ask=${taskIds[0]}/it`, "bob");
+  expect(text).toMatch(new RegExp(`href="inbox\\?order=deadline&amp;ask=${taskIds[0]}%2Fit" aria-current="true"`));
+  const action = /<form [^>]*method="post" action="([^"]+)"/.exec(text)?.[1] ?? "";
+  const fields = [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name = "", value = ""]): [string, string] => [
+    name,
+    value,
+  ]);
+  const sent = await fetch(new URL(action, there.url), {
+    method: "POST",
+    headers: { "x-principal": "bob" },
+    body: new URLSearchParams([...fields, ["action", "yes"]]),
+  });
+  expect([sent.status, await sent.text()]).toEqual([200, expect.stringContaining("Your record")]);
+  expect(listed((await open("", "bob")).text)).toEqual(["Pay 2?"]);
+});
+
+test("a question of others, in the address, looks like one that never existed", async () => {
+  const { open, taskIds } = await asked(FOUR);
+  const [foreign, never] = [await open(`?ask=${taskIds[0]}/it`, "mallory"), await open(`?ask=0-${crypto.randomUUID()}/it`, "mallory")];
+  expect([foreign.status, foreign.text]).toEqual([never.status, never.text]);
+  expect(foreign.text).toContain("Not found");
+});
+
+test("a list has pages, and what is no cursor of it is refused", async () => {
+  const { open } = await asked(FOUR);
+  const many = Array.from({ length: 51 }, (_, index) => ["pay", { message: `Pay ${index}?`, group: "finance" }] as const);
+  const more = await asked(many);
+  const first = await more.open("?order=oldest", "bob");
+  expect(listed(first.text)).toHaveLength(50);
+  const next = /<a rel="next" href="inbox([^"]+)"/.exec(first.text)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  expect(listed((await more.open(next, "bob")).text)).toEqual(["Pay 50?"]);
+  for (const query of ["?cursor=forged", "?cursor=oldest.1.0-x.it", `?cursor=${"x".repeat(5_000)}`])
+    expect((await open(query, "bob")).status).toBe(400);
+});
+
+test("the page cannot be framed or cached, runs no script, and looking changes nothing", async () => {
+  const { open, services, taskIds } = await asked(FOUR);
+  const before = await Promise.all(taskIds.map((taskId) => services.store.load(taskId)));
+  const { headers, text } = await open(`?ask=${taskIds[0]}/it`, "bob");
+  expect(headers.get("content-security-policy")).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+  );
+  expect([headers.get("x-frame-options"), headers.get("cache-control")]).toEqual(["DENY", "no-store"]);
+  expect(text).not.toContain("<script");
+  expect(await Promise.all(taskIds.map((taskId) => services.store.load(taskId)))).toEqual(before);
+});
+
+test("without identity it opens only at the address with its ticket", async () => {
+  const local = localVisitors(signatures(stateKeys(["a secret that every front end of this test knows"])));
+  const { open } = await asked([["ship", { message: "Mine?" }]], { visitors: local, authenticate: anonymous });
+  expect((await open("", "ann")).status).toBe(404);
+  expect((await open(`?k=${"x".repeat(22)}`, "ann")).status).toBe(404);
+  const { status, text } = await open(`?k=${local.ticket?.("", "") ?? ""}`, "ann");
+  expect([status, listed(text)]).toEqual([200, ["Mine?"]]);
+  expect(text).toContain('name="k"');
+});
