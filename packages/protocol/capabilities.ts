@@ -1,6 +1,6 @@
 /** The capabilities that clients declare, those that asks and tools need, and the difference. */
 import { ParleyError, type AskRequest, type ClientCapabilities } from "@parley/core";
-import { isObject, own, type Wire } from "./json-rpc.ts";
+import { given, isObject, type Wire } from "./json-rpc.ts";
 
 /** Capabilities in MCP's own shape. */
 export interface RequiredCapabilities {
@@ -13,23 +13,23 @@ export interface RequiredCapabilities {
 /** Reads declared capabilities. Returns the name of the first member that is not an object, as a string. */
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
   for (const key of ["elicitation", "sampling", "roots"]) {
-    const value = own(declared, key);
+    const value = given(declared, key);
     if (value !== undefined && !isObject(value)) return key;
   }
-  const elicitation = own(declared, "elicitation");
-  const sampling = own(declared, "sampling");
+  const elicitation = given(declared, "elicitation");
+  const sampling = given(declared, "sampling");
   return {
-    // A bare `elicitation: {}` means that forms are understood; `{url: {}}` alone means that they are not.
+    // A bare `elicitation: {}` means that forms are understood; other modes alone, such as `{url: {}}`, mean that they are not.
     ...(isObject(elicitation)
       ? {
           elicitation: {
-            form: isObject(own(elicitation, "form")) || !isObject(own(elicitation, "url")),
-            url: isObject(own(elicitation, "url")),
+            form: isObject(given(elicitation, "form")) || !Object.values(elicitation).some(isObject),
+            url: isObject(given(elicitation, "url")),
           },
         }
       : {}),
-    ...(isObject(sampling) ? { sampling: { tools: isObject(own(sampling, "tools")) } } : {}),
-    ...(isObject(own(declared, "roots")) ? { roots: true } : {}),
+    ...(isObject(sampling) ? { sampling: { tools: isObject(given(sampling, "tools")) } } : {}),
+    ...(isObject(given(declared, "roots")) ? { roots: true } : {}),
   };
 }
 

@@ -64,6 +64,14 @@ export function own(object: Wire, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/**
+ * An own property, where null counts as absent: clients of languages with nil values write null for what they leave out. Every member that MCP
+ * defines is read with this; what belongs to a tool, such as the values in `arguments`, is not.
+ */
+export function given(object: Wire, key: string): unknown {
+  return own(object, key) ?? undefined;
+}
+
 /** Classifies a parsed body. */
 export function shapeOf(body: unknown): RpcShape {
   if (Array.isArray(body))
@@ -72,12 +80,12 @@ export function shapeOf(body: unknown): RpcShape {
   const id = own(body, "id");
   const known = isRequestId(id) ? { id } : {};
   if (own(body, "jsonrpc") !== "2.0") return { type: "invalid", problem: 'jsonrpc must be "2.0"', ...known };
-  const method = own(body, "method");
+  const method = given(body, "method");
   if (method === undefined && (Object.hasOwn(body, "result") || Object.hasOwn(body, "error"))) {
     return isRequestId(id) ? { type: "response", id, message: body } : { type: "invalid", problem: "the response has no valid id" };
   }
   if (typeof method !== "string") return { type: "invalid", problem: "method must be a string", ...known };
-  const params = Object.hasOwn(body, "params") ? body["params"] : {};
+  const params = given(body, "params") ?? {};
   if (!isObject(params)) return { type: "invalid", problem: "params must be an object", ...known };
   if (!Object.hasOwn(body, "id")) return { type: "notification", method, params };
   if (!isRequestId(id)) return { type: "invalid", problem: `id must be an integer or a string of at most ${ID_LENGTH_MAX} characters` };

@@ -4,7 +4,7 @@
  */
 import { cut } from "@parley/core";
 import type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
-import { isObject, own, type Wire } from "./json-rpc.ts";
+import { given, isObject, type Wire } from "./json-rpc.ts";
 
 export class BadParams extends Error {}
 
@@ -46,7 +46,7 @@ export function complete(params: Wire): Complete {
 }
 
 function completed(ref: Wire): Complete["of"] {
-  switch (own(ref, "type")) {
+  switch (given(ref, "type")) {
     case "ref/prompt":
       return { type: "prompt", name: required(ref, "name", "ref.name") };
     case "ref/resource":
@@ -78,7 +78,7 @@ export const IDEMPOTENCY_KEY = "parley/idempotencyKey";
 const IDEMPOTENCY_KEY_TEXT = /^[\x21-\x7e]{1,255}$/;
 
 export function idempotencyKey(params: Wire): { readonly idempotencyKey?: string } {
-  const meta = own(params, "_meta");
+  const meta = given(params, "_meta");
   if (!isObject(meta)) return {};
   const isKey = (value: unknown): value is string => typeof value === "string" && IDEMPOTENCY_KEY_TEXT.test(value);
   const key = optional(
@@ -91,14 +91,13 @@ export function idempotencyKey(params: Wire): { readonly idempotencyKey?: string
   return key === undefined ? {} : { idempotencyKey: key };
 }
 
-/** `arguments` of a call. Null counts as empty: Go clients send it for a nil map. */
 export function callArguments(params: Wire): Wire {
-  return own(params, "arguments") === null ? {} : (optional(params, "arguments", isObject, "an object") ?? {});
+  return optional(params, "arguments", isObject, "an object") ?? {};
 }
 
-/** A map of strings. Null counts as empty, as in `callArguments`. */
+/** A map of strings. */
 export function strings(params: Wire, key: string, name = key): { readonly [name: string]: string } {
-  const values = own(params, key) === null ? {} : (optional(params, key, isObject, "an object", name) ?? {});
+  const values = optional(params, key, isObject, "an object", name) ?? {};
   for (const item of Object.keys(values)) {
     if (typeof values[item] !== "string") throw new BadParams(`${name}.${cut(item, 100)} must be a string`);
   }
@@ -110,13 +109,13 @@ export function required(params: Wire, key: string, name = key): string {
 }
 
 export function member<T>(params: Wire, key: string, is: (value: unknown) => value is T, what: string, name = key): T {
-  const value = own(params, key);
+  const value = given(params, key);
   if (is(value)) return value;
   throw new BadParams(value === undefined ? `${name} is required` : `${name} must be ${what}`);
 }
 
 export function optional<T>(params: Wire, key: string, is: (value: unknown) => value is T, what: string, name = key): T | undefined {
-  const value = own(params, key);
+  const value = given(params, key);
   if (value === undefined || is(value)) return value;
   throw new BadParams(`${name} must be ${what}`);
 }

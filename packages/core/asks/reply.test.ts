@@ -75,7 +75,7 @@ describe("a client's reply", () => {
     expect(readReply(url, { action: "accept", content: { n: 1 } }, validate)).toStrictEqual(accepted());
   });
 
-  test("to a form may have empty texts for fields that were left empty, and is recognised again with them", () => {
+  test("to a form may have empty texts or nulls for fields that were left empty, and is recognised again with them", () => {
     const request: AskRequest = {
       type: "form",
       message: "?",
@@ -91,6 +91,13 @@ describe("a client's reply", () => {
     expect(readReplyByShape({ action: "accept", content: { name: "Ada", mail: "", age: "" } })).toContainEqual(
       kept({ name: "Ada" }).answer,
     );
+    // So does null, beside an empty text that is meant.
+    expect(read({ name: "", mail: null, age: null })).toStrictEqual(kept({ name: "" }));
+    expect(readReplyByShape({ action: "accept", content: { name: "", mail: null } })).toContainEqual(kept({ name: "" }).answer);
+    expect(read({ name: null, mail: null })).toMatchObject({ ok: false });
+    expect(
+      readReply({ ...request, schema: { type: "object", properties: {} } }, { action: "accept", content: null }, validate),
+    ).toStrictEqual(kept({}));
     // A text may be empty if the form says nothing else.
     expect(read({ name: "" })).toStrictEqual(kept({ name: "" }));
     expect(read({ name: "", mail: "" })).toMatchObject({ ok: false, violations: [{ path: "/content/mail" }] });
@@ -121,7 +128,7 @@ describe("a reply of the wrong shape is refused with its violations", () => {
     ["no action", form, {}, [wrong("/action", "must be one of accept, decline, cancel")]],
     ["an unknown action", form, { action: "ok" }, [wrong("/action", "must be one of accept, decline, cancel")]],
     ["content that is a text", form, { action: "accept", content: "5" }, [wrong("/content", "must be an object with the form's fields")]],
-    ["content that is null", form, { action: "accept", content: null }, [wrong("/content", "must be an object with the form's fields")]],
+    ["content that is a list", form, { action: "accept", content: [] }, [wrong("/content", "must be an object with the form's fields")]],
     ["content that is a list", form, { action: "accept", content: [] }, [wrong("/content", "must be an object with the form's fields")]],
     ["a field of another type", form, { action: "accept", content: { n: "5" } }, [wrong("/content/n", "must be a number")]],
     [

@@ -7,7 +7,7 @@
  */
 import { fieldAt } from "./form.ts";
 import type { ValidateSchema } from "../ports.ts";
-import type { Answer, AskRequest, EventRequest, JsonObject, Violation } from "../task.ts";
+import type { Answer, AskRequest, EventRequest, Json, JsonObject, Violation } from "../task.ts";
 
 export type ReplyRead = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly violations: readonly Violation[] };
 
@@ -36,7 +36,7 @@ export function readReply(request: AskRequest, reply: unknown, validate: Validat
 /**
  * The answers that `readReply` could have made of a reply to an ask that is no longer open: enough to recognise a
  * repeated answer. There are several if the result depends on the kind of ask: an accepted form without content is
- * filled in as empty, one with empty texts may be read without them, and a URL takes no content. Empty if no ask could have such a reply.
+ * filled in as empty, one with empty texts or nulls may be read without them, and a URL takes no content. Empty if no ask could have such a reply.
  */
 export function readReplyByShape(reply: unknown): readonly Answer[] {
   if (!isObject(reply)) return [];
@@ -45,9 +45,11 @@ export function readReplyByShape(reply: unknown): readonly Answer[] {
     case "cancel":
       return [{ action: reply["action"] }];
     case "accept": {
-      const { content = {} } = reply;
-      const contents = isObject(content) ? new Set([content, withoutEmptyTexts(content)]) : [];
-      return [...[...contents].map((each) => ({ action: "accept" as const, content: each })), { action: "accept" }];
+      const content = reply["content"] ?? {};
+      return [
+        ...(isObject(content) ? readings(content) : []).map((each) => ({ action: "accept" as const, content: each })),
+        { action: "accept" },
+      ];
     }
     default:
       return "action" in reply ? [] : [{ action: "reply", result: withoutMeta(reply) }];
@@ -74,14 +76,14 @@ function readElicitation(reply: JsonObject, accept: (content: unknown) => ReplyR
 
 function readContent(schema: JsonObject, content: unknown, validate: ValidateSchema): ReplyRead {
   // A form without required fields may be accepted without content.
-  const given = content === undefined ? {} : content;
+  const given = content ?? {};
   if (!isObject(given)) return refused("/content", "must be an object with the form's fields");
   const overlong = tooLong(schema, given);
   const violations = overlong.length > 0 ? overlong : validate(schema, given);
   if (violations.length === 0) return { ok: true, answer: { action: "accept", content: given } };
-  // Some clients send an empty text for each field that was left empty, also if an e-mail address or a number belongs there.
-  const filledIn = overlong.length > 0 ? given : withoutEmptyTexts(given);
-  if (filledIn !== given && validate(schema, filledIn).length === 0) return { ok: true, answer: { action: "accept", content: filledIn } };
+  const [, ...others] = readings(given);
+  const filledIn = overlong.length > 0 ? undefined : others.find((reading) => validate(schema, reading).length === 0);
+  if (filledIn) return { ok: true, answer: { action: "accept", content: filledIn } };
   return { ok: false, violations: violations.map(({ path, message }) => titled(schema, { path: `/content${path}`, message })) };
 }
 
@@ -93,10 +95,14 @@ function titled(schema: JsonObject, { path, message }: Violation): Violation {
   return { path, message, ...(label !== undefined && { label }) };
 }
 
-/** `content` itself if it has none. */
-function withoutEmptyTexts(content: JsonObject): JsonObject {
-  const filledIn = Object.entries(content).filter(([, value]) => value !== "");
-  return filledIn.length === Object.keys(content).length ? content : Object.fromEntries(filledIn);
+/**
+ * What the content of an accepted form may mean, the most literal meaning first. Some clients send null or an empty text for each field that was left
+ * empty, also if an e-mail address or a number belongs there.
+ */
+function readings(content: JsonObject): readonly JsonObject[] {
+  const without = (...empty: readonly Json[]) => Object.fromEntries(Object.entries(content).filter(([, value]) => !empty.includes(value)));
+  const values = Object.values(content);
+  return [content, ...(values.includes(null) ? [without(null)] : []), ...(values.includes("") ? [without(null, "")] : [])];
 }
 
 /**

@@ -6,11 +6,11 @@
  */
 import {
   errorMessage,
+  given,
   INVALID_PARAMS,
   invalidRequest,
   isRequestId,
   METHOD_NOT_FOUND,
-  own,
   quoted,
   shapeOf,
   type RequestId,
@@ -63,13 +63,13 @@ function refused(id: RequestId, code: number, message: string): SessionMessage {
 
 /** An error means that the client cannot or will not ask its user. It reads as `cancel`, like a closed form: no decision was made. */
 function replyIn(message: Wire): unknown {
-  return Object.hasOwn(message, "result") ? message["result"] : { action: "cancel" };
+  return given(message, "error") !== undefined && given(message, "result") === undefined ? { action: "cancel" } : message["result"];
 }
 
 /** A cancellation without a request id is ignored, as the specification requires of malformed ones. */
 function noticeIn({ method, params }: { readonly method: string; readonly params: Wire }): { readonly notice?: Notice } {
-  const requestId = own(params, "requestId");
+  const requestId = given(params, "requestId");
   if (method !== "notifications/cancelled" || !isRequestId(requestId)) return {};
-  const reason = own(params, "reason");
+  const reason = given(params, "reason");
   return { notice: { type: "cancelled", requestId, ...(typeof reason === "string" ? { reason } : {}) } };
 }

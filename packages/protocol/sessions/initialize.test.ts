@@ -37,6 +37,9 @@ describe("initialize", () => {
       sampling: { tools: true },
     });
     expect(capabilities({ elicitation: { url: {} } })).toStrictEqual({ elicitation: { form: false, url: true } });
+    expect(capabilities({ elicitation: { voice: {} } })).toStrictEqual({ elicitation: { form: false, url: false } });
+    expect(capabilities({ elicitation: null, sampling: null, roots: null })).toStrictEqual({});
+    expect(capabilities({ elicitation: { form: null, url: null } })).toStrictEqual({ elicitation: { form: true, url: false } });
     expect(capabilities({ experimental: { x: 1 }, tasks: {}, extensions: 5 })).toStrictEqual({});
   });
 

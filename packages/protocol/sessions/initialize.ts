@@ -1,6 +1,6 @@
 /** `initialize` opens a session. It is the same in every revision, because it negotiates the revision (S25 basic/lifecycle). */
 import { readCapabilities } from "../capabilities.ts";
-import { errorMessage, INVALID_PARAMS, isObject, own, shapeOf, type Reply, type RequestId, type Wire } from "../json-rpc.ts";
+import { errorMessage, given, INVALID_PARAMS, isObject, shapeOf, type Reply, type RequestId, type Wire } from "../json-rpc.ts";
 import { BadParams, member, readParams, required } from "../params.ts";
 import { SESSION_VERSIONS } from "../versions.ts";
 import type { Initialize } from "./intents.ts";
@@ -33,9 +33,9 @@ function read(id: RequestId, params: Wire): Initialize {
 
 /** Optional: used only in logs. */
 function clientInfo(params: Wire): Pick<Initialize, "clientInfo"> {
-  const info = own(params, "clientInfo");
+  const info = given(params, "clientInfo");
   if (!isObject(info)) return {};
-  const [name, version] = [own(info, "name"), own(info, "version")];
+  const [name, version] = [given(info, "name"), given(info, "version")];
   if (typeof name !== "string" || typeof version !== "string") return {};
   return { clientInfo: { name: name.slice(0, CLIENT_INFO_CHARS), version: version.slice(0, CLIENT_INFO_CHARS) } };
 }

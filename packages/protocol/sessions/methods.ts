@@ -1,7 +1,7 @@
 /** The requests that every revision with sessions has, and how their params are read. */
 import { LOG_LEVELS, type JsonObject, type LogLevel } from "@parley/core";
 import type { CallTool, GetPrompt, ReadResource, SetLogLevel, Subscribe, Wants } from "../intents.ts";
-import { isObject, own, type Wire } from "../json-rpc.ts";
+import { given, isObject, type Wire } from "../json-rpc.ts";
 import {
   BadParams,
   callArguments,
@@ -67,7 +67,7 @@ const WITH_PROGRESS: ReadonlySet<SessionIntent["type"]> = new Set(["callTool", "
 
 /** Which notifications the sender wants. */
 export function wantsOf({ type }: SessionIntent, params: Wire): Wants {
-  const progressToken = WITH_PROGRESS.has(type) ? own(metaOf(params), "progressToken") : undefined;
+  const progressToken = WITH_PROGRESS.has(type) ? given(metaOf(params), "progressToken") : undefined;
   if (progressToken === undefined) return {};
   if (!isProgressToken(progressToken)) throw new BadParams(`_meta.progressToken must be ${PROGRESS_TOKEN}`);
   return { progressToken };

@@ -1,7 +1,7 @@
 /** Capabilities of stateless clients: those of all revisions, and extensions. */
 import type { ClientCapabilities } from "@parley/core";
 import { readCapabilities as askable, type RequiredCapabilities } from "../capabilities.ts";
-import { isObject, own, type Wire } from "../json-rpc.ts";
+import { given, isObject, type Wire } from "../json-rpc.ts";
 import { TASKS_EXTENSION } from "./names.ts";
 
 export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} } };
@@ -10,14 +10,14 @@ export const REQUIRED_TASKS: RequiredCapabilities = { extensions: { [TASKS_EXTEN
 export function readCapabilities(declared: Wire): ClientCapabilities | string {
   const capabilities = askable(declared);
   if (typeof capabilities === "string") return capabilities;
-  const extensions = own(declared, "extensions");
+  const extensions = given(declared, "extensions");
   if (extensions === undefined) return capabilities;
   if (!isObject(extensions)) return "extensions";
-  for (const [id, settings] of Object.entries(extensions)) if (!isObject(settings)) return `extensions.${id}`;
+  for (const [id, settings] of Object.entries(extensions)) if (settings !== null && !isObject(settings)) return `extensions.${id}`;
   return capabilities;
 }
 
 export function declaresTasks(declared: Wire): boolean {
-  const extensions = own(declared, "extensions");
-  return isObject(extensions) && Object.hasOwn(extensions, TASKS_EXTENSION);
+  const extensions = given(declared, "extensions");
+  return isObject(extensions) && given(extensions, TASKS_EXTENSION) !== undefined;
 }

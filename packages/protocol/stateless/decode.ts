@@ -9,10 +9,10 @@ import { capabilityRequired, missingCapabilities, type RequiredCapabilities } fr
 import { headerValue } from "../header-value.ts";
 import {
   errorMessage,
+  given,
   INVALID_PARAMS,
   invalidRequest,
   METHOD_NOT_FOUND,
-  own,
   quoted,
   shapeOf,
   type RequestId,
@@ -63,7 +63,7 @@ function decodeNotification(
   { method, params }: { readonly method: string; readonly params: Wire },
 ): StatelessMessage {
   const header = headerValue(headers, "mcp-protocol-version");
-  const claimed = own(metaOf(params) ?? {}, PROTOCOL_VERSION);
+  const claimed = given(metaOf(params) ?? {}, PROTOCOL_VERSION);
   if (claimed !== undefined && typeof claimed !== "string")
     return invalidParams(undefined, `_meta: ${PROTOCOL_VERSION} must be a string`, 400);
   if (header !== undefined && claimed !== undefined && header !== claimed) return mismatched(undefined, versionMismatch(header, claimed));

@@ -1,7 +1,7 @@
 /** The envelope: the facts about the client in `params._meta` of every request (S26 basic/index, "Request metadata"). */
 import { LOG_LEVELS, type LogLevel } from "@parley/core";
 import type { Wants } from "../intents.ts";
-import { isObject, own, type Wire } from "../json-rpc.ts";
+import { given, isObject, type Wire } from "../json-rpc.ts";
 import { isProgressToken, PROGRESS_TOKEN } from "../params.ts";
 import { declaresTasks, readCapabilities } from "./capabilities.ts";
 import type { ClientFacts } from "./intents.ts";
@@ -14,32 +14,32 @@ export type Envelope =
 
 /** The `_meta` of a request's params, if it is an object. */
 export function metaOf(params: Wire): Wire | undefined {
-  const meta = own(params, "_meta");
+  const meta = given(params, "_meta");
   return isObject(meta) ? meta : undefined;
 }
 
 export function readEnvelope(params: Wire): Envelope {
-  const raw = own(params, "_meta");
+  const raw = given(params, "_meta");
   if (raw === undefined) return { type: "incomplete", missing: ["_meta"] };
   if (!isObject(raw)) return { type: "malformed", key: "_meta", problem: "must be an object" };
-  const missing = [PROTOCOL_VERSION, CLIENT_CAPABILITIES].filter((key) => own(raw, key) === undefined);
+  const missing = [PROTOCOL_VERSION, CLIENT_CAPABILITIES].filter((key) => given(raw, key) === undefined);
   if (missing.length > 0) return { type: "incomplete", missing };
 
-  const version = own(raw, PROTOCOL_VERSION);
+  const version = given(raw, PROTOCOL_VERSION);
   if (typeof version !== "string") return { type: "malformed", key: PROTOCOL_VERSION, problem: "must be a string" };
-  const declared = own(raw, CLIENT_CAPABILITIES);
+  const declared = given(raw, CLIENT_CAPABILITIES);
   if (!isObject(declared)) return { type: "malformed", key: CLIENT_CAPABILITIES, problem: "must be an object" };
   const capabilities = readCapabilities(declared);
   if (typeof capabilities === "string")
     return { type: "malformed", key: CLIENT_CAPABILITIES, problem: `${capabilities} must be an object` };
-  const clientInfo = own(raw, CLIENT_INFO);
+  const clientInfo = given(raw, CLIENT_INFO);
   if (clientInfo !== undefined && !isClientInfo(clientInfo)) {
     return { type: "malformed", key: CLIENT_INFO, problem: "must be an object with a name and a version" };
   }
-  const logLevel = own(raw, LOG_LEVEL);
+  const logLevel = given(raw, LOG_LEVEL);
   if (logLevel !== undefined && !isLogLevel(logLevel))
     return { type: "malformed", key: LOG_LEVEL, problem: `must be one of ${LOG_LEVELS.join(", ")}` };
-  const progressToken = own(raw, "progressToken");
+  const progressToken = given(raw, "progressToken");
   if (progressToken !== undefined && !isProgressToken(progressToken)) {
     return { type: "malformed", key: "progressToken", problem: `must be ${PROGRESS_TOKEN}` };
   }
@@ -56,7 +56,7 @@ export function readEnvelope(params: Wire): Envelope {
 }
 
 function isClientInfo(value: unknown): value is { name: string; version: string } {
-  return isObject(value) && typeof own(value, "name") === "string" && typeof own(value, "version") === "string";
+  return isObject(value) && typeof given(value, "name") === "string" && typeof given(value, "version") === "string";
 }
 
 function isLogLevel(value: unknown): value is LogLevel {

@@ -50,7 +50,7 @@ const cases: readonly (readonly [string, (params: Wire) => unknown, Wire])[] = [
   ],
   ["notifications.toolsListChanged must be a boolean", listen, { notifications: { toolsListChanged: 1 } }],
   ["notifications.promptsListChanged must be a boolean", listen, { notifications: { promptsListChanged: "yes" } }],
-  ["notifications.resourcesListChanged must be a boolean", listen, { notifications: { resourcesListChanged: null } }],
+  ["notifications.resourcesListChanged must be a boolean", listen, { notifications: { resourcesListChanged: 1 } }],
 ];
 
 test.each(cases)("a param that is wrong is named: %s", (problem, read, params) => {

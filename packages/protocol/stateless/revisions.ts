@@ -1,6 +1,6 @@
 /** The served stateless revisions, and how a request selects one. */
 import { headerValue } from "../header-value.ts";
-import { isObject, own } from "../json-rpc.ts";
+import { given, isObject } from "../json-rpc.ts";
 import type { Inbound, StatelessDialect } from "./dialect.ts";
 import { metaOf } from "./envelope.ts";
 import { PROTOCOL_VERSION } from "./names.ts";
@@ -14,9 +14,9 @@ export const STATELESS_DIALECTS = [rev20260728] as const;
  * `_meta`: if that version is not served, the newest revision reports it. Undefined for a request of a session.
  */
 export function statelessDialect({ headers, body }: Pick<Inbound, "headers" | "body">): StatelessDialect | undefined {
-  const params = isObject(body) ? own(body, "params") : undefined;
+  const params = isObject(body) ? given(body, "params") : undefined;
   const meta = (isObject(params) && metaOf(params)) || {};
-  const named = [headerValue(headers, "mcp-protocol-version"), own(meta, PROTOCOL_VERSION)];
+  const named = [headerValue(headers, "mcp-protocol-version"), given(meta, PROTOCOL_VERSION)];
   const dialect = STATELESS_DIALECTS.find(({ version }) => named.includes(version));
-  return dialect ?? (Object.hasOwn(meta, PROTOCOL_VERSION) ? STATELESS_DIALECTS[0] : undefined);
+  return dialect ?? (given(meta, PROTOCOL_VERSION) !== undefined ? STATELESS_DIALECTS[0] : undefined);
 }

@@ -1,5 +1,5 @@
 /** The requests of this revision: those of every session, tasks, and FastMCP's tasks/sendInput. */
-import { isObject, own, type Wire } from "../../json-rpc.ts";
+import { given, isObject, own, type Wire } from "../../json-rpc.ts";
 import { BadParams, cancelTask, cursorOf, isString, optional, required } from "../../params.ts";
 import type { CallTool, GetTask, GivenAnswer, ListTasks, SendInput, TaskResult } from "../../intents.ts";
 import type { SessionIntent } from "../intents.ts";
@@ -19,7 +19,9 @@ export const METHODS: Methods = new Map<string, (params: Wire) => SessionIntent>
 function callToolOrTask(params: Wire): CallTool {
   const task = optional(params, "task", isObject, "an object");
   if (!task) return callTool(params);
-  const ttlMs = optional(task, "ttl", isTtl, "a number of milliseconds that is not negative, or null", "task.ttl");
+  // Null is a value here: no limit.
+  const ttlMs = own(task, "ttl");
+  if (ttlMs !== undefined && !isTtl(ttlMs)) throw new BadParams("task.ttl must be a number of milliseconds that is not negative, or null");
   return { ...callTool(params), task: ttlMs === undefined ? {} : { ttlMs } };
 }
 
@@ -28,14 +30,14 @@ function isTtl(value: unknown): value is number | null {
 }
 
 function getTask(params: Wire): GetTask {
-  const given = own(metaOf(params), ELICITATION_RESPONSE);
-  return { type: "getTask", taskId: required(params, "taskId"), ...(given !== undefined && { answers: givenAnswers(given) }) };
+  const answers = given(metaOf(params), ELICITATION_RESPONSE);
+  return { type: "getTask", taskId: required(params, "taskId"), ...(answers !== undefined && { answers: givenAnswers(answers) }) };
 }
 
 /** Proposal #1869 allows one answer here; an array of several is accepted too. */
-function givenAnswers(given: unknown): readonly GivenAnswer[] {
+function givenAnswers(answers: unknown): readonly GivenAnswer[] {
   const name = `_meta["${ELICITATION_RESPONSE}"]`;
-  return (Array.isArray(given) ? given : [given]).map((answer: unknown) => {
+  return (Array.isArray(answers) ? answers : [answers]).map((answer: unknown) => {
     if (!isObject(answer)) throw new BadParams(`${name} must be an object with an elicitationId and an action, or an array of such`);
     return { elicitationId: required(answer, "elicitationId", `${name}.elicitationId`), reply: replyIn(answer) };
   });

@@ -85,11 +85,14 @@ describe("the corpus of requests", () => {
 const OWN_WAYS: { readonly [file: string]: string } = {
   "envelope-text.json": "its JSON-RPC schema knows _meta and says -32600; the specification has -32602 for what is wrong in _meta",
   "envelope-progress-token.json": "the same",
+  "null-everywhere.json": "null is no object in its schemas; clients of languages with nil values send it for what is absent all the same",
+  "null-extension.json": "the same",
+  "shape-params-null.json": "the same",
 };
 
 test.each(cases)("the official classifier agrees: $file", ({ file, headers, body, expect: expected }) => {
   const outcome = classify(headers, body);
-  if (expected.type !== "rejected") expect(outcome).toMatchObject({ kind: "modern" });
+  if (expected.type !== "rejected" && !(file in OWN_WAYS)) expect(outcome).toMatchObject({ kind: "modern" });
   if (outcome.kind !== "reject" || file in OWN_WAYS) return;
   expect({ httpStatus: expected.httpStatus, code: expected.message?.error.code }).toStrictEqual({
     httpStatus: outcome.httpStatus,
