@@ -1,6 +1,6 @@
 import { SUPPORTED_VERSIONS } from "@parley/protocol";
 import { describe, expect, test } from "vitest";
-import { rpc } from "./client.fixture.ts";
+import { post, rpc } from "./client.fixture.ts";
 import { deploy, type Deployment, type Front } from "./deployment.fixture.ts";
 import { offered } from "./tools.fixture.ts";
 
@@ -42,6 +42,17 @@ describe("a body", () => {
     const here = await front();
     const call = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "echo", arguments: { text: "Grüße" } } });
     expect(await raw(here, Buffer.from(call, "latin1"))).toMatchObject({ status: 400, body: { error: { code: -32700 } } });
+    expect(created(here)).toBe(0);
+  });
+
+  test.each([MODERN, {}])("with a number that would be rounded is refused with its id, before anything is done", async (headers) => {
+    const here = await front();
+    const call = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"at":1234567890123456789}}}';
+    const refused = await raw(here, call, { ...headers, "content-type": JSON_TYPE });
+    expect(refused).toMatchObject({ status: 200, body: { id: 7, error: { code: -32602 } } });
+    expect(refused.body.error.message).toContain("1234567890123456789");
+    const answer = '{"jsonrpc":"2.0","id":"a","result":{"action":"accept","content":{"at":1234567890123456789}}}';
+    expect(await raw(here, answer, { ...headers, "content-type": JSON_TYPE })).toMatchObject({ status: 400 });
     expect(created(here)).toBe(0);
   });
 
@@ -372,4 +383,16 @@ describe("a defect", () => {
     expect(line?.fields["defectId"]).toBe(failed.error!.data!["defectId"]);
     expect(line?.fields["err"]).toBeInstanceOf(TypeError);
   });
+});
+
+test("text with line separators is escaped in bodies and streams, because some readers end a line there", async () => {
+  const here = await front();
+  const text = "before\u2028 \u2029 \u0085after";
+  for (const accept of ["application/json", "text/event-stream"]) {
+    const headers = { accept };
+    const response = await post(here, "tools/call", { name: "echo", arguments: { text } }, { headers });
+    const body = await response.text();
+    expect(body).toContain(String.raw`before\u2028 \u2029 \u0085after`);
+    expect(body).not.toMatch(/[\u2028\u2029\u0085]/);
+  }
 });

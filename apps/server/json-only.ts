@@ -1,11 +1,11 @@
 /** JSON bodies, checked before they are parsed: even a small body can take long to parse and longer to validate. */
 import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { jsonExceeds } from "@parley/core";
+import { describeInexact, inexactNumber, jsonExceeds } from "@parley/core";
 import type { Limits } from "./front-end/limits.ts";
 import { onePerTurn } from "./one-per-turn.ts";
 
-/** Makes a scope accept only JSON. Its error handler receives InvalidJson and TooLarge. */
+/** Makes a scope accept only JSON. Its error handler receives InvalidJson, TooLarge and Inexact. */
 export function acceptJsonOnly(
   app: FastifyInstance,
   { bodyDepthMax, bodyValuesMax }: Pick<Limits, "bodyDepthMax" | "bodyValuesMax">,
@@ -16,11 +16,10 @@ export function acceptJsonOnly(
     const exceeded = jsonExceeds(text, { depthMax: bodyDepthMax, valuesMax: bodyValuesMax });
     if (exceeded === "depthMax") throw new TooLarge(`nests deeper than ${bodyDepthMax} levels (PARLEY_BODY_DEPTH_MAX)`);
     if (exceeded === "valuesMax") throw new TooLarge(`has more than ${bodyValuesMax} values (PARLEY_BODY_VALUES_MAX)`);
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw new InvalidJson();
-    }
+    const body = parsed(text);
+    const number = inexactNumber(text);
+    if (number !== undefined) throw new Inexact(describeInexact(number), body);
+    return body;
   }
 
   app.removeAllContentTypeParsers();
@@ -37,6 +36,14 @@ export function acceptJsonOnly(
   });
 }
 
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidJson();
+  }
+}
+
 /** In characters. A smaller body takes at most a few milliseconds to check and parse. */
 const LARGE_BODY = 65_536;
 
@@ -47,6 +54,16 @@ export class InvalidJson extends Error {}
 export class Encoded extends Error {
   constructor(encoding: string) {
     super(`the Content-Encoding ${JSON.stringify(encoding.slice(0, 100))} is not supported: send the body as it is`);
+  }
+}
+
+/** The body has a number that would be rounded. The message says which, as the end of a sentence. */
+export class Inexact extends Error {
+  /** With the rounded number. */
+  readonly body: unknown;
+  constructor(message: string, body: unknown) {
+    super(message);
+    this.body = body;
   }
 }
 

@@ -12,6 +12,7 @@
  * Source: specification 2026-07-28, basic/transports/streamable-http; specification 2025-11-25, basic/transports.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { oneLine } from "@parley/core";
 import type { Reply } from "@parley/protocol";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { ReplyChannel } from "./reply-channel.ts";
@@ -171,13 +172,13 @@ export class Outlet implements ReplyChannel {
 }
 
 function event(message: object, id: string | undefined): string {
-  return `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${JSON.stringify(message)}\n\n`;
+  return `${id === undefined ? "" : `id: ${id}\n`}event: message\ndata: ${oneLine(JSON.stringify(message))}\n\n`;
 }
 
 /** Serialises the body here, because Fastify's serialisation looks for schemas first. */
 export function sendJson(reply: FastifyReply, httpStatus: number, body: object): void {
   noteError(reply, body);
-  void reply.code(httpStatus).header("content-type", "application/json; charset=utf-8").send(JSON.stringify(body));
+  void reply.code(httpStatus).header("content-type", "application/json; charset=utf-8").send(oneLine(JSON.stringify(body)));
 }
 
 /** Notes the error code for the metrics, because a JSON-RPC error is sent with HTTP 200. */

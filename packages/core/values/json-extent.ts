@@ -43,7 +43,7 @@ export function jsonExceeds(text: string, { depthMax, valuesMax }: JsonExtent): 
 }
 
 /** Index of the quote that closes the string starting at `start`; -1 if there is none. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1;

@@ -8,6 +8,7 @@ import { isSessionTask } from "../connection/session-tasks.ts";
 import type { UpstreamEvent, UpstreamFailure } from "../wire/upstream-event.ts";
 import type { UpstreamTask } from "../connection/upstream-tasks.ts";
 import { describeFailure } from "../wire/describe-failure.ts";
+import { whyUnreadable } from "../wire/incoming.ts";
 
 const URL_REQUIRED = -32042;
 /** When a task of an upstream is polled again: as the upstream says, else the default; never sooner than the minimum. */
@@ -100,6 +101,8 @@ function urlsRequired(error: ProtocolError, { request, admit }: Judging): Upstre
 }
 
 export function failure(error: unknown, call: Judging): UpstreamEvent {
+  const unreadable = error instanceof ProtocolError ? whyUnreadable(error) : undefined;
+  if (unreadable !== undefined) return { type: "invalid", message: unreadable };
   if (error instanceof ProtocolError) return urlsRequired(error, call) ?? { type: "error", error: failureOf(error) };
   if (error instanceof SdkError && (error.code === SdkErrorCode.InvalidResult || error.code === SdkErrorCode.UnsupportedResultType)) {
     return { type: "invalid", message: "answered with a result that MCP does not allow" };

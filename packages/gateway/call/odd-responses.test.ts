@@ -144,6 +144,29 @@ test.each<[string, (id: number) => Buffer, RegExp]>([
   expect(await called((socket, id) => void socket.end(bytes(id)))).toEqual({ type: "lost", message: expect.stringMatching(message) });
 });
 
+test.each<[string, object]>([
+  ["null members", { result: { ...RESULT, structuredContent: null, isError: null, _meta: null } }],
+  ["a list beside its text", { result: { ...RESULT, structuredContent: [1] } }],
+  ["a null error and a member of its own", { result: RESULT, error: null, ts: 1 }],
+])("a result with %s is read, as JSON and from a stream", async (_what, sent) => {
+  expect(await called((socket, id) => void socket.end(jsonReply({ id, ...sent })))).toEqual(DONE);
+  expect(await called((socket, id) => void socket.end(http("200 OK", SSE, event({ id, ...sent }))))).toEqual(DONE);
+});
+
+test("a result with a number that would be rounded is refused, and names it", async () => {
+  const body = (id: number) => `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"id":1234567890123456789}}}`;
+  const invalid = { type: "invalid", message: expect.stringContaining("1234567890123456789") };
+  const asJson = (id: number) => http("200 OK", { "content-type": "application/json", connection: "close" }, body(id));
+  expect(await called((socket, id) => void socket.end(asJson(id)))).toEqual(invalid);
+  expect(await called((socket, id) => void socket.end(http("200 OK", SSE, `data: ${body(id)}\n\n`)))).toEqual(invalid);
+});
+
+test("a response without a result ends the call at once", async () => {
+  const ended = { type: "invalid", message: "answered without a result" };
+  expect(await called((socket, id) => void socket.end(jsonReply({ id, result: null })))).toEqual(ended);
+  expect(await called((socket, id) => void socket.write(http("200 OK", SSE, event({ id, result: null }))))).toEqual(ended);
+});
+
 test("a result with content that its revision does not have is invalid", async () => {
   const result = { content: [{ type: "hologram", data: "x" }] };
   expect(await called((socket, id) => void socket.write(jsonReply({ id, result })))).toMatchObject({ type: "invalid" });

@@ -8,7 +8,16 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type JSONRPCMessage, ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from "@modelcontextprotocol/client";
+import {
+  type JSONRPCMessage,
+  parseJSONRPCMessage,
+  SdkError,
+  SdkErrorCode,
+  serializeMessage,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { oneLine } from "@parley/core";
+import { mended } from "../wire/incoming.ts";
 
 export interface Command {
   readonly command: string;
@@ -25,21 +34,22 @@ type Process = ChildProcessByStdio<Writable, Readable, Readable | null>;
 /** How long the process has to end once its input has ended, and again after SIGTERM. */
 const GRACE_MS = 2_000;
 const LOOK_MS = 20;
+const LF = 0x0a;
 
 export class CommandTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport["onmessage"]>;
   readonly #command: Command;
-  readonly #messages: ReadBuffer;
+  /** The beginning of a line whose end has not arrived. */
+  #beginning: Buffer[] = [];
   #process: Process | undefined;
   #closing: Promise<void> | undefined;
-  /** What arrived since the last message. The SDK skips lines that are none, however many come. */
+  /** What arrived since the last message. Lines that are none are skipped. */
   #bytesBetween = 0;
 
   constructor(command: Command) {
     this.#command = command;
-    this.#messages = new ReadBuffer({ maxBufferSize: command.messageBytesMax });
   }
 
   async start(): Promise<void> {
@@ -78,7 +88,7 @@ export class CommandTransport implements Transport {
     let cause: unknown;
     if (!this.#closing) {
       try {
-        return await written(stdin, serializeMessage(message));
+        return await written(stdin, oneLine(serializeMessage(message)));
       } catch (error) {
         cause = error;
       }
@@ -94,23 +104,35 @@ export class CommandTransport implements Transport {
 
   #read(chunk: Buffer): void {
     this.#bytesBetween += chunk.byteLength;
-    try {
-      if (this.#bytesBetween > this.#command.messageBytesMax) throw new Error("the command prints something else than messages");
-      this.#messages.append(chunk);
-    } catch (error) {
-      this.onerror?.(error as Error);
+    if (this.#bytesBetween > this.#command.messageBytesMax) {
+      this.onerror?.(new Error("the command prints something else than messages"));
       this.#process?.stdout.destroy();
       return void this.close();
     }
-    for (;;) {
-      try {
-        const message = this.#messages.readMessage();
-        if (message === null) return;
-        this.#bytesBetween = 0;
-        this.onmessage?.(message);
-      } catch (error) {
-        this.onerror?.(error as Error);
-      }
+    let rest = chunk;
+    for (let end = rest.indexOf(LF); end !== -1; end = rest.indexOf(LF)) {
+      const line = Buffer.concat([...this.#beginning, rest.subarray(0, end)]);
+      this.#beginning = [];
+      rest = rest.subarray(end + 1);
+      this.#readLine(line.toString());
+    }
+    if (rest.length > 0) this.#beginning.push(rest);
+  }
+
+  #readLine(line: string): void {
+    let given: unknown;
+    try {
+      given = JSON.parse(line);
+    } catch {
+      // A command may print other lines.
+      return;
+    }
+    try {
+      const message = parseJSONRPCMessage(mended(given, line));
+      this.#bytesBetween = 0;
+      this.onmessage?.(message);
+    } catch (error) {
+      this.onerror?.(error as Error);
     }
   }
 
@@ -126,7 +148,7 @@ export class CommandTransport implements Transport {
       // A process that has left the group may still have them.
       for (const pipe of child.stdio) pipe?.destroy();
     }
-    this.#messages.clear();
+    this.#beginning = [];
     this.onclose?.();
   }
 }

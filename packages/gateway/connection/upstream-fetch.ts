@@ -11,9 +11,11 @@
  */
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { type FetchLike } from "@modelcontextprotocol/client";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { Agent, request } from "undici";
+import { mended } from "../wire/incoming.ts";
 
 /** Maximum size of one message, in bytes: a JSON body, or an event of a stream. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
@@ -134,7 +136,7 @@ const JSON_TYPE: [string, string] = ["content-type", "application/json"];
 function wholeResponse(text: string, init: ResponseInit): Response {
   return Object.assign(new Response(null, init), {
     text: async () => text,
-    json: async () => JSON.parse(text) as unknown,
+    json: async () => mended(JSON.parse(text), text),
   });
 }
 
@@ -321,12 +323,23 @@ async function* eventsIn(
       for (const event of read) {
         if (burst === BURST_EVENTS) await sleep(PAUSE_MS);
         burst = (burst % BURST_EVENTS) + 1;
-        yield event;
+        yield { ...event, data: mendedText(event.data) };
       }
     }
     return undefined;
   } finally {
     await cancel();
+  }
+}
+
+/** A message that needs no mending, as nearly all, is not serialized again. */
+function mendedText(data: string): string {
+  try {
+    const given: unknown = JSON.parse(data);
+    const message = mended(given, data);
+    return isDeepStrictEqual(message, given) ? data : JSON.stringify(message);
+  } catch {
+    return data;
   }
 }
 

@@ -3,6 +3,7 @@ import { type Client, type ClientCapabilities, ProtocolError, SdkError, SdkError
 import { type JsonObject, jsonExceeds, STORED_DEPTH_MAX } from "@parley/core";
 import { z } from "zod";
 import { withBodyError } from "../wire/body-error.ts";
+import { withoutNulls } from "../wire/incoming.ts";
 import { wrongHeader } from "../wire/param-headers.ts";
 import { NOT_SUPPORTED } from "../wire/question.ts";
 import type { UpstreamSession } from "../connection/upstream-session.ts";
@@ -234,20 +235,6 @@ function isTooDeep(item: unknown): boolean {
     // Parsing takes less of the stack than serializing.
     return true;
   }
-}
-
-const SCHEMAS: ReadonlySet<string> = new Set(["inputSchema", "outputSchema"]);
-
-/** Some servers write a member that is absent as null. Within a schema and in `_meta`, null is a value. */
-function withoutNulls(item: unknown): unknown {
-  if (Array.isArray(item)) return item.map(withoutNulls);
-  return membersOf(item, (key, member) => (SCHEMAS.has(key) ? membersOf(member) : key === "_meta" ? member : withoutNulls(member)));
-}
-
-function membersOf(value: unknown, read = (_key: string, member: unknown) => member): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const members = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(members.map(([key, member]) => [key, read(key, member)]));
 }
 
 function nameOf(item: unknown): string {

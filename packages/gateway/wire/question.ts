@@ -14,6 +14,7 @@
 import { hash } from "node:crypto";
 import { ProtocolError } from "@modelcontextprotocol/client";
 import { type AskRequest, canonicalJson, checkAsk, describeViolations, ParleyError, type Settings, type Violation } from "@parley/core";
+import { whyUnreadableParams } from "./incoming.ts";
 
 export const INVALID_PARAMS = -32602;
 export const NOT_SUPPORTED = -32601;
@@ -50,6 +51,8 @@ export function readQuestion(method: string, params: unknown, { settings, takesS
   if (text === undefined) throw invalid([{ path: "", message: "nests too deeply" }]);
   if (text.length > QUESTION_CHARS_MAX)
     throw invalid([{ path: "", message: `has ${text.length} characters of JSON; the limit is ${QUESTION_CHARS_MAX}` }]);
+  const unreadable = whyUnreadableParams(isObject(params) ? params : {});
+  if (unreadable !== undefined) throw invalid([{ path: "", message: unreadable }]);
   const request = requestOf(method, isObject(params) ? params : {});
   const digest = digestOf(request);
   try {

@@ -9,7 +9,7 @@ import { EVENTS_PATH } from "@parley/node";
 import type { FastifyInstance } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { refusalOf } from "../../front-end/refusal.ts";
-import { acceptJsonOnly, Encoded, InvalidJson, TooLarge } from "../../json-only.ts";
+import { acceptJsonOnly, Encoded, Inexact, InvalidJson, TooLarge } from "../../json-only.ts";
 import { sendJson } from "../../streams/outlet.ts";
 
 const DOOR = "event";
@@ -59,7 +59,7 @@ function refusalFor(frontEnd: FrontEnd, error: Error & { readonly code?: string 
   const refusal = (httpStatus: number, message: string) => ({ httpStatus, body: { error: { message } } });
   if (error instanceof InvalidJson) return refusal(400, "the body is not valid JSON");
   if (error instanceof Encoded) return refusal(415, error.message);
-  if (error instanceof TooLarge) return refusal(400, `the body ${error.message}`);
+  if (error instanceof TooLarge || error instanceof Inexact) return refusal(400, `the body ${error.message}`);
   switch (error.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
       return refusal(413, `the body is larger than ${bodyBytesMax} bytes (PARLEY_BODY_BYTES_MAX)`);

@@ -6,9 +6,9 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ParleyError, type SessionStore } from "@parley/core";
-import { internalError, invalidRequest, parseError, type Reply } from "@parley/protocol";
+import { errorMessage, internalError, INVALID_PARAMS, invalidRequest, parseError, type Reply, shapeOf } from "@parley/protocol";
 import { statelessDialect } from "@parley/protocol/stateless";
-import { acceptJsonOnly, Encoded, InvalidJson, TooLarge } from "../../json-only.ts";
+import { acceptJsonOnly, Encoded, Inexact, InvalidJson, TooLarge } from "../../json-only.ts";
 import { sendJson } from "../../streams/outlet.ts";
 import { sessionFamily } from "./sessions/family.ts";
 import { reportDefect } from "./shared/defects.ts";
@@ -72,6 +72,7 @@ function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined 
   if (error instanceof InvalidJson) return parseError();
   if (error instanceof ParleyError) return refusalReply(error);
   if (error instanceof Encoded) return { ...invalidRequest(error.message), httpStatus: 415 };
+  if (error instanceof Inexact) return inexactReply(error);
   if (error instanceof TooLarge) return invalidRequest(`the body ${error.message}`);
   const { statusCode = 500 } = error;
   if (statusCode >= 500) return undefined;
@@ -83,6 +84,13 @@ function refusalOf(error: RaisedError, bodyBytesMax: number): Reply | undefined 
     default:
       return { ...invalidRequest(error.message), httpStatus: statusCode };
   }
+}
+
+/** Before anything is done. With HTTP 200, because some clients take no message from another status, and would wait on. */
+function inexactReply({ message: what, body }: Inexact): Reply {
+  const shape = shapeOf(body);
+  if (shape.type !== "request") return invalidRequest(`the body ${what}`);
+  return { httpStatus: 200, message: errorMessage(shape.id, { code: INVALID_PARAMS, message: `the request ${what}` }) };
 }
 
 /** Matches the path of the scope without a trailing slash only. */
