@@ -15,3 +15,11 @@ test.each(["PARLEY_RENEW_EVERY", "PARLEY_REDIS_TIMEOUT"])("%s has a shortest val
   expect(() => configured({ [name]: "0s" })).toThrow(`${name}: "0s" is too short: give at least 100ms`);
   expect(() => configured({ [name]: "100ms" })).not.toThrow();
 });
+
+test.each(["PARLEY_ELICITATION_TIMEOUT", "PARLEY_ELICITATION_BLOCKING_TIMEOUT"])(
+  "%s cannot be longer than any question may wait, because each question would then be refused",
+  (name) => {
+    expect(() => configured({ [name]: "60d" })).toThrow(`${name} must not be longer than PARLEY_ASK_TIMEOUT_MAX`);
+    expect(() => configured({ [name]: "60d", PARLEY_ASK_TIMEOUT_MAX: "60d" })).not.toThrow();
+  },
+);

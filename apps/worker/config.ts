@@ -56,7 +56,7 @@ export const WORKER_SETTINGS = z.object({
 
 /** Throws SettingsError for contradictory settings, UpstreamsError and OauthFileError for invalid files. */
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
-  const problems = [...coreProblems(environment), ...oauthProblems(environment)];
+  const problems = [...coreProblems(environment), ...oauthProblems(environment), ...questionProblems(environment)];
   if (problems.length > 0) throw new SettingsError(problems);
   const oauth = openOauthFile(environment, process.env);
   return {
@@ -79,9 +79,20 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
         ? undefined
-        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, { environment: process.env, providers: oauthScopes(oauth) }),
+        : openUpstreamsFile(environment.PARLEY_UPSTREAMS, {
+            environment: process.env,
+            providers: oauthScopes(oauth),
+            askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX,
+          }),
     gateway: gatewaySettings(environment),
   } as const;
+}
+
+/** Each question that may wait longer than the deployment allows would be refused when it is asked. */
+function questionProblems(environment: z.output<typeof WORKER_SETTINGS>): string[] {
+  return (["PARLEY_ELICITATION_TIMEOUT", "PARLEY_ELICITATION_BLOCKING_TIMEOUT"] as const)
+    .filter((name) => environment[name] > environment.PARLEY_ASK_TIMEOUT_MAX)
+    .map((name) => `${name} must not be longer than PARLEY_ASK_TIMEOUT_MAX, the longest time that a question may wait`);
 }
 
 export type WorkerConfig = ReturnType<typeof workerConfig>;

@@ -49,6 +49,17 @@ test("tools are chosen by names and prefixes, and so are those that may be repea
   expect(never?.repeatable("get_a")).toBe(false);
 });
 
+test("a time that no timer can measure is refused, and so is one that no question may wait", () => {
+  expect(problems([{ ...CRM, callTimeout: "40d", connectTimeout: "25d", refresh: "25d" }])).toEqual([
+    "upstreams[0].connectTimeout: must be at most 24d",
+    "upstreams[0].callTimeout: must be at most 24d",
+    "upstreams[0].refresh: must be at most 24d",
+  ]);
+  expect(problems([{ ...CRM, callTimeout: "24d", questionTimeout: "90d" }])).toEqual([]);
+  const text = JSON.stringify({ upstreams: [{ ...CRM, questionTimeout: "31d" }] });
+  expect(() => parseUpstreams("up.json", text, { askTimeoutMaxMs: 30 * 86_400_000 })).toThrow(/questionTimeout.*PARLEY_ASK_TIMEOUT_MAX/);
+});
+
 describe("access in the caller's name", () => {
   const oauth = { provider: "crm", scopes: ["write", "read", "read"] };
   const providers = { crm: ["read", "write"], calendar: ["read"] };

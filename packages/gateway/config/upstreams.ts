@@ -10,7 +10,7 @@
  */
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { type Duration, GRANT_KEPT_MAX_MS, parseDuration } from "@parley/core";
+import { type Duration, GRANT_KEPT_MAX_MS, LONGEST_TIMER_MS, parseDuration } from "@parley/core";
 import { parseDocument, type YAMLParseError, type YAMLWarning } from "yaml";
 import { z } from "zod";
 import { isConfigModule, loadConfigNow, type LoadedConfig } from "./config-module.ts";
@@ -98,6 +98,8 @@ const duration = z.string().transform((text, context) => {
   }
   return z.NEVER;
 });
+/** A timer of this process measures it. Longer ones would be over at once. */
+const timed = duration.refine((ms) => ms <= LONGEST_TIMER_MS, "must be at most 24d");
 const KEEP_MIN_MS = 60_000;
 const KEEP = 'must be "task", or a duration from 1m to 366d';
 /** Undefined for a grant that ends with its task. */
@@ -137,11 +139,11 @@ const entry = z.strictObject({
   reuseSessions: z.boolean().default(false),
   taskless: z.boolean().default(false),
   secrets: z.enum(["refuse", "page"]).default("refuse"),
-  connectTimeout: duration.prefault("10s"),
-  callTimeout: duration.prefault("5m"),
+  connectTimeout: timed.prefault("10s"),
+  callTimeout: timed.prefault("5m"),
   questionTimeout: duration.optional(),
   concurrency: z.number().int().min(1).max(100_000).optional(),
-  refresh: duration.prefault("1m"),
+  refresh: timed.prefault("1m"),
 });
 const shape = z.strictObject({ upstreams: z.array(entry).max(UPSTREAMS_MAX) });
 
@@ -158,6 +160,8 @@ export interface ReadUpstreams {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** OAuth providers of the deployment, with the scopes that may be requested. Undefined: `oauth` is not checked against them. */
   readonly providers?: Readonly<Record<string, readonly string[]>>;
+  /** The longest time that a question may wait in the deployment. Undefined: `questionTimeout` is not checked against it. */
+  readonly askTimeoutMaxMs?: number;
 }
 
 /** Throws UpstreamsError with all problems. Runs a module in a process of its own and waits for it. */
@@ -182,12 +186,19 @@ export function loadedUpstreams(file: string, loaded: LoadedConfig, options: Rea
   return checkUpstreams(file, loaded.value, options);
 }
 
-function checkUpstreams(file: string, given: unknown, { environment, providers }: ReadUpstreams): readonly Upstream[] {
+function checkUpstreams(
+  file: string,
+  given: unknown,
+  { environment, providers, askTimeoutMaxMs = Infinity }: ReadUpstreams,
+): readonly Upstream[] {
   const parsed = shape.safeParse(given);
   if (!parsed.success) throw new UpstreamsError(file, parsed.error.issues.map(problemOf));
   const problems: string[] = [];
   const read = parsed.data.upstreams.map((given, index) => {
     const say = (where: string, what: string) => problems.push(`upstreams[${index}].${where} (${given.name}): ${what}`);
+    // Each question would be refused when it is asked.
+    if ((given.questionTimeout ?? 0) > askTimeoutMaxMs)
+      say("questionTimeout", `must be at most ${askTimeoutMaxMs} ms, the longest time that a question may wait (PARLEY_ASK_TIMEOUT_MAX)`);
     return toUpstream(given, { say, ...(environment && { environment }), ...(providers && { providers }) });
   });
   problems.push(...namesProblems(read));
