@@ -182,8 +182,9 @@ async function makeCall(leading: Leading, round: Round | undefined): Promise<End
   while (event.type === "asked") {
     await answerAsked(event.questions, leading, permit);
     event = await nextEvent("continue", leading, { permit, round });
-    while (event.type === "expired") {
-      await access?.ask();
+    while (event.type === "expired" || event.type === "unauthorized") {
+      // The call waits at the upstream for its answer, which was not sent, or was refused for the token alone.
+      await (event.type === "expired" ? access?.ask() : access?.refused());
       event = await nextEvent("continue", leading, { permit, round });
     }
   }

@@ -5,13 +5,14 @@
  *      ▲                    └▶ a session that was opened in advance, and that the upstream has forgotten
  *      └── another session ──────┘
  */
-import { isInputRequiredResult, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client";
+import { isInputRequiredResult, SdkHttpError } from "@modelcontextprotocol/client";
 import type { FeedItem, JsonObject } from "@parley/core";
 import { withBodyError } from "../wire/body-error.ts";
 import { callParams, type CallRequest, mcpCapabilities, responses } from "../wire/call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
 import type { Questions } from "./questions.ts";
 import { receive, reportNotification, reportProgress } from "./receive.ts";
+import { isUnauthorized } from "../connection/sent-answers.ts";
 import { isSessionTask } from "../connection/session-tasks.ts";
 import type { ElicitationSettings } from "../config/settings.ts";
 import { requiresOnly, type UpstreamEvent } from "../wire/upstream-event.ts";
@@ -39,6 +40,8 @@ export interface SendCall {
   readonly onSent: () => void;
   /** A question that may be the call's was dropped: the upstream sends it to all of its sessions. */
   readonly onDropped: () => void;
+  /** An answer was refused for the access token. Resolves when `accessToken` returns another one. */
+  readonly onUnauthorized: () => Promise<void>;
   /** The upstream's task for the call; undefined if it has ended. */
   readonly onTask: (id: string | undefined) => void;
 }
@@ -108,6 +111,7 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
     owner: {
       onNotification: (method, params) => reportNotification(method, params, sending),
       onDropped: sending.onDropped,
+      onUnauthorized: accessToken && sending.onUnauthorized,
       onFlood: (sent) => end({ type: "invalid", message: `sent ${sent}` }),
       onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),
     },
@@ -174,10 +178,6 @@ function refusedToken(error: unknown, { accessToken, questions }: SendCall): Ups
 function refusedCall(error: unknown, { request, questions }: SendCall): UpstreamEvent | undefined {
   const isFirst = request.round === undefined && questions.asked() === 0;
   return isFirst && wasRefused(error) ? { type: "unavailable", message: `did not take the call: ${describeFailure(error)}` } : undefined;
-}
-
-function isUnauthorized(error: unknown): boolean {
-  return (error instanceof SdkHttpError && error.status === 401) || error instanceof UnauthorizedError;
 }
 
 /** Whether the upstream has certainly not begun the call. Proxies also answer 502, 503 and 504 after they have passed a request on. */

@@ -3,6 +3,7 @@
  *
  *   next(given) ─▶ asked      the upstream asks and waits: give the answers, and call next again
  *               ─▶ required   nothing is held: start another call with the answers, or poll the upstream's task later
+ *               ─▶ unauthorized   an answer was refused for the access token: call next again with another one
  *               ─▶ result · error · timeout · invalid
  *
  * The run that leads a call comes and goes: it parks while people think, is taken over, or is replayed. So each `next` receives every answer so far,
@@ -72,6 +73,9 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   let leaving: Promise<void> | undefined;
   let { accessToken } = request;
   const currentToken = accessToken === undefined ? undefined : () => accessToken ?? "";
+  /** The token for which an answer was refused; the answer waits for another one. */
+  let refusedToken: string | undefined;
+  let { promise: renewed, resolve: renew } = Promise.withResolvers<void>();
   const cancelling = { ...deps, accessToken: currentToken };
   let { promise: happened, resolve: happens } = Promise.withResolvers<void>();
 
@@ -83,7 +87,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   /** The upstream's own time: the timer runs while no question waits for an answer. */
   function clock(): void {
     clearTimeout(working);
-    if (ended || questions.waiting() > 0) return;
+    if (ended || questions.waiting() > 0 || refusedToken !== undefined) return;
     working = setTimeout(
       () => end({ type: "timeout", message: `neither asked nor ended within ${upstream.callTimeoutMs} ms${hasDropped ? DROPPED : ""}` }),
       upstream.callTimeoutMs,
@@ -150,6 +154,12 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     onSent: clock,
     onDropped: () => (hasDropped = true),
     onTask: (id) => (openTask = id),
+    async onUnauthorized() {
+      refusedToken = accessToken;
+      clock();
+      wake();
+      await renewed;
+    },
   }).then(end);
 
   /** Resolves when the next event of the call is known. */
@@ -158,6 +168,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       if (signal.aborted) throw signal.reason;
       if (ended?.type === "result") await pagesReported(signal);
       if (ended) return ended;
+      if (refusedToken !== undefined) return { type: "unauthorized" };
       if (questions.waiting() > 0) {
         // Questions that were sent together are asked together. A run that has not heard of an earlier one receives it again.
         await new Promise((resolve) => setImmediate(resolve));
@@ -182,6 +193,12 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     isOver: () => ended !== undefined,
     async next(given, leading) {
       accessToken = leading.accessToken ?? accessToken;
+      if (refusedToken !== undefined && refusedToken !== accessToken) {
+        refusedToken = undefined;
+        renew();
+        ({ promise: renewed, resolve: renew } = Promise.withResolvers<void>());
+        clock();
+      }
       questions.give(given);
       ({ report } = leading);
       const { signal } = leading;

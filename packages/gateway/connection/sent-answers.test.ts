@@ -67,15 +67,25 @@ const ACCEPTED = { action: "accept", content: { ok: true } } as const;
 
 /** Makes the call, answers its question, and returns its outcome. */
 async function answered() {
+  const { call, given } = await asking();
+  return await call.next(given, leading());
+}
+
+/** Makes the call, and returns it with the answer to its question. */
+async function asking(accessToken?: string) {
   const { fetch, close } = createUpstreamFetch();
   closers.push(close);
   const file = { upstreams: [{ name: "up", url, revisions: "sessions", callTimeout: "20s" }] };
   const [upstream] = parseUpstreams("up.json", JSON.stringify(file));
-  const call = startCall("1", aRequest({ upstream: upstream! }), someDeps(createConnector({ fetch, version: "1", deployment: "d" })));
+  const call = startCall(
+    "1",
+    aRequest({ upstream: upstream!, ...(accessToken !== undefined && { accessToken }) }),
+    someDeps(createConnector({ fetch, version: "1", deployment: "d" })),
+  );
   closers.push(() => call.close());
   const asked = await call.next([], leading());
   if (asked.type !== "asked") throw new Error(`${asked.type} came in place of a question`);
-  return await call.next([{ question: asked.questions[0]!, answer: ACCEPTED }], leading());
+  return { call, given: [{ question: asked.questions[0]!, answer: ACCEPTED }] };
 }
 
 describe("an answer", () => {
@@ -89,6 +99,23 @@ describe("an answer", () => {
     // The result may come before the word that the second one was not needed.
     expect(came).toBeLessThanOrEqual(times);
     expect(becomes).toEqual([]);
+  });
+
+  test("that is refused for the caller's token is sent with the next token, in the same call", async () => {
+    becomes = [401, 401];
+    const { call, given } = await asking("t1");
+    expect(await call.next(given, { ...leading(), accessToken: "t1" })).toEqual({ type: "unauthorized" });
+    expect(await call.next(given, { ...leading(), accessToken: "t2" })).toEqual({ type: "unauthorized" });
+    expect(await call.next(given, { ...leading(), accessToken: "t3" })).toMatchObject({
+      type: "result",
+      result: { content: [{ text: JSON.stringify(ACCEPTED) }] },
+    });
+    expect(came).toBe(3);
+  });
+
+  test("that is refused for a credential of the file ends the call", async () => {
+    becomes = [401];
+    expect(await answered()).toEqual({ type: "lost", message: expect.stringContaining("HTTP 401") });
   });
 
   test("to a session that its upstream has forgotten ends the call at once, with that error", async () => {

@@ -61,6 +61,8 @@ export interface Closing {
 export interface SessionOwner {
   /** The stream of a tool call ended before its result, or an answer could not be delivered: the call will never end. */
   onCut?: ((why: string) => void) | undefined;
+  /** An answer was refused for the caller's access token. Resolves when there is another one. */
+  onUnauthorized?: (() => Promise<void>) | undefined;
   /** Notifications that arrive with the replies to `tasks`. */
   onNotification?: ((method: string, params: unknown) => void) | undefined;
   /** The upstream sent more than one call may; what comes later is dropped. */

@@ -34,7 +34,7 @@ export type UpstreamEvent =
     }
   | { readonly type: "result"; readonly result: JsonObject }
   | { readonly type: "error"; readonly error: UpstreamFailure }
-  /** The upstream refused the caller's access token before it did anything. */
+  /** The upstream refused the caller's access token before it did anything, or refused only an answer for it. */
   | { readonly type: "unauthorized" }
   /** There is no access token: the caller's grant has ended. */
   | { readonly type: "expired" }
