@@ -178,7 +178,10 @@ function event(message: object, id: string | undefined): string {
 /** Serialises the body here, because Fastify's serialisation looks for schemas first. */
 export function sendJson(reply: FastifyReply, httpStatus: number, body: object): void {
   noteError(reply, body);
-  void reply.code(httpStatus).header("content-type", "application/json; charset=utf-8").send(oneLine(JSON.stringify(body)));
+  void reply
+    .code(httpStatus)
+    .header("content-type", "application/json; charset=utf-8")
+    .send(oneLine(JSON.stringify(body)));
 }
 
 /** Notes the error code for the metrics, because a JSON-RPC error is sent with HTTP 200. */
