@@ -3,7 +3,7 @@ import { type Call, type ClientCapabilities } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken, WEEK_MS } from "../builders.ts";
-import type { UnderTest } from "./under-test.ts";
+import { sealedFor, type UnderTest } from "./under-test.ts";
 
 export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record, journalOf }: UnderTest): void {
   describe("create", () => {
@@ -26,7 +26,11 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
         asks: [],
       };
       expect(await store.load(taskId)).toEqual(task);
-      expect(await begin(taskId, 1)).toMatchObject({ type: "begun", task: { ...task, run: 1, call }, journal: new Map() });
+      expect(await begin(taskId, 1)).toMatchObject({
+        type: "begun",
+        task: { ...task, run: 1, call: { ...call, seed: sealedFor(call.seed) } },
+        journal: new Map(),
+      });
     });
 
     test.each([0, 1_000, 1_024, 1_025, 262_144])(

@@ -2,7 +2,7 @@
 import { type Entry, type KeyedEntry, type ParkRequest } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
-import type { UnderTest } from "./under-test.ts";
+import { sealedFor, type UnderTest } from "./under-test.ts";
 
 export function runs({ store, newTaskId, life, overdueAt, begin, record, journalOf, countWakes }: UnderTest): void {
   describe("begin", () => {
@@ -405,7 +405,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
       expect(await overdueAt(nowMs + GRACE_MS, taskId)).toBe(3);
       expect(await begin(taskId, 3)).toEqual({
         type: "begun",
-        task: { ...task, run: 3, call: { ...facts, seed, arguments: { round: 2, party: [] } } },
+        task: { ...task, run: 3, call: { ...facts, seed: sealedFor(seed), arguments: { round: 2, party: [] } } },
         journal: new Map(),
         journalSize: 0,
         attempt: 0,
@@ -422,7 +422,7 @@ export function runs({ store, newTaskId, life, overdueAt, begin, record, journal
           await restart(taskId, token, { restart: { arguments: given } });
           token = newToken();
           expect(await begin(taskId, index + 2, { token })).toMatchObject({
-            task: { generation: index + 1, call: { arguments: given, seed: "seed" } },
+            task: { generation: index + 1, call: { arguments: given, seed: sealedFor("seed") } },
             journal: new Map(),
             journalSize: 0,
           });

@@ -1,6 +1,6 @@
 /** The store under test, and the few operations that most tests of the contract need. */
 import type { Entry, KeyedEntry, WakeUps, TaskStore } from "@parley/core";
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import { aLife, LEASE_MS, newTaskId as newPlainTaskId, newToken, WEEK_MS } from "../builders.ts";
 
 export interface StoreUnderTest {
@@ -46,6 +46,11 @@ export function underTest(current: () => StoreUnderTest, partitions: number) {
       return { onChange, stop: await wakeUps.watch(taskId, onChange) };
     },
   };
+}
+
+/** The seed of a task, which ends in a digest of its owner if content is sealed. */
+export function sealedFor(seed: string): unknown {
+  return expect.stringMatching(new RegExp(`^${seed}(~[\\w-]+)?$`));
 }
 
 function late<T extends object>(current: () => T): T {
