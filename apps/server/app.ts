@@ -8,7 +8,7 @@
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /accounts: the access that people granted for later calls
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /oauth/callback, /returns: people who return
  *                                                       ├─▶ /events: other systems, by the token in the address
- *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api
+ *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api, /api/v1
  *                                                                                    └─▶ offered ─▶ /mcp ─▶ decode ─▶ scopes ─▶ dispatch ─▶ encode
  *
  * A front end holds open connections and no other state: nothing that another front end could need (I8).
@@ -41,6 +41,7 @@ import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plug
 import { limitUnread } from "./plugins/unread.ts";
 import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { apiRoute } from "./routes/api/route.ts";
 import { accountsRoute } from "./routes/accounts/route.ts";
 import { home } from "./routes/home/route.ts";
 import { inboxRoute } from "./routes/inbox/route.ts";
@@ -242,6 +243,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     authenticated(scope, { authenticate, resource, log });
     playApi(scope, frontEnd);
   });
+  await server.register(
+    async (scope) => {
+      await trustedCallers(scope, trusted);
+      authenticated(scope, { authenticate, resource, log });
+      apiRoute(scope, frontEnd);
+    },
+    { prefix: "/api/v1" },
+  );
 
   async function close(): Promise<void> {
     log.info({ waits: frontEnd.waits.open, listens: frontEnd.listens.open }, "front end draining");

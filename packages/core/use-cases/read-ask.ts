@@ -8,6 +8,7 @@
  * keeps the record, and one who came second learns who was first.
  */
 import { namesOfCaller, type SettledAsk } from "../callers/asked.ts";
+import { noteShown } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { hasAnswered, may, maySeeEnd, owns } from "../callers/policy.ts";
 import { hasAccepted, isBy } from "../callers/quorum.ts";
@@ -56,10 +57,10 @@ export interface SettledRead {
 }
 
 /**
- * A pure read. Throws TASK_NOT_FOUND alike for asks that never existed and asks that the caller may not read, and as
+ * Changes nothing; the audit notes that an open ask was shown. Throws TASK_NOT_FOUND alike for asks that never existed and asks that the caller may not read, and as
  * `readable` does.
  */
-export async function readAsk(services: Pick<Services, "store">, ref: ReadAsk): Promise<AskRead> {
+export async function readAsk(services: Pick<Services, "store" | "audit" | "digest" | "clock">, ref: ReadAsk): Promise<AskRead> {
   const { caller } = ref;
   const shownBy = await services.store.load(ref.taskId);
   // A child's ask is read at the task that shows it by the owner only; others know it by the child.
@@ -69,7 +70,11 @@ export async function readAsk(services: Pick<Services, "store">, ref: ReadAsk): 
   const task = at && isVia ? await services.store.load(at.taskId) : shownBy;
   if (task?.unreadable && may(caller, "follow", task)) readable(task);
   const ask = task?.asks.find((open) => open.key === at?.key);
-  if (task && ask && mayRead(caller, task, ask)) return readOpen(caller, task, ask, ref);
+  if (task && ask && mayRead(caller, task, ask)) {
+    const read = readOpen(caller, task, ask, ref);
+    if (read.state === "open") noteShown(services, ref, task, [ask]);
+    return read;
+  }
   // Read also if there is no task, so that another person's takes the same steps (docs/adr/0014).
   const settled = task?.unreadable ? undefined : await settledFor(services, at ?? ref, caller);
   if (!task || !settled || !maySeeEnd(caller, task, settled)) throw notFound(ref);

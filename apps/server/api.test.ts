@@ -1,0 +1,157 @@
+/** /api/v1: what people are asked, over HTTP, at two front ends. */
+import { ParleyError, type Rates } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { rpc } from "./client.fixture.ts";
+import { callerNamed, deploy, type Deploy } from "./deployment.fixture.ts";
+
+const tools = catalogue([
+  defineTool({
+    name: "pay",
+    async run(_args, ctx) {
+      const schema = z.object({ amount: z.int().max(20) });
+      const { amount } = await ctx.elicit("amount", { message: "How much?", schema, to: { groups: ["finance"] } });
+      await ctx.elicit("again", { message: "Sure?", schema: z.object({}), timeout: "1 day" });
+      return `paid ${amount}`;
+    },
+  }),
+]);
+
+const PEOPLE = {
+  ada: callerNamed("ada", { tenant: "acme" }),
+  eve: callerNamed("eve", { tenant: "acme", groups: ["finance"] }),
+  bob: callerNamed("bob", { tenant: "acme", groups: ["finance"] }),
+  sam: callerNamed("sam", { tenant: "acme" }),
+  zoe: callerNamed("zoe", { tenant: "umbrella", groups: ["finance", ...Array.from({ length: 10_000 }, (_, index) => `g${index}`)] }),
+};
+
+type Who = keyof typeof PEOPLE;
+
+async function subject(request: Partial<Deploy> = {}) {
+  const { fronts, services } = await deploy({
+    catalogue: tools,
+    authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"]) as Who] ?? callerNamed("nobody"),
+    ...request,
+  });
+  const origins = fronts.map(({ url }) => new URL(url).origin);
+  const send = async (
+    who: Who,
+    path: string,
+    init: Omit<RequestInit, "headers"> & { readonly headers?: Record<string, string> } = {},
+    front = 0,
+  ) => {
+    const headers = { "x-principal": who, ...(init.body !== undefined && { "content-type": "application/json" }), ...init.headers };
+    const response = await fetch(`${origins[front]}/api/v1${path}`, { ...init, headers });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+  };
+  const answer = (who: Who, path: string, body: unknown, front = 0) =>
+    send(who, path, { method: "POST", body: JSON.stringify(body) }, front);
+  const { result } = await rpc(fronts[0]!, "tools/call", { name: "pay", arguments: {} }, { principal: "ada" });
+  const taskId = String(result!["taskId"]);
+  await until(async () => (await services.store.load(taskId))?.asks.length === 1);
+  return { send, answer, services, taskId, path: `/asks/${taskId}/amount` };
+}
+
+describe("asks", () => {
+  test("are found by those who are asked, read, and answered once; everyone who was asked reads by whom", async () => {
+    const { send, answer, taskId, path } = await subject();
+
+    const list = await send("eve", "/asks?owner=others&tool=pay&order=deadline");
+    expect(list.body.asks).toMatchObject([{ taskId, key: "amount", kind: "form", message: "How much?", tool: "pay" }]);
+    expect((await send("eve", "/asks/count", {}, 1)).body).toEqual({ count: 1, isMore: false });
+    expect((await send("bob", path, {}, 1)).body).toMatchObject({ state: "open", request: { schema: { type: "object" } } });
+
+    const wrong = await answer("eve", path, { action: "accept", content: { amount: 40 } });
+    expect([wrong.status, wrong.headers.get("content-type"), wrong.body.receipt]).toEqual([
+      422,
+      "application/problem+json; charset=utf-8",
+      "invalid",
+    ]);
+    expect(wrong.body.violations).toHaveLength(1);
+
+    const given = { action: "accept", content: { amount: 4 } };
+    expect((await answer("eve", path, given)).body).toEqual({ receipt: "accepted" });
+    expect((await answer("eve", path, given, 1)).body).toEqual({ receipt: "duplicate" });
+
+    expect((await send("eve", path, {}, 1)).body).toMatchObject({
+      state: "settled",
+      end: "accepted",
+      by: { isCaller: true },
+      answer: given,
+    });
+    expect((await send("bob", path)).body).toMatchObject({ state: "settled", by: { principal: "eve", isCaller: false } });
+    expect((await send("bob", "/asks")).body.asks).toEqual([]);
+  });
+
+  test("do not exist for anybody else, whether or not they do", async () => {
+    const { send, answer, path } = await subject();
+    for (const who of ["sam", "zoe"] as const) {
+      expect((await send(who, "/asks")).body).toEqual({ asks: [] });
+      const [there, none] = [await send(who, path), await send(who, "/asks/0-AAAAAAAAAAAAAAAAAAAAAA/amount")];
+      expect([there.status, none.status]).toEqual([404, 404]);
+      expect(Object.keys(there.body)).toEqual(Object.keys(none.body));
+      expect((await answer(who, path, { action: "decline" })).status).toBe(404);
+    }
+    // Their own task asks others: they may read that, and not answer.
+    expect((await send("ada", path)).body).toMatchObject({ state: "of-others" });
+    expect((await answer("ada", path, { action: "decline" })).status).toBe(403);
+  });
+
+  test("have an ETag, so that polling an unchanged list costs no transfer", async () => {
+    const { send, answer, path } = await subject();
+    const first = await send("eve", "/asks");
+    const headers = { "if-none-match": String(first.headers.get("etag")) };
+    expect((await send("eve", "/asks", { headers })).status).toBe(304);
+    await answer("eve", path, { action: "decline" });
+    expect((await send("eve", "/asks", { headers })).status).toBe(200);
+  });
+
+  test.each([
+    "?order=random",
+    "?owner=eve",
+    "?limit=0",
+    "?limit=101",
+    "?limit=1.5",
+    "?limit=x",
+    "?askedBefore=soon",
+    "?tool=a&tool=b",
+    `?tool=${"x".repeat(5_000)}`,
+    "?cursor=oldest.1.0-a",
+    "?cursor=newest.1.0-a.k",
+    `?cursor=${"x".repeat(5_000)}`,
+  ])("refuse the query %#, as a problem", async (query) => {
+    const { send } = await subject({ fronts: 1 });
+    const { status, headers } = await send("eve", `/asks${query}`);
+    expect([status, headers.get("content-type")]).toEqual([400, "application/problem+json; charset=utf-8"]);
+  });
+
+  test.each([[{}], [{ action: "timeout" }], [{ action: "withdrawn" }], [[]], [null], ["accept"]])("refuse the answer %j", async (body) => {
+    const { answer, path } = await subject({ fronts: 1 });
+    expect((await answer("eve", path, body)).status).toBe(400);
+  });
+
+  test("count towards the caller's rates", async () => {
+    const taken: unknown[] = [];
+    const rates: Rates = {
+      take: async (_caller, costs) => {
+        taken.push(costs);
+        throw new ParleyError("QUOTA_EXCEEDED", "too many", { data: { retryAfterMs: 1_500 } });
+      },
+    } as Rates;
+    const origin = await subject({ fronts: 1 }).then(({ path }) => path);
+    const { fronts } = await deploy({ catalogue: tools, fronts: 1, rates, authenticate: () => PEOPLE.eve });
+    const at = new URL(fronts[0]!.url).origin;
+    const read = await fetch(`${at}/api/v1/asks`);
+    expect([read.status, read.headers.get("retry-after"), ((await read.json()) as { code: string }).code]).toEqual([
+      429,
+      "2",
+      "QUOTA_EXCEEDED",
+    ]);
+    const headers = { "content-type": "application/json" };
+    await fetch(`${at}/api/v1${origin}`, { method: "POST", body: "{}", headers });
+    expect(taken).toEqual([{ reads: 1 }, { answers: 1 }]);
+  });
+});
