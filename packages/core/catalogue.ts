@@ -69,8 +69,7 @@ export interface Runnable {
    */
   readonly earlyReplies: boolean;
   /**
-   * Its handler makes calls of one name one after the other, so that replay need not ask what awaits each of them
-   * (`Scope.awaitedBy`).
+   * Its handler makes its calls one after the other, so that replay need not follow what it awaits.
    */
   readonly isSequential?: true;
   /**

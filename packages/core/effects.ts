@@ -69,10 +69,18 @@ export interface Effects {
   deprecatePatch(name: string): void;
 
   /**
-   * Runs `work` with the names of its effects scoped to `key`: `step:alice/charge`. For concurrent branches that use the same names after
-   * awaiting something outside ctx, which replay could not tell apart (AMBIGUOUS_EFFECT).
+   * Runs `work` with the names of its effects scoped to `key`: `step:alice/charge`. For code that runs concurrently and awaits something outside
+   * ctx, which replay could not tell apart otherwise (AMBIGUOUS_EFFECT).
    */
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
+  /** Makes one call whose name is scoped to `key`, as in a branch of its own. Throws INVALID_NAME. */
+  keyed<T>(key: string, call: () => T): T;
+
+  /**
+   * Declares a promise of the implementation of ctx, such as one that reads an answer: awaiting it is no await of something outside. It must be
+   * declared in the code that creates it. Returns the promise.
+   */
+  ofCtx<T extends Promise<unknown>>(promise: T): T;
 
   /**
    * Declares that the handler must await the promise of a call before it ends. If no code listens to it by then, the run fails with NOT_AWAITED,

@@ -45,7 +45,7 @@ export const ERRORS = {
   REPLAY_DIVERGED:
     "The tool no longer does what its journal recorded. If its code was changed, docs/changing-tools.md explains how to change a tool while tasks wait. If not, something that it awaits outside ctx decides what it does next, or in which order: put that into a step.",
   AMBIGUOUS_EFFECT:
-    "Two calls with the same name were made after an await of something outside ctx, so a replay could not tell them apart. Give each a name of its own, wrap them in ctx.branch, or move what they await into a step. This also applies to a helper that awaits something else before its first effect, even in a plain loop.",
+    "A call is made by code that runs beside other code of the handler, and that has awaited something outside ctx, so a replay could not tell whose call it is; the message says where. Give the call a key, run the items with ctx.map, or move what is awaited into a step.",
   UNHANDLED_REJECTION: "A promise of the tool was rejected and not handled, or a callback threw. Await every promise that can fail.",
   NOT_AWAITED:
     "The tool ended, or restarted, without having awaited a call of ctx; the message names it. Write `await` before the call, or `yield*` in a generator. If the tool may return before it looks at the result, withdraw the question by its signal, or add .catch(() => {}) to the promise.",

@@ -44,7 +44,6 @@ export * from "./values/schema-violation.ts";
 // Replay
 export * from "./replay.ts";
 export * from "./run-stopped.ts";
-export * from "./awaited-by.ts";
 export { settledBefore } from "./replay/course.ts";
 export { type Strays, straysOf } from "./replay/flow.ts";
 export { FEED_LENGTH_MAX } from "./replay/reports.ts";

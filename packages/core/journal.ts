@@ -28,8 +28,8 @@ export interface Entry {
 
 /**
  * Where in the handler's course an effect was called: `"3"` is in the drain of microtasks that followed the third settlement (`"0"`: the
- * start), `"3o"` is after it, when the handler had awaited something outside ctx, and `"3:1.0"` or `"3o:1.0"` says that item 1 of a Promise.all
- * awaits the caller, and item 0 of another one that.
+ * start), and `"3o"` is after it, when the code that called had awaited something outside ctx. Earlier versions added the item of a Promise.all that
+ * called: `"3o:1.0"`.
  */
 export type CalledAt = string;
 

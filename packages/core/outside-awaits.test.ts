@@ -64,7 +64,7 @@ test("a branch that takes long before its recorded step has not diverged", async
     { divergenceWaitMs: 10 },
   );
   await task.run();
-  expect(task.journal.has("step:own")).toBe(true);
+  expect(task.journal.has("step:own~0")).toBe(true);
   slow = 300;
   task.answer("go", accept(1));
   expect(await task.run()).toMatchObject({ type: "returned" });
@@ -91,8 +91,8 @@ test("items of a Promise.all that use the same name after an outside await are d
   task.answer("go", accept(1));
   expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
   expect(saved).toEqual(["eu 0-task.save~0", "us 0-task.save~1"]);
-  expect(task.recordings[0]).toEqual(["step:save"]);
-  expect(task.journal.get("step:save")?.calledAt).toBe("0o:0");
+  expect(task.recordings[0]).toEqual(["step:save~0"]);
+  expect(task.journal.get("step:save~0")?.calledAt).toBe("0o");
 });
 
 test("an item that gets further than before does not take another item's record", async () => {
@@ -113,7 +113,7 @@ test("an item that gets further than before does not take another item's record"
     return { done: json(done.slice(0, 2)) };
   });
   expect(askKeys(await task.run())).toEqual(["go"]);
-  expect(task.journal.has("step:save")).toBe(true);
+  expect(task.journal.has("step:save~0")).toBe(true);
   usMs = 0;
   task.answer("go", accept(1));
   expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
@@ -161,12 +161,12 @@ test("an item keeps its record if the handler comes to a Promise.all further out
     return { done: json(done) };
   });
   expect(askKeys(await task.run())).toEqual(["go"]);
-  expect(task.journal.get("step:save")?.calledAt).toBe("2:0.0");
+  expect(task.journal.get("step:save")?.calledAt).toBe("2");
   task.answer("go", accept(1));
   expect(await task.run()).toMatchObject({ type: "returned", result: { done: ["eu", "us"] } });
 });
 
-test("a call that took the record of another item, because V8 does not show its own, fails the task before that item repeats its work", async () => {
+test("an item that returns the promise of a helper without awaiting it has its own record, also if another one gets further than before", async () => {
   const waits = new Map([
     ["eu", 1],
     ["us", HOUR],
@@ -183,7 +183,7 @@ test("a call that took the record of another item, because V8 does not show its 
       });
     };
     await Promise.all([
-      // Until the returned promise is listened to, nothing connects `save` with its item.
+      // The returned promise is listened to only later; by then the helper has awaited its read.
       ...["eu", "us"].map(async (region) => save(region)),
       step("keep", () => hasSaved.promise),
       ask("go", form("?")),
@@ -194,11 +194,12 @@ test("a call that took the record of another item, because V8 does not show its 
   expect(saved).toEqual(["eu"]);
   waits.delete("us");
   task.answer("go", accept(1));
-  expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
-  expect(saved).toEqual(["eu"]);
+  expect(await task.run()).toMatchObject({ type: "returned" });
+  expect(saved).toEqual(["eu", "us"]);
+  expect([...task.journal.keys()].filter((key) => key.startsWith("step:save"))).toEqual(["step:save~0", "step:save~1"]);
 });
 
-test("two indistinguishable flows that use the same name after an outside await fail loudly before the second effect", async () => {
+test("the loser of a race that uses the same name after an outside await, when the race is decided, fails loudly before its effect", async () => {
   const saved: string[] = [];
   const task = subject(async ({ step }) => {
     const save = async (region: string) => {
@@ -217,7 +218,7 @@ describe.each([
   ["a limiter that keeps functions", createLimiter],
   ["a lock that chains promises", createChain],
 ])("branches that queue up at %s", (_, create) => {
-  test("after an outside await, for a step of one name, fail loudly before the second effect", async () => {
+  test("after an outside await, for a step of one name, fail loudly before the first effect", async () => {
     const saved: string[] = [];
     const task = subject(async ({ step }) => {
       const exclusively = create();
@@ -234,28 +235,56 @@ describe.each([
       return {};
     });
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
-    expect(saved).toEqual(["eu"]);
+    expect(saved).toEqual([]);
   });
 
-  test("get their own results in every run if the await came before the last call that they have in common", async () => {
-    const task = subject(async ({ step, ask }) => {
+  test("get their own results in every run if they take a branch each", async () => {
+    let ms: Record<string, number> = { eu: 1, us: 5, asia: 9 };
+    const task = subject(async ({ step, branch, ask }) => {
       const exclusively = create();
-      await wait(1);
-      await step("plan", () => "all");
       const done = await Promise.all(
-        ["eu", "us", "asia"].map((region) =>
-          exclusively(async () => {
-            await Promise.resolve();
-            return await step("save", () => region);
-          }),
+        Object.keys(ms).map((region) =>
+          exclusively(() =>
+            branch(region, async () => {
+              await wait(ms[region] ?? 0);
+              return await step("save", () => region);
+            }),
+          ),
         ),
       );
       await ask("go", form("?"));
       return { done: json(done) };
     });
     expect(askKeys(await task.run())).toEqual(["go"]);
+    expect([...task.journal.keys()]).toEqual(["step:eu/save", "step:us/save", "step:asia/save"]);
+    ms = { eu: 9, us: 5, asia: 1 };
     task.answer("go", accept(1));
     expect(await task.run()).toMatchObject({ result: { done: ["eu", "us", "asia"] } });
+  });
+});
+
+describe("branches that queue up without an outside await of their own", () => {
+  /** They plan together, then save one after another. */
+  function planned(exclusively: Exclusively) {
+    const saved: string[] = [];
+    const task = subject(async ({ step, ask }) => {
+      await wait(1);
+      await step("plan", () => "all");
+      const save = (region: string) => exclusively(async () => await step("save", () => (saved.push(region), region)));
+      const done = await Promise.all(["eu", "us", "asia"].map(save));
+      await ask("go", form("?"));
+      return { done: json(done) };
+    });
+    return { task, saved };
+  }
+
+  test.each([
+    ["a limiter that keeps functions", createLimiter],
+    ["a lock that chains promises", createChain],
+  ])("are refused at %s: its first turn is ready at once, as the answer of a cache is", async (_, create) => {
+    const { task, saved } = planned(create());
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+    expect(saved).toEqual([]);
   });
 });
 
@@ -329,8 +358,8 @@ test("a client that is warm in one run and cold in the next changes nothing", as
 });
 
 describe("a map over items whose reads a cache may answer", () => {
-  /** Each item reads, unless it is cached, and saves. `read` takes the milliseconds of each item that is not. */
-  function subjectWithCache(regions = ["eu", "us", "jp"]) {
+  /** Each item reads, unless it is cached, and saves. `read` takes the milliseconds of each item that is not. An answer of the cache is awaited or not. */
+  function subjectWithCache(regions = ["eu", "us", "jp"], isAlwaysAwaited = false) {
     let reads: Readonly<Record<string, number>> = {};
     const saved: string[] = [];
     const task = subject(async ({ step, ask }) => {
@@ -338,6 +367,7 @@ describe("a map over items whose reads a cache may answer", () => {
         regions.map(async (region) => {
           const ms = reads[region];
           if (ms !== undefined) await wait(ms);
+          else if (isAlwaysAwaited) await Promise.resolve();
           return await step("save", () => {
             saved.push(region);
             return `saved ${region}`;
@@ -355,13 +385,16 @@ describe("a map over items whose reads a cache may answer", () => {
     ["in the first run only, by one item", { eu: 5 }, {}],
     ["in the second run only", {}, { eu: 9, us: 1, jp: 5 }],
     ["in the second run only, by one item", {}, { eu: 5 }],
-  ])("fails loudly, and saves nothing twice, if it reads %s", async (_, first, second) => {
+  ])("fails loudly, and saves nothing twice, if nothing is awaited where the cache answers, and it reads %s", async (_, first, second) => {
     const { task, saved, read } = subjectWithCache();
     read(first);
     expect(askKeys(await task.run())).toEqual(["go"]);
     task.answer("go", accept(1));
     read(second);
-    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+    expect(await task.run()).toMatchObject({
+      type: "diverged",
+      error: { code: "REPLAY_DIVERGED", message: expect.stringContaining("outside ctx") },
+    });
     expect(saved.toSorted()).toEqual(["eu", "jp", "us"]);
   });
 
@@ -378,14 +411,32 @@ describe("a map over items whose reads a cache may answer", () => {
   test.each([
     ["first", { eu: 1 }, {}],
     ["second", {}, { eu: 1 }],
-  ])("gives a single item its own result, even if it reads in the %s run only", async (_, first, second) => {
+  ])("fails loudly for a single item, too, if it reads in the %s run only and awaits nothing in the other", async (_, first, second) => {
     const { task, saved, read } = subjectWithCache(["eu"]);
     read(first);
     expect(askKeys(await task.run())).toEqual(["go"]);
     task.answer("go", accept(1));
     read(second);
-    expect(await task.run()).toMatchObject({ result: { ids: ["saved eu"] } });
+    expect(await task.run()).toMatchObject({
+      type: "diverged",
+      error: { data: { found: expect.stringMatching(/^new step:save(~0)? at /) } },
+    });
     expect(saved).toEqual(["eu"]);
+  });
+
+  test.each([
+    ["in the first run only", { eu: 9, us: 1, jp: 5 }, {}],
+    ["in the first run only, by one item", { eu: 5 }, {}],
+    ["in the second run only", {}, { eu: 9, us: 1, jp: 5 }],
+    ["in the second run only, by one item", {}, { eu: 5 }],
+  ])("gives every item its own result if the cache is always awaited, and it reads %s", async (_, first, second) => {
+    const { task, saved, read } = subjectWithCache(["eu", "us", "jp"], true);
+    read(first);
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    task.answer("go", accept(1));
+    read(second);
+    expect(await task.run()).toMatchObject({ result: { ids: ["saved eu", "saved us", "saved jp"] } });
+    expect(saved.toSorted()).toEqual(["eu", "jp", "us"]);
   });
 
   test("gets further in a later run, after calls of the same name in a line", async () => {

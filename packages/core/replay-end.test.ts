@@ -8,6 +8,8 @@ import { accept, form, subject } from "./replay.fixture.ts";
 import { straysOf } from "./replay/flow.ts";
 import type { JsonObject } from "./task.ts";
 
+/** What a divergence names, with its place in this file. */
+const calledHere = (found: string) => expect.stringMatching(new RegExp(`^${found} at /.*/replay-end\\.test\\.ts:\\d+:\\d+$`));
 const forever = () => new Promise<never>(() => undefined);
 
 describe("a run that is stuck", () => {
@@ -66,8 +68,10 @@ describe("a run that is stuck", () => {
     expect(stuck.end).toMatchObject({
       type: "diverged",
       error: {
-        message: "replay diverged in tool subject: recorded step:one, step:two, ask:go (not called again), found new step:new",
-        data: { recorded: "step:one, step:two, ask:go (not called again)", found: "new step:new" },
+        message: expect.stringMatching(
+          /^replay diverged in tool subject: recorded step:one, step:two, ask:go \(not called again\), found new step:new at \/.*:\d+$/,
+        ),
+        data: { recorded: "step:one, step:two, ask:go (not called again)", found: calledHere("new step:new") },
       },
       patches: [],
     });
@@ -76,26 +80,24 @@ describe("a run that is stuck", () => {
   test.each([
     [2.5, [10, 20]],
     [2.6, [10, 20, 40]],
-  ])(
-    "has twelve times the patience of %d ms once anything was called behind an await of something outside ctx",
-    async (waitMs, lookedMs) => {
-      const outside = async ({ uuid, step }: Effects, sleep: (ms: number) => Promise<void>) => {
-        void step("new", () => 1);
-        await sleep(0);
-        uuid();
-        return await forever();
-      };
-      const stuck = await changed(outside, waitMs);
-      const found = await looks(stuck);
-      expect(found.lookedMs.filter((ms) => ms > 0)).toStrictEqual(lookedMs);
-      expect(found.end).toMatchObject({
-        error: {
-          message:
-            "replay diverged in tool subject: recorded step:one, step:two, ask:go (not called again), found new step:new. What it awaits outside ctx may decide who comes first: put that into a step",
-        },
-      });
-    },
-  );
+  ])("has twelve times the patience of %d ms while it waits for something outside ctx", async (waitMs, lookedMs) => {
+    const outside = async ({ uuid, step }: Effects, sleep: (ms: number) => Promise<void>) => {
+      void step("new", () => 1);
+      await sleep(0);
+      uuid();
+      return await forever();
+    };
+    const stuck = await changed(outside, waitMs);
+    const found = await looks(stuck);
+    expect(found.lookedMs.filter((ms) => ms > 0)).toStrictEqual(lookedMs);
+    expect(found.end).toMatchObject({
+      error: {
+        message: expect.stringMatching(
+          /, found new step:new at \/.*:\d+\. What it awaits outside ctx may decide who comes first: put that into a step$/,
+        ),
+      },
+    });
+  });
 
   test("has its full patience again after progress", async () => {
     const later = async ({ step }: Effects, sleep: (ms: number) => Promise<void>) => {
@@ -128,7 +130,7 @@ describe("a run that is stuck", () => {
     stop.abort();
     expect(await end).toMatchObject({
       type: "aborted",
-      diverging: { code: "REPLAY_DIVERGED", data: { recorded: "step:own (not called again)", found: "new step:new" } },
+      diverging: { code: "REPLAY_DIVERGED", data: { recorded: "step:own (not called again)", found: calledHere("new step:new") } },
       entries: [],
     });
   });
@@ -163,11 +165,30 @@ describe("a run that is stuck", () => {
     expect(await end).toMatchObject({ type: "returned", result: { done: true } });
   });
 
+  test("that waits for ctx alone has diverged when its patience is over, even if it has done nothing new", async () => {
+    const stuck = await changed(async ({ step }) => ({ done: (await step("also", () => 1)) ?? null }), 31);
+    // It would settle third.
+    stuck.task.journal.set("step:also", { digest: "", calledAt: "0", place: 3, outcome: { type: "value", value: 1 } });
+    const { end, lookedMs } = await looks(stuck);
+    expect(lookedMs).toStrictEqual([10, 20, 40]);
+    expect(end).toMatchObject({
+      type: "diverged",
+      error: { data: { recorded: "step:one, step:two, ask:go (not called again)", found: "nothing new" } },
+    });
+  });
+
+  test("that waits for a helper which waits for ctx alone waits for nothing outside", async () => {
+    const helper = async ({ ask }: Effects) => await ask("go", form("?"));
+    const { lookedMs } = await looks(await changed(async (effects) => (await Promise.all([helper(effects), helper(effects)]), {}), 1));
+    expect(lookedMs).toStrictEqual([10]);
+  });
+
   test("that has silently passed a recorded decision belongs to older code, and names the decision", async () => {
     const stuck = await changed(() => forever(), 10);
     stuck.task.journal.set("patch:other-way", { digest: "", calledAt: "0", outcome: { type: "value", value: true } });
     const { end, lookedMs } = await looks(stuck);
-    expect(lookedMs).toStrictEqual([10]);
+    // It waits for something outside ctx, so its patience is 120 ms.
+    expect(lookedMs).toStrictEqual([10, 20, 40, 80]);
     expect(end).toMatchObject({ type: "diverged", error: { data: { found: "nothing new" } }, patches: ["other-way"] });
   });
 
@@ -206,7 +227,10 @@ describe("a run that is stuck", () => {
       if (what === "an error") await called;
       return {};
     });
-    expect(await task.run()).toMatchObject({ type: "diverged", error: { data: { found } } });
+    expect(await task.run()).toMatchObject({
+      type: "diverged",
+      error: { data: { found: found === "the end of the handler" ? found : calledHere(found) } },
+    });
   });
 });
 
@@ -466,7 +490,7 @@ describe("the end of a run", () => {
     });
 
     test.each([
-      ["comes through", "resolve", ["now:read"]],
+      ["comes through", "resolve", ["now:read~1"]],
       ["fails", "reject", []],
     ] as const)("for a write that is on its way: one that %s at last", async (_, how, kept) => {
       const { task, hand, end, write, stop } = await writing();

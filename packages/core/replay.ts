@@ -13,8 +13,8 @@
  *       (replay/recollection.ts). The run does nothing new until every recorded call has been made again and has settled. A handler that
  *       calls something else instead, or ends, has diverged.
  *   R3  Before a side effect begins, everything it may depend on and another run could see differently is recorded: the order of
- *       settlements, clock readings, and the key of a step that is called after an await of something outside ctx. A step's own result is
- *       recorded before the handler sees it, unless it is `isRecordedLater`: then it is recorded before the next side effect.
+ *       settlements and clock readings. A step's own result is recorded before the handler sees it, unless it is `isRecordedLater`: then it is
+ *       recorded before the next side effect.
  *   R4  The run parks when something is open (an ask, an event, a call or a sleep) and the handler is at rest: no effect is in flight, and a
  *       turn of the event loop brought no new one. Asks that are made together therefore park together.
  *   R5  A run that has ended has no more effects: calls made after its end never settle. Work in flight is told to stop, awaited, and
@@ -26,8 +26,9 @@
  * garbage collector reclaims the whole run once its end has been returned.
  *
  *   replay/course.ts          settlements and drains             replay/end.ts             how a run ends
- *   replay/recorded-calls.ts  what earlier runs called           replay/flow.ts            which branch and run a call belongs to
- *   replay/recollection.ts    matches calls with their records   replay/divergence.ts      how the handler departs from the journal
+ *   replay/line.ts            what code awaits, one by one       replay/flow.ts            which names and run a call belongs to
+ *   replay/recorded-calls.ts  what earlier runs called           replay/divergence.ts      how the handler departs from the journal
+ *   replay/recollection.ts    matches calls with their records   replay/run.ts             what all of these have at hand
  *   replay/settling.ts        what settles next                  replay/writes.ts          one write after another
  *   replay/records.ts         what is written, and when          replay/values.ts          what may be recorded or reported
  *   replay/effects.ts         the effects that a handler calls   replay/effect-promise.ts  what the handler awaits
@@ -35,9 +36,8 @@
  *   replay/waits.ts           asks, events, calls and sleeps     replay/patches.ts         old code path or new one
  *   replay/rest.ts            when to park, and when to give up  replay/unhandled.ts       failures that no code handled
  *   replay/reports.ts         progress, logs and status          replay/derived.ts         random numbers and UUIDs
- *   replay/request.ts         what a run is given                replay/run.ts             what all of these have at hand
+ *   replay/request.ts         what a run is given
  */
-import { awaitHandler } from "./awaited-by.ts";
 import { COMPENSATION } from "./journal.ts";
 import { OVER } from "./over.ts";
 import { createCourse } from "./replay/course.ts";
@@ -45,7 +45,9 @@ import { createDivergence } from "./replay/divergence.ts";
 import { createEffects } from "./replay/effects.ts";
 import { createEnding, type RunEnd } from "./replay/end.ts";
 import { Flow } from "./replay/flow.ts";
+import { createLine, createSequentialLine } from "./replay/line.ts";
 import { recollect, type Recollection } from "./replay/recollection.ts";
+import { readRecordedCalls } from "./replay/recorded-calls.ts";
 import { createRecords } from "./replay/records.ts";
 import { createReports } from "./replay/reports.ts";
 import type { ReplayRequest } from "./replay/request.ts";
@@ -58,6 +60,7 @@ import { createValues } from "./replay/values.ts";
 import { createWaits } from "./replay/waits.ts";
 import { createWrites } from "./replay/writes.ts";
 import { stopped } from "./run-stopped.ts";
+import type { Effects } from "./effects.ts";
 import type { JsonObject } from "./task.ts";
 
 export type { RunEnd } from "./replay/end.ts";
@@ -83,12 +86,20 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const unhandled = createUnhandled(stop);
   const started = Flow.start(unhandled.strays);
   const flow = compensation ? started.inBranch(COMPENSATION) : started;
-  const course = createCourse(clock, () => {
-    settling.drained();
-    touched();
+  const recorded = readRecordedCalls(task, journal);
+  const handlerId = `${task.call.kind} ${task.call.name}`;
+  const isTraced = compensation !== undefined || recorded.hasOutside || !scope.awaitOnlyCtx.has(handlerId);
+  const line = request.isSequential ? createSequentialLine() : createLine(scope.promises, isTraced);
+  const course = createCourse({
+    clock,
+    line,
+    drained() {
+      settling.drained();
+      touched();
+    },
   });
-  const recollected = recollect({ task, journal, scope, start: flow, course });
-  const recollection: Recollection = ports.called ? { ...recollected, call: reportingCalls(recollected, ports.called) } : recollected;
+  const recollected = recollect({ task, journal, recorded, scope, start: flow, course, line, traceFirst });
+  const recollection: Recollection = ports.called ? { ...recollected, ...reportingCalls(recollected, ports.called) } : recollected;
   const writes = createWrites({
     clock,
     ending,
@@ -111,9 +122,9 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const values = createValues(task, settings);
   const sideEffects = createSideEffects(run, { flow, settling, records, values, ended });
   const isAtWork = () => sideEffects.isAtWork() || waits.isNapping();
-  const rest = createRest(run, { settling, recollection, divergence, isAtWork, park });
+  const rest = createRest(run, { settling, recollection, line, divergence, isAtWork, park, traceFirst });
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
-  const effects = createEffects(run, { recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled });
+  const effects = createEffects(run, { line, recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled });
 
   function touched(): void {
     rest.touched();
@@ -145,6 +156,12 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     ending.with({ type: "parked", asks, wakeAtMs, entries: records.take() });
   }
 
+  /** The next run follows the handler more closely (line.ts). Every run would, but few handlers need it, and it costs. */
+  function traceFirst(): void {
+    scope.awaitOnlyCtx.delete(handlerId);
+    ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), entries: records.take() });
+  }
+
   function aborted(): void {
     const diverging = settling.isLive() ? undefined : divergence.error();
     ending.with({ type: "aborted", ...(diverging && { diverging }), entries: [] });
@@ -161,7 +178,9 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     if (failure) return stop(failure);
     try {
       const value = (values.checked("the result", result) ?? {}) as JsonObject;
-      if (!isOver()) ending.with({ type: "returned", result: value, entries: records.take() });
+      if (isOver()) return;
+      ending.with({ type: "returned", result: value, entries: records.take() });
+      if (!recollection.hasOutside()) scope.awaitOnlyCtx.add(handlerId);
     } catch (error) {
       stop(error);
     }
@@ -178,7 +197,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   signal.addEventListener("abort", aborted, { once: true });
   course.start(() => {
-    void scope.run(flow, () => awaitHandler(async () => handler(effects))).then(returned, threw);
+    void scope.run(flow, () => line.enter(flow.branch, flow.branch, () => startHandler(handler, effects))).then(returned, threw);
   });
 
   try {
@@ -197,16 +216,32 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     return { ...end, entries: [...end.entries, ...records.take(), ...left] };
   } finally {
     over.abort(OVER);
+    line.end();
     signal.removeEventListener("abort", aborted);
   }
 }
 
-function reportingCalls(recollection: Recollection, called: (id: string) => void): Recollection["call"] {
-  return (kind, name) => {
-    const call = recollection.call(kind, name);
-    called(call.id);
-    return call;
+function startHandler(handler: ReplayRequest["handler"], effects: Effects): Promise<JsonObject> {
+  try {
+    return handler(effects);
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}
+
+function reportingCalls({ begin }: Recollection, called: (id: string) => void): Pick<Recollection, "begin" | "call"> {
+  const reporting: Recollection["begin"] = (kind, name, promise) => {
+    const begun = begin(kind, name, promise);
+    return {
+      ...begun,
+      take() {
+        const call = begun.take();
+        called(call.id);
+        return call;
+      },
+    };
   };
+  return { begin: reporting, call: (kind, name) => reporting(kind, name).take() };
 }
 
 function stopReason(end: RunEnd, signal: AbortSignal): unknown {

@@ -21,21 +21,38 @@ describe("a scope", () => {
     expect(scope.get()).toBeUndefined();
   });
 
-  test("when entered, holds for the rest of the flow, and not for the enclosing flow", async () => {
-    const scope = createScope();
-    const [outer, inner] = [{ is: "outer" }, { is: "inner" }];
-    await scope.run(outer, async () => {
-      await scope.run({}, async () => {
-        scope.enter(inner);
-        await nextTurn();
-        expect(scope.get()).toBe(inner);
-      });
-      expect(scope.get()).toBe(outer);
-    });
-  });
-
   test("two scopes are independent", () => {
     const [one, two] = [createScope(), createScope()];
     one.run({}, () => expect(two.get()).toBeUndefined());
+  });
+
+  test("tells of every promise until its hook is removed", async () => {
+    const { promises } = createScope();
+    const seen: string[] = [];
+    const removed = promises.createHook({
+      init: (promise, parent) => void seen.push(`init ${promise instanceof Promise} ${parent === undefined ? "alone" : "derived"}`),
+      before: () => void seen.push("before"),
+      after: () => void seen.push("after"),
+      settled: () => void seen.push("settled"),
+    });
+    try {
+      const done = new Promise<void>((resolve) => resolve()).then(() => undefined);
+      await done;
+    } finally {
+      removed();
+    }
+    expect(seen.slice(0, 4)).toEqual(["init true alone", "settled", "init true derived", "init true derived"]);
+    expect(seen).toContain("before");
+    expect(seen).toContain("after");
+    const counted = seen.length;
+    await Promise.resolve().then(() => undefined);
+    expect(seen).toHaveLength(counted);
+  });
+
+  test("knows of no tool that it awaits only ctx, until a run says so", () => {
+    const scope = createScope();
+    expect(scope.awaitOnlyCtx.size).toBe(0);
+    scope.awaitOnlyCtx.add("tool dinner");
+    expect(createScope().awaitOnlyCtx.size).toBe(0);
   });
 });

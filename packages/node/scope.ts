@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { awaitedBy, type Scope } from "@parley/core";
+import { promiseHooks } from "node:v8";
+import type { Scope } from "@parley/core";
 
 /** Core's scope on AsyncLocalStorage. Each scope has its own value. */
 export function createScope(): Scope {
@@ -7,7 +8,7 @@ export function createScope(): Scope {
   return {
     run: (value, work) => storage.run(value, work),
     get: () => storage.getStore(),
-    enter: (value) => storage.enterWith(value),
-    awaitedBy,
+    promises: { createHook: (hooks) => promiseHooks.createHook(hooks) as () => void },
+    awaitOnlyCtx: new Set(),
   };
 }

@@ -44,6 +44,7 @@ export type {
   FormContent,
   UrlAsk,
 } from "./asks/ask.ts";
+export type { MapItem, MapKey, MapOptions } from "./context/map.ts";
 export type { Context, SleepOptions, StepOptions, WaitOptions } from "./context/context.ts";
 export type { Definition } from "./define/definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./context/dry-run.ts";

@@ -6,7 +6,7 @@ import { SESSION_DIALECTS } from "@parley/protocol/sessions";
 import { decline, runTool, timeout } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
 import { answeredEverywhere, putEverywhere, telling } from "./encode.ts";
-import { approvalsOf, bookTable, greet, held, patient, pay, planned, typed } from "./generator-tools.ts";
+import { approvalsOf, bookTable, greet, held, opinionsOf, patient, pay, planned, typed } from "./generator-tools.ts";
 
 const page = readFileSync(new URL("../../docs/generator-tools.md", import.meta.url), "utf8");
 
@@ -110,6 +110,8 @@ test("the snippets do what the page says", async () => {
   expect((await runTool(typed, { day: "2026-12-24" }, { answers: { "party-size": 4, plan: "pro" } })).text).toBe("5 pro");
   const approved = await runTool(approvalsOf, {}, { answers: { "ada/ask_0": true, "bob/ask_0": false } });
   expect(approved.result?.["structuredContent"]).toEqual({ ada: "yes", bob: "no" });
+  const opinions = await runTool(opinionsOf, { people: ["ada", "bob"] }, { answers: { "ada/ask_0": true, "bob/ask_0": false } });
+  expect(opinions.text).toBe("yes,no");
   expect((await runTool(greet, {}, { answers: { name: decline } })).text).toBe("Hello, stranger");
   const patiently = await runTool(patient, {}, { answers: { "manager/approve": timeout, "deputy/approve": true } });
   expect(patiently.text).toBe("deputy: true");

@@ -50,6 +50,15 @@ export const approvalsOf = defineTool({
   },
 });
 
+export const opinionsOf = defineTool({
+  name: "opinions_of",
+  input: z.object({ people: z.array(z.string()) }),
+  *run({ people }) {
+    const opinions: readonly string[] = yield { map: people, key: (who) => who, each: (who) => approval(who), concurrency: 2 };
+    return opinions.join();
+  },
+});
+
 export const greet = defineTool({
   name: "greet",
   *run() {

@@ -114,6 +114,28 @@ describe("awaits outside ctx", () => {
   const input = z.object({ regions: z.array(z.string()) });
   const regions = { regions: ["eu", "us"] };
 
+  test("need no thought in ctx.map", async () => {
+    const database = database0;
+    const mapping = defineTool({
+      ...tool,
+      input,
+      async run({ regions }, ctx) {
+        const saved = await ctx.map(
+          regions,
+          (region) => region,
+          async (region) => {
+            const rows = await database.load(region); // outside ctx
+            return await ctx.step("save", () => store.save(region, rows));
+          },
+          { concurrency: 5 },
+        );
+        return saved.join();
+      },
+    });
+    const run = await runTool(mapping, regions, { crashAt: "every" });
+    expect([run.text, run.journal]).toEqual(["1,1", ["step:eu/save", "step:us/save"]]);
+  });
+
   test("are distinguished by their item", async () => {
     const database = database0;
     const saving = defineTool({
@@ -129,29 +151,8 @@ describe("awaits outside ctx", () => {
         return "saved";
       },
     });
-    expect((await runTool(saving, regions)).text).toBe("saved");
-  });
-
-  test("are ambiguous where nothing tells them apart", async () => {
-    const racing = defineTool({
-      ...tool,
-      input,
-      async run({ regions }, ctx) {
-        const save = async (region: string) => {
-          const rows = await database0.load(region);
-          await ctx.step("save", () => store.save(region, rows));
-        };
-        // oxfmt-ignore
-        {
-          const saving = regions.map(save); // save loads outside ctx, then calls ctx.step("save", …)
-          await Promise.race(saving);       // AMBIGUOUS_EFFECT at the second one
-        }
-        await ctx.confirm("ok", { message: "All right?" });
-        return "saved";
-      },
-    });
-    expect((await startTool(racing, regions)).error).toMatchObject({ data: { code: "AMBIGUOUS_EFFECT" } });
-    expect(did).toHaveLength(1);
+    const run = await runTool(saving, regions);
+    expect([run.text, run.journal]).toEqual(["saved", ["step:save~0", "step:save~1"]]);
   });
 
   test("have three ways out", async () => {
@@ -167,16 +168,18 @@ describe("awaits outside ctx", () => {
         for (const region of regions) {
           // oxfmt-ignore
           {
-            const rows = await ctx.step("load", () => database.load(region)); // 1. put the read into a step, so it is not repeated either
-            await ctx.step(`save-${region}`, () => store.save(region, rows)); // 2. give each call a name of its own
-            await ctx.branch(region, () => save(region));                     // 3. scope the names: eu/save, us/save
+            const rows = await ctx.step("load", () => database.load(region));        // 1. put the read into a step, so it is not repeated either
+            await ctx.step("save", () => store.save(region, rows), { key: region }); // 2. give the call a key: eu/save
+            await ctx.branch(`copy of ${region}`, () => save(region));               // 3. put a key before all names: copy~20of~20eu/save
           }
         }
         return "saved";
       },
     });
     const run = await runTool(each, regions, { crashAt: "every" });
-    expect(run.journal).toEqual(["eu", "us"].flatMap((at, i) => [`step:load${i ? "#2" : ""}`, `step:save-${at}`, `step:${at}/save`]));
+    expect(run.journal).toEqual(
+      ["eu", "us"].flatMap((at, i) => [`step:load${i ? "#2" : ""}`, `step:${at}/save`, `step:copy~20of~20${at}/save`]),
+    );
   });
 });
 

@@ -64,6 +64,7 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
     random: fact,
     uuid: fact,
     patched: fact,
+    ofCtx: <T>(promise: T) => promise,
     branch: <T>(_key: string, work: () => Promise<T>) => work(),
     restart: effect,
   } as unknown as Effects;

@@ -85,11 +85,28 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
 
   /** Runs a node as a part of its branch. */
   async function next(node: Node, frame: Frame, index: number | string): Promise<void> {
-    frame.data = mix(frame.data, await run(node, child(frame, index)));
+    const made = run(node, child(frame, index));
+    // What is there is not awaited: an await of something that is not of ctx costs the calls after it their certain order.
+    frame.data = mix(frame.data, typeof made === "number" ? made : await made);
   }
 
-  function run(node: Node, frame: Frame): Promise<number> {
-    return isEffect(node) ? hear(node, frame, begin(node, frame)) : runOther(node, frame);
+  function run(node: Node, frame: Frame): number | Promise<number> {
+    if (node.op === "fact") return hash(stage.saw(frame.path, node, begin(node, frame)));
+    if (isEffect(node)) return hear(node, frame, begin(node, frame));
+    if (node.op === "if") {
+      const chosen = frame.data % 2 === 0 ? node.body : node.else;
+      return chosen ? run(chosen, child(frame, frame.data % 2)) : 0;
+    }
+    if (node.op === "start") {
+      started.set(node.id, start(node.body, frame));
+      return 0;
+    }
+    return runOther(node, frame);
+  }
+
+  /** In a list of promises: a value that is there already may stand beside them. */
+  function item(node: Node, frame: Frame): Promise<number> {
+    return run(node, frame) as Promise<number>;
   }
 
   // ── effects ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,12 +131,12 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         const options: Waiting = { ...(node.timeoutMs !== undefined && { timeoutMs: node.timeoutMs }), ...(signal && { signal }) };
         if (node.op === "event") {
           const event = effects.event(name, { type: "event", schema: { ...FORM, title: `${path} ${data}` } }, options);
-          return node.draws ? read(event.answer, event.reading) : event.answer;
+          return node.draws ? effects.ofCtx(read(event.answer, event.reading)) : event.answer;
         }
         if (node.op === "child") return effects.callTool(name, { tool: CHILD, arguments: { path, data } }, options);
         const request = { type: "form", message: `${path} ${data}`, schema: FORM } as const;
         const answer = effects.ask(name, request, { ...options, ...(node.quorum && { audience: TWO_PEOPLE }) });
-        return node.draws ? read(answer, () => effects.readingOf(name)) : answer;
+        return node.draws ? effects.ofCtx(read(answer, () => effects.readingOf(name))) : answer;
       }
       case "sleep":
         return effects.sleep(name, node.ms, signal && { signal });
@@ -142,7 +159,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
   async function hear(node: Effect, { path }: Frame, promise: unknown): Promise<number> {
     let value: unknown;
     try {
-      value = node.op === "fact" ? promise : await promise;
+      value = await promise;
     } catch (error) {
       stage.sawError(path, error);
       throw error;
@@ -152,7 +169,8 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
 
   function start(node: Node, frame: Frame): Started {
     if (!isEffect(node) || node.op === "fact") {
-      const promise = run(node, frame);
+      const made = run(node, frame);
+      const promise = typeof made === "number" ? Promise.resolve(made) : made;
       return { heard: () => promise };
     }
     // The effect's own promise, untouched: to listen to it here would be to hear what the handler has not heard yet.
@@ -164,7 +182,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
 
   // ── everything else ────────────────────────────────────────────────────────────────────────────────────────────
 
-  async function runOther(node: Exclude<Node, Effect>, frame: Frame): Promise<number> {
+  async function runOther(node: Exclude<Node, Effect | { readonly op: "if" | "start" }>, frame: Frame): Promise<number> {
     switch (node.op) {
       case "micro":
         for (let time = 0; time < node.times; time += 1) await Promise.resolve();
@@ -176,16 +194,16 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         for (const [index, each] of node.body.entries()) await next(each, frame, index);
         return frame.data;
       case "all":
-        return mixAll(await Promise.all(node.body.map((each, index) => run(each, child(frame, index)))));
+        return mixAll(await Promise.all(node.body.map((each, index) => item(each, child(frame, index)))));
       case "allSettled": {
-        const settled = await Promise.allSettled(node.body.map((each, index) => run(each, child(frame, index))));
+        const settled = await Promise.allSettled(node.body.map((each, index) => item(each, child(frame, index))));
         return mixAll(settled.map((each) => (each.status === "fulfilled" ? each.value : hash(messageOf(each.reason)))));
       }
       case "race":
       case "any": {
         const over = node.withdraw ? new AbortController() : undefined;
         const branches = node.body.map((each, index) =>
-          run(each, child(frame, index, { signal: isEffect(each) ? over?.signal : undefined })),
+          item(each, child(frame, index, { signal: isEffect(each) ? over?.signal : undefined })),
         );
         try {
           return await (node.op === "race" ? Promise.race(branches) : Promise.any(branches));
@@ -194,9 +212,9 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         }
       }
       case "map": {
-        const items = Array.from({ length: node.times }, (_, item) => item);
+        const items = Array.from({ length: node.times }, (_, number) => number);
         return mixAll(
-          await Promise.all(items.map((item) => run(node.body, child(frame, `i${item}`, { suffix: `${frame.suffix}-${item}` })))),
+          await Promise.all(items.map((number) => item(node.body, child(frame, `i${number}`, { suffix: `${frame.suffix}-${number}` })))),
         );
       }
       case "loop":
@@ -206,14 +224,10 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         return await run(node.body, child(frame, "c"));
       case "branch": {
         const key = node.each ? `${node.key}${frame.suffix}` : node.key;
-        return await effects.branch(key, () => run(node.body, child(frame, "b", { branch: frame.path })));
+        return await effects.branch(key, async () => await run(node.body, child(frame, "b", { branch: frame.path })));
       }
       case "try":
         return await runTry(node, frame);
-      case "if": {
-        const chosen = frame.data % 2 === 0 ? node.body : node.else;
-        return chosen ? await run(chosen, child(frame, frame.data % 2)) : 0;
-      }
       case "patched": {
         const isNew = stage.isChanged && decide(node.patch, frame);
         const way = isNew ? node.body : node.else;
@@ -221,9 +235,6 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       }
       case "throw":
         if (node.first === undefined || stage.throws(frame.path, node.first)) throw new Error(`thrown at ${frame.path}`);
-        return 0;
-      case "start":
-        started.set(node.id, start(node.body, frame));
         return 0;
       case "await":
         return (await started.get(node.id)?.heard()) ?? 0;

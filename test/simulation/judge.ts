@@ -1,8 +1,8 @@
 /** Holds a task that has come to its end to its program. */
 import { codeOf, type Ended, type Job, messageOf, type Witness } from "./witness.ts";
 import { runIdeal } from "./ideal.ts";
-import { mayRejectUnheard, type Program, settlesUnseen } from "./program.ts";
-import { LOUD, type Rule, SILENT, type Violation } from "./rules.ts";
+import { mayRejectUnheard, type Program, settlesUnseen, some } from "./program.ts";
+import { LOUD, REFUSED, type Rule, SILENT, type Violation } from "./rules.ts";
 
 export async function judge(program: Program, witness: Witness): Promise<readonly Violation[]> {
   const found = [...witness.violations];
@@ -21,6 +21,7 @@ export async function judge(program: Program, witness: Witness): Promise<readonl
   if ((program.kind === "pure" || program.kind === "patched") && ended?.job?.trace && code === undefined && !settlesUnseen(program)) {
     await compare(program, ended, ended.job, broke);
   }
+  if (code === "AMBIGUOUS_EFFECT") return found.filter(({ rule }) => !REFUSED.has(rule));
   return isLoud && (program.kind === "outside" || program.kind === "changed") ? found.filter(({ rule }) => !SILENT.has(rule)) : found;
 }
 
@@ -30,8 +31,12 @@ function mayFail(program: Program, code: string): boolean {
   if (code === "RUN_TIMEOUT") return program.hurried === true;
   // What is awaited outside may take longer than the run has, and its time is over before recorded work was called again.
   if (code === "REPLAY_DIVERGED" && program.hurried && program.kind === "delayed") return true;
+  // Items of a race that is decided, what was started and is awaited later, and code behind a Promise.all that failed have no line of their own.
+  if (code === "AMBIGUOUS_EFFECT") return program.kind === "outside" || some(program.body, ({ op }) => CONCURRENT.has(op));
   return LOUD.has(code) && (program.kind === "outside" || program.kind === "changed");
 }
+
+const CONCURRENT: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race", "map", "start"]);
 
 async function compare(program: Program, ended: Ended, job: Job, broke: (rule: Rule, what: string) => void): Promise<void> {
   const { trace } = job;

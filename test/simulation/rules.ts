@@ -38,5 +38,11 @@ export const SILENT: ReadonlySet<Rule> = new Set<Rule>([
   "skipped",
 ]);
 
+/**
+ * Rules that a task may break which was refused because it calls beside other code after an await of something that is not ctx. Whose result is
+ * whose, and what is done, is none of them.
+ */
+export const REFUSED: ReadonlySet<Rule> = new Set<Rule>(["order", "shown", "failure", "skipped"]);
+
 /** By these a task says itself that its handler cannot be replayed: new code may no longer await what the old code began. */
 export const LOUD: ReadonlySet<string> = new Set(["REPLAY_DIVERGED", "AMBIGUOUS_EFFECT", "UNHANDLED_REJECTION"]);

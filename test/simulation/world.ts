@@ -127,7 +127,8 @@ function servicesOf(world: World, process: Process): Services {
       typeof value === "object" && value !== null && "wrong" in value ? [{ path: "/wrong", message: "is wrong" }] : [],
     log: { debug: log, info: log, warn: log, error: log },
     settings: SETTINGS,
-    scope,
+    // A program runs to its end once, so every run of it is traced.
+    scope: { ...scope, awaitOnlyCtx: new Set() },
     eventTokens: EVENT_TOKENS,
     stopping: process.stop.signal,
   };

@@ -113,7 +113,8 @@ describe("a front end", () => {
     for (const route of guarded) {
       const refused = await send(route);
       expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
-      if (/^\/(asks|inbox|accounts|oauth|returns)/.test(route.url)) expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
+      if (/^\/(asks|inbox|accounts|oauth|returns)/.test(route.url))
+        expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
       else if (route.url.startsWith("/api") && route.method !== "HEAD") expect(refused.json()).toMatchObject({ detail: "who are you?" });
       else if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });
     }

@@ -7,15 +7,18 @@
 export interface Scope {
   run<T>(value: object, work: () => T): T;
   get(): object | undefined;
-  /** Sets the value for the rest of this synchronous code and everything that it starts. */
-  enter(value: object): void;
-  /** Returns what awaits the running code. Costs several microseconds (Node.js: the asynchronous part of a stack trace). */
-  awaitedBy(): Awaiting;
+  /** How the engine follows what handlers await (Node.js: `promiseHooks` of node:v8). */
+  readonly promises: PromiseHooks;
+  /** Handlers that have awaited nothing but ctx in their last complete run, by kind and name: they need not be followed as closely. */
+  readonly awaitOnlyCtx: Set<string>;
 }
 
-export interface Awaiting {
-  /** The items of Promise.all, allSettled and any, from the innermost out, such as `1.0`; `""` if unknown. */
-  readonly items: string;
-  /** Whether it is known that the handler itself awaits it, through however many functions. Not so for what a queue or an event calls. */
-  readonly isByHandler: boolean;
+/** What is used of `promiseHooks` (node:v8). The function that `createHook` returns removes the hooks. */
+export interface PromiseHooks {
+  createHook(callbacks: {
+    readonly init: (promise: Promise<unknown>, parent: Promise<unknown> | undefined) => void;
+    readonly before: (promise: Promise<unknown>) => void;
+    readonly after: (promise: Promise<unknown>) => void;
+    readonly settled: (promise: Promise<unknown>) => void;
+  }): () => void;
 }

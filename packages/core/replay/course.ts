@@ -6,11 +6,12 @@
  * A drain is everything that the handler does in promise reactions before anything else can happen in the process. Two effects never settle
  * in one drain. Calls in drain n therefore depend on the first n settlements and on nothing else, in every run (I11).
  *
- * A handler that has awaited something outside ctx continues between two drains, at a moment that differs from run to run. `at` tells its
- * calls from those in drains.
+ * A handler that has awaited something outside ctx continues between two drains, at a moment that differs from run to run, or in a drain in
+ * which it already ran (line.ts). `at` tells its calls from those that follow from the settlement.
  */
 import type { CalledAt } from "../journal.ts";
 import type { Clock } from "../ports.ts";
+import type { Line } from "./line.ts";
 
 /** Drains in a row before the event loop gets a turn, and with it all other runs of the process. */
 const DRAINS_IN_A_ROW = 200;
@@ -18,27 +19,30 @@ const DRAINS_IN_A_ROW = 200;
 export interface Course {
   /** How many effects have settled for the handler. */
   readonly settled: number;
-  /** The effect that settled last. */
-  readonly settledLast: string | undefined;
-  readonly isInDrain: boolean;
-  /** What is recorded as the origin of a call made now. */
-  at(): CalledAt;
+  /** What is recorded as the origin of a call made now. `isOutside`: after an await of something outside ctx. */
+  at(isOutside: boolean): CalledAt;
   /** Runs the handler to the end of drain 0, then calls `drained`. */
   start(handler: () => void): void;
   /** Settles the next effect and runs the handler to the end of that drain, then calls `drained`. The caller waits for `drained` before it settles again. */
-  settle(id: string, settle: () => void): void;
+  settle(settle: () => void): void;
 }
 
-export function createCourse(clock: Pick<Clock, "afterMicrotasks" | "idle">, drained: () => void): Course {
+export interface CourseOptions {
+  readonly clock: Pick<Clock, "afterMicrotasks" | "idle">;
+  readonly line: Pick<Line, "drain" | "drained">;
+  /** Called at the end of every drain. */
+  readonly drained: () => void;
+}
+
+export function createCourse({ clock, line, drained }: CourseOptions): Course {
   let inARow = 0;
 
   function drain(work: () => void): void {
     // Reactions that are ready by now belong to what came before, so they run first.
     clock.afterMicrotasks(() => {
-      course.isInDrain = true;
-      work();
+      line.drain(work);
       clock.afterMicrotasks(() => {
-        course.isInDrain = false;
+        line.drained();
         drained();
       });
     });
@@ -48,15 +52,12 @@ export function createCourse(clock: Pick<Clock, "afterMicrotasks" | "idle">, dra
   // keeps the run in memory until the next full garbage collection.
   const course = {
     settled: 0,
-    settledLast: undefined as string | undefined,
-    isInDrain: false,
-    at: () => (course.isInDrain ? String(course.settled) : `${course.settled}o`),
+    at: (isOutside: boolean) => (isOutside ? `${course.settled}o` : String(course.settled)),
     start: drain,
-    settle(id: string, settle: () => void) {
+    settle(settle: () => void) {
       const take = () =>
         drain(() => {
           course.settled += 1;
-          course.settledLast = id;
           settle();
         });
       inARow += 1;
@@ -73,12 +74,12 @@ export function settledBefore(calledAt: CalledAt): number {
   return Number.parseInt(calledAt, 10);
 }
 
-/** Whether the call was made between drains, after an await of something outside ctx. */
+/** Whether the call was made after an await of something outside ctx. */
 export function isFromOutside(calledAt: CalledAt): boolean {
   return calledAt.includes("o");
 }
 
-/** The items of Promise.all, allSettled or any that awaited the call (the Scope port); `""` if unknown. */
-export function awaitedBy(calledAt: CalledAt): string {
-  return calledAt.split(":")[1] ?? "";
+/** The item of a Promise.all that called, as versions before lines recorded it: `3o:1.0`. Undefined for none. */
+export function itemBefore(calledAt: CalledAt): string | undefined {
+  return calledAt.split(":")[1];
 }

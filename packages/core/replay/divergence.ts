@@ -5,6 +5,7 @@
  * for once it is live. Only both together, or a handler that ends or skips a patch with records ahead of it, show that the code has changed.
  */
 import { ParleyError } from "../errors.ts";
+import { type CallSite, callSite } from "./call-site.ts";
 import { entryKey } from "../journal.ts";
 import { openOf, type Task } from "../task.ts";
 import type { Call, CalledKind, Recollection } from "./recollection.ts";
@@ -30,15 +31,24 @@ export interface Divergence {
 export interface DivergenceOptions {
   readonly task: Task;
   readonly recollection: Pick<Recollection, "ahead" | "hasOutside">;
-  readonly settling: Pick<Settling, "missing">;
+  readonly settling: Pick<Settling, "missing" | "isLive">;
 }
 
 export function createDivergence({ task, recollection, settling }: DivergenceOptions): Divergence {
   let firstNew: string | undefined;
+  let site: CallSite | undefined;
   let thrown: { readonly error: unknown } | undefined;
 
   function noteNew(what: string): void {
-    firstNew ??= what;
+    if (firstNew !== undefined) return;
+    firstNew = what;
+    // A live run can diverge no more.
+    if (!settling.isLive()) site = callSite();
+  }
+
+  function firstFound(): string {
+    const place = site?.place();
+    return (firstNew ?? "nothing new") + (place === undefined ? "" : ` at ${place}`);
   }
 
   function patchesAhead(): string[] {
@@ -60,7 +70,7 @@ export function createDivergence({ task, recollection, settling }: DivergenceOpt
       thrown = { error };
     },
     thrown: () => thrown,
-    error(recorded = settling.missing(), found = firstNew ?? "nothing new") {
+    error(recorded = settling.missing(), found = firstFound()) {
       const hint = recollection.hasOutside() ? ". What it awaits outside ctx may decide who comes first: put that into a step" : "";
       const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}${hint}`;
       return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found }, ...(thrown && { cause: thrown.error }) });

@@ -1,3 +1,5 @@
+import { listenedTo } from "./line.ts";
+
 /**
  * A promise that knows whether any code listens to it.
  *
@@ -25,6 +27,7 @@ export class EffectPromise<T> extends Promise<T> {
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     this.#isHeard = true;
+    listenedTo();
     return super.then(onFulfilled, onRejected);
   }
 }

@@ -11,8 +11,9 @@ import type { AskRequest, EventRequest, Json, JsonObject } from "../task.ts";
 import { derivedRandom, derivedUuid } from "./derived.ts";
 import type { Divergence } from "./divergence.ts";
 import { forever, type Pending, pendingEffect } from "./effect-promise.ts";
+import type { Line } from "./line.ts";
 import { createPatches } from "./patches.ts";
-import type { Call, CalledKind, Recollection } from "./recollection.ts";
+import type { Begun, Call, CalledKind, Recollection } from "./recollection.ts";
 import type { Records } from "./records.ts";
 import type { Reports } from "./reports.ts";
 import type { Run } from "./run.ts";
@@ -23,6 +24,7 @@ import type { Values } from "./values.ts";
 import type { Asked, Waits } from "./waits.ts";
 
 export interface EffectsParts {
+  readonly line: Pick<Line, "ofCtx">;
   readonly recollection: Recollection;
   readonly settling: Settling;
   readonly records: Records;
@@ -36,45 +38,63 @@ export interface EffectsParts {
 
 export function createEffects(run: Run, parts: EffectsParts): Effects {
   const { task, journal, ports, ending, over, stop, diverged, touched } = run;
-  const { recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled } = parts;
-  const { digest, clock, scope, accessToken } = ports;
+  const { line, recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled } = parts;
+  const { digest, clock, accessToken } = ports;
   const { isOver } = ending;
   const { checked } = values;
 
-  /** Calls an effect that settles later. `wait` registers what settles it; what it throws rejects the effect. */
-  function effect<T>(kind: CalledKind, name: string, wait: (call: Call, pending: Pending<T>) => void): Promise<T> {
+  /**
+   * Calls an effect that settles later. `wait` registers what settles it; what it throws rejects the effect. `isAtOnce`: the caller needs its key now,
+   * even if who waits for the code that calls is not known yet.
+   */
+  function effect<T>(kind: CalledKind, name: string, wait: (call: Call, pending: Pending<T>) => void, isAtOnce = false): Promise<T> {
     if (isOver()) return forever();
     const pending = pendingEffect<T>();
     const { promise } = pending;
-    let call: Call;
-    try {
-      call = called(kind, name);
-    } catch (error) {
-      unhandled.rejected(promise, `${kind} ${name}`, error);
-      pending.reject(error);
-      return promise;
-    }
+    let what = `${kind} ${name}`;
     const noted: Pending<T> = {
       ...pending,
       reject(error) {
-        unhandled.rejected(promise, call.id, error);
+        unhandled.rejected(promise, what, error);
         pending.reject(error);
       },
     };
-    try {
+    const take = (begun: Begun) => {
+      const call = taken(kind, begun);
+      what = call.id;
+      // The call may have ended the run, to be made again by one that follows the handler more closely.
+      if (isOver()) return;
       wait(call, noted);
+      touched();
+      settling.advance();
+    };
+    try {
+      const begun = recollection.begin(kind, name, promise);
+      if (begun.isReady || isAtOnce) take(begun);
+      else later(() => take(begun), noted.reject);
     } catch (error) {
       noted.reject(error);
     }
-    touched();
-    settling.advance();
     return promise;
   }
 
+  /** Runs work when all promise reactions that are ready have run. */
+  function later(work: () => void, failed: (error: unknown) => void): void {
+    touched();
+    clock.afterMicrotasks(() => {
+      if (isOver()) return;
+      try {
+        work();
+      } catch (error) {
+        failed(error);
+      }
+    });
+  }
+
   /** Gives the call its key. A call that replay could not tell from another ends the run. */
-  function called(kind: CalledKind, name: string): Call {
+  function taken(kind: CalledKind, begun: Begun): Call {
     try {
-      const call = recollection.call(kind, name);
+      const call = begun.take();
       divergence.noteCall(kind, call);
       return call;
     } catch (error) {
@@ -84,11 +104,12 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
   }
 
   function now(name = "now"): number {
-    const { id, calledAt, entry } = called("now", name);
+    const { id, calledAt, entry } = taken("now", recollection.begin("now", name));
     touched();
     settling.advance();
     if (entry?.outcome.type === "value") return entry.outcome.value as number;
     const value = clock.now();
+    if (isOver()) return value;
     records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "value", value } } });
     records.mustBeSaved();
     return value;
@@ -109,7 +130,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
   /** Adds no microtask to those of `work`, so that a race is decided as it would be without the branch. */
   function inBranch<T>(key: string, work: () => Promise<T>): Promise<T> {
     try {
-      return scope.run(recollection.branch(key), work);
+      return recollection.branch(key, work);
     } catch (error) {
       return Promise.reject(error as Error);
     }
@@ -145,7 +166,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
   }
 
   function ask(kind: "ask" | "event", name: string, asking: (call: Call) => Asked): Promise<Settled> {
-    return effect<Settled>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)));
+    return effect<Settled>(kind, name, (call, pending) => waits.ask(call, pending, asking(call)), kind === "event");
   }
 
   function asked<R extends AskRequest | EventRequest>(call: Call, request: R): R {
@@ -185,12 +206,17 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     step: (name, work, options = {}) => effect("step", name, (call, pending) => sideEffects.step(call, pending, { name, work, options })),
     sleep: (name, ms, options = {}) => effect("sleep", name, (call, pending) => waits.sleep(call, pending, { ms, options })),
     now,
-    random: (name = "random") => derivedRandom(digest, task.call.seed, called("random", name).id),
-    uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, called("uuid", name).id),
+    random: (name = "random") => derivedRandom(digest, task.call.seed, taken("random", recollection.begin("random", name)).id),
+    uuid: (name = "uuid") => derivedUuid(digest, task.call.seed, taken("uuid", recollection.begin("uuid", name)).id),
     patched: patches.decide,
     tookPatch: patches.took,
     deprecatePatch: patches.deprecate,
     branch: inBranch,
+    keyed: (key, call) => recollection.keyed(key, call),
+    ofCtx(promise) {
+      line.ofCtx(promise);
+      return promise;
+    },
     mustBeAwaited(promise, { shown, name }, signal) {
       if (!isOver())
         unhandled.mustBeAwaited(promise, { shown, signal, wasAsked: name === undefined ? undefined : recollection.asked(name) });

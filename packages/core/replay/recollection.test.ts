@@ -1,30 +1,52 @@
 /** Which recorded effect a call is. */
 import { createScope } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { awaitHandler } from "../awaited-by.ts";
 import { ParleyError } from "../errors.ts";
 import type { Entry } from "../journal.ts";
 import type { Ask, Task } from "../task.ts";
 import { Flow } from "./flow.ts";
 import { type CalledKind, recollect } from "./recollection.ts";
+import { readRecordedCalls } from "./recorded-calls.ts";
 
 interface Remembered {
   /** By id: where it was called, or the entry. */
   readonly recorded?: Readonly<Record<string, string | Partial<Entry>>>;
   readonly asks?: Readonly<Record<string, string>>;
   readonly generation?: number;
+  readonly isTraced?: boolean;
+}
+
+/** Where the code that calls stands. */
+interface At {
+  readonly way?: string | undefined;
+  readonly wayLater?: string | undefined;
+  readonly seen?: bigint;
+  readonly entry?: string;
+  readonly isKeyed?: boolean;
+  /** Functions that are running, and those that the item consists of. */
+  readonly running?: readonly object[];
+  readonly item?: readonly object[];
 }
 
 const quiet = { rejected: () => undefined, handled: () => undefined, threw: () => undefined };
 
-function run({ recorded = {}, asks = {}, generation = 0 }: Remembered = {}) {
+function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Remembered = {}) {
   const scope = createScope();
   const start = Flow.start({ ...quiet });
-  const course = {
-    settled: 0,
-    settledLast: undefined as string | undefined,
-    isInDrain: true,
-    at: () => (course.isInDrain ? `${course.settled}` : `${course.settled}o`),
+  let isOutside = false;
+  let where: At = { way: "" };
+  let restarts = 0;
+  const course = { settled: 0, at: (outside: boolean) => `${course.settled}${outside ? "o" : ""}` };
+  const called: number[] = [];
+  const line = {
+    isTraced,
+    position() {
+      const { way, wayLater, seen = 0n, entry = "", isKeyed = false, running = [], item = [] } = where;
+      return { isOutside, isKeyed, running, entry, way, wayLater: () => wayLater, item: () => new Set(item), seen };
+    },
+    called: (serial: number) => void called.push(serial),
+    enter: <T>(_branch: string, _within: string, work: () => T) => work(),
+    enterCall: <T>(_branch: string, _within: string, call: () => T) => call(),
   };
   const entryOf = (of: string | Partial<Entry>): Entry => ({
     digest: "",
@@ -35,17 +57,28 @@ function run({ recorded = {}, asks = {}, generation = 0 }: Remembered = {}) {
   const journal = new Map(Object.entries(recorded).map(([id, of]) => [id, entryOf(of)]));
   const open = Object.entries(asks).map(([key, calledAt]) => ({ key, calledAt, digest: "" }) as Ask);
   const task = { id: "0-task", generation, asks: open } as unknown as Task;
-  const recollection = recollect({ task, journal, scope, start, course });
+  const recollection = recollect({
+    task,
+    journal,
+    recorded: readRecordedCalls(task, journal),
+    scope,
+    start,
+    course,
+    line,
+    traceFirst: () => void (restarts += 1),
+  });
   return {
     ...recollection,
     scope,
     start,
     journal,
-    /** Moves the handler to the drain of this settlement, of that effect, or to after an outside await. */
-    goTo(settled: number, where: "drain" | "outside", settledLast?: string) {
+    called,
+    restarts: () => restarts,
+    /** Moves the handler to the drain of this settlement, or to after an outside await. On its own line, unless stated otherwise. */
+    goTo(settled: number, now: "drain" | "outside", at: At = { way: "" }) {
       course.settled = settled;
-      course.settledLast = settledLast;
-      course.isInDrain = where === "drain";
+      isOutside = now === "outside";
+      where = at;
     },
     /** The keys of calls that one flow makes one after another. */
     keys: (names: readonly string[], { flow = start as object, kind = "step" as CalledKind } = {}) =>
@@ -61,37 +94,52 @@ const thrown = (work: () => unknown) => {
   }
   return [];
 };
-const AMBIGUOUS = [
+/** Code that no line leads to. */
+const BESIDE: At = { way: undefined };
+const HERE = "/.*/recollection\\.test\\.ts:\\d+:\\d+";
+const HOW_TO =
+  "Give it a key, such as { key: item.id }, or run the items with ctx.map; or put what is awaited into a step, so that the code awaits ctx alone";
+const BESIDE_THE_LINE = [
   "AMBIGUOUS_EFFECT",
-  'step "a" is called again after an await of something outside ctx, and replay could not tell the two calls apart',
+  expect.stringMatching(
+    new RegExp(
+      `^step "a" at ${HERE} runs beside other code of the handler, and has awaited something outside ctx that may take longer or shorter in another run\\. ${HOW_TO}$`,
+    ),
+  ),
+];
+const IN_ANY_ORDER = [
+  "AMBIGUOUS_EFFECT",
+  expect.stringMatching(
+    new RegExp(
+      `^step "a" at ${HERE}, and the call at ${HERE}, run beside each other\\. One of them has awaited something outside ctx, so they may come in another order in another run\\. ${HOW_TO}$`,
+    ),
+  ),
 ];
 
 describe("a call", () => {
   test("gets a key of its name, branch, generation and occurrence, separate from other kinds", () => {
     const subject = run({ generation: 2 });
-    const branch = subject.branch("alice");
     expect(subject.keys(["a", "b", "a"])).toStrictEqual(["a@2", "b@2", "a@2#2"]);
     expect(subject.keys(["a"], { kind: "ask" })).toStrictEqual(["a@2"]);
-    expect(subject.keys(["a", "a"], { flow: branch })).toStrictEqual(["alice/a@2", "alice/a@2#2"]);
-    expect(subject.keys(["a"], { flow: subject.scope.run(branch, () => subject.branch("deep")) })).toStrictEqual(["alice/deep/a@2"]);
+    const inAlice = (names: readonly string[]) => subject.branch("alice", () => names.map((name) => subject.call("step", name).key));
+    expect(inAlice(["a", "a"])).toStrictEqual(["alice/a@2", "alice/a@2#2"]);
+    expect(subject.branch("alice", () => subject.branch("deep", () => subject.call("step", "a").key))).toBe("alice/deep/a@2");
+    expect(inAlice(["a"])).toStrictEqual(["alice/a@2#3"]);
+    expect(subject.keyed("bob", () => subject.call("step", "a").key)).toBe("bob/a@2");
+    expect(subject.called).toStrictEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
   test("finds its entry and where it was called then; a new one says where it is called now", () => {
     const subject = run({ recorded: { "step:a": "0o" } });
     const call = () => subject.scope.run(subject.start, () => subject.call("step", "a"));
-    expect(call()).toStrictEqual({
-      key: "a",
-      scoped: "a",
-      id: "step:a",
-      calledAt: "0o",
-      entry: subject.journal.get("step:a"),
-      effectKey: "a",
-    });
+    expect(call()).toStrictEqual({ key: "a", scoped: "a", id: "step:a", calledAt: "0o", entry: subject.journal.get("step:a") });
     subject.goTo(3, "drain");
-    expect(call()).toStrictEqual({ key: "a#2", scoped: "a", id: "step:a#2", calledAt: "3", entry: undefined, effectKey: "a#2" });
+    expect(call()).toStrictEqual({ key: "a#2", scoped: "a", id: "step:a#2", calledAt: "3", entry: undefined });
+    subject.goTo(3, "outside");
+    expect(call()).toStrictEqual({ key: "a#3", scoped: "a", id: "step:a#3", calledAt: "3o", entry: undefined });
   });
 
-  test("with an invalid name is refused, and so is an invalid branch", () => {
+  test("with an invalid name is refused", () => {
     const subject = run();
     const refusal = (kind: string, name: string) => [
       "INVALID_NAME",
@@ -99,10 +147,28 @@ describe("a call", () => {
     ];
     for (const name of ["", "two words", "é-acute", "end\u00e9", "a/b", "x".repeat(65)]) {
       expect(thrown(() => subject.keys([name]))).toStrictEqual(refusal("step", name));
-      expect(thrown(() => subject.branch(name))).toStrictEqual(refusal("branch", name));
       expect(thrown(() => subject.scoped("ask", name))).toStrictEqual(refusal("ask", name));
     }
     expect(subject.keys(["x".repeat(64)])).toStrictEqual(["x".repeat(64)]);
+  });
+
+  test("with a key of any short text has that text in its own key; one without text, or too long, is refused", () => {
+    const subject = run();
+    const keyOf = (key: string) => subject.keyed(key, () => subject.call("step", "a").key);
+    expect(["ada@example.com", "two words", "a/b", "a~b", "a#2", "ü", "x".repeat(64)].map(keyOf)).toStrictEqual([
+      "ada~40example.com/a",
+      "two~20words/a",
+      "a~2fb/a",
+      "a~7eb/a",
+      "a~232/a",
+      "~c3~bc/a",
+      `${"x".repeat(64)}/a`,
+    ]);
+    for (const key of ["", "x".repeat(65)]) {
+      const refusal = ["INVALID_NAME", `the key ${JSON.stringify(key)} is not allowed: use 1 to 64 characters`];
+      expect(thrown(() => keyOf(key))).toStrictEqual(refusal);
+      expect(thrown(() => subject.branch(key, () => undefined))).toStrictEqual(refusal);
+    }
   });
 
   test("within a step, or by another task's handler, is misplaced; one from an unknown flow belongs to the run", () => {
@@ -113,49 +179,168 @@ describe("a call", () => {
     ]);
     const foreign = ["MISPLACED_EFFECT", "ctx of task 0-task was used by another task"];
     expect(thrown(() => subject.keys(["a"], { flow: Flow.start({ ...quiet }) }))).toStrictEqual(foreign);
-    expect(thrown(() => subject.scope.run(Flow.start({ ...quiet }), () => subject.branch("a")))).toStrictEqual(foreign);
+    expect(thrown(() => subject.scope.run(Flow.start({ ...quiet }), () => subject.branch("a", () => undefined)))).toStrictEqual(foreign);
     expect(subject.keys(["a"], { flow: {} })).toStrictEqual(["a"]);
     expect(subject.call("step", "a").key).toBe("a#2");
   });
 });
 
-describe("a second call of a name (C2)", () => {
-  test("is certain in the drain of the first, and in every later one", () => {
+describe("a call after an await of something outside ctx (C2)", () => {
+  test("is counted with the others of its name if it is on the line of its flow", () => {
     const subject = run();
     expect(subject.keys(["a"])).toStrictEqual(["a"]);
-    expect(subject.keys(["a"])).toStrictEqual(["a#2"]);
-    subject.goTo(1, "drain");
-    expect(subject.keys(["a"])).toStrictEqual(["a#3"]);
     subject.goTo(1, "outside");
-    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
+    expect(subject.keys(["a", "b", "a"])).toStrictEqual(["a#2", "b", "a#3"]);
     subject.goTo(2, "drain");
     expect(subject.keys(["a"])).toStrictEqual(["a#4"]);
   });
 
-  test("is certain after an outside await when one flow made both, even with other calls between", () => {
-    const subject = run();
-    subject.goTo(0, "outside");
-    expect(subject.keys(["a", "b", "c", "d", "a", "a"])).toStrictEqual(["a", "b", "c", "d", "a#2", "a#3"]);
-    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
-    expect(thrown(() => subject.keys(["e", "a"]))).toStrictEqual(AMBIGUOUS);
+  test("is counted by itself if it is on the line of an item, in every order", () => {
+    for (const order of [
+      ["0", "1", "1.0"],
+      ["1.0", "1", "0"],
+      ["1", "0", "1.0"],
+    ]) {
+      const subject = run({ generation: 2 });
+      const known = order.map((way) => {
+        subject.goTo(0, "outside", { way });
+        return subject.keys(["a"])[0];
+      });
+      expect(known.toSorted()).toStrictEqual(["a~0@2", "a~1.0@2", "a~1@2"]);
+    }
   });
 
-  test("is certain after an outside await if it was recorded to follow from a settlement after the first", () => {
-    for (const [recordedAt, expected] of [
-      ["1", ["a#2"]],
-      ["0", AMBIGUOUS],
-      ["1o", AMBIGUOUS],
-      [undefined, AMBIGUOUS],
-    ] as const) {
-      const subject = run({ recorded: { "step:a": "0", ...(recordedAt !== undefined && { "step:a#2": recordedAt }) } });
+  test("is refused if its item has called the name before, itself or in one of its functions: it may work off what others share", () => {
+    const again = (first: At, second: At) => {
+      const subject = run();
+      subject.goTo(0, "outside", first);
       subject.keys(["a"]);
-      subject.goTo(1, "outside");
+      subject.goTo(0, "outside", second);
+      return thrown(() => subject.keys(["a"]))[0];
+    };
+    const worker = {};
+    expect(again({ way: "1" }, { way: "1" })).toBe("AMBIGUOUS_EFFECT");
+    expect(again({ way: "", running: [worker] }, { way: "1", item: [worker] })).toBe("AMBIGUOUS_EFFECT");
+    expect(again({ way: "", running: [{}] }, { way: "1", item: [worker] })).toBeUndefined();
+    expect(again({ way: "1" }, { way: "2" })).toBeUndefined();
+  });
+
+  test("has its item in the keys of events and calls of tools as well, and a patch has none", () => {
+    const subject = run();
+    subject.goTo(0, "outside", { way: "1" });
+    expect(subject.keys(["a"], { kind: "event" })).toStrictEqual(["event:a~1"]);
+    expect(subject.keys(["a"], { kind: "call" })).toStrictEqual(["call:a~1"]);
+    expect(subject.keys(["a"], { kind: "uuid" })).toStrictEqual(["a~1"]);
+    expect(subject.keys(["a"], { kind: "patch" })).toStrictEqual(["a"]);
+    subject.goTo(0, "outside", BESIDE);
+    expect(subject.keys(["b"], { kind: "patch" })).toStrictEqual(["b"]);
+  });
+
+  test("beside all lines is refused, also as the first of its name, and says where it is", () => {
+    const subject = run({ recorded: { "step:a": "0o" } });
+    subject.goTo(0, "outside", BESIDE);
+    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(BESIDE_THE_LINE);
+    expect([...subject.ahead]).toStrictEqual(["step:a"]);
+  });
+
+  test("beside all lines ends a run that does not know its lines, to be traced", () => {
+    const subject = run({ isTraced: false });
+    subject.goTo(0, "outside", BESIDE);
+    subject.keys(["a"]);
+    expect(subject.restarts()).toBe(1);
+    subject.goTo(0, "drain", BESIDE);
+    subject.keys(["b", "b"]);
+    expect(subject.restarts()).toBe(1);
+  });
+
+  test("is ready only once it is known who waits for its code", () => {
+    const subject = run();
+    subject.goTo(0, "outside", { way: undefined, wayLater: "2" });
+    const begun = subject.begin("step", "a");
+    expect([begun.isReady, subject.called]).toStrictEqual([false, [1]]);
+    subject.goTo(3, "drain");
+    expect(begun.take()).toMatchObject({ key: "a~2", calledAt: "0o" });
+    for (const [where, at] of [
+      ["outside", { way: "" }],
+      ["outside", { way: "1" }],
+      ["drain", BESIDE],
+      ["outside", { ...BESIDE, isKeyed: true }],
+    ] as const) {
+      subject.goTo(0, where, at);
+      expect(subject.begin("step", "other").isReady).toBe(true);
+    }
+  });
+
+  test("is certain beside all lines if it has a key", () => {
+    const subject = run();
+    subject.goTo(0, "outside", { ...BESIDE, isKeyed: true });
+    expect(subject.keyed("ada", () => subject.call("step", "a").key)).toBe("ada/a");
+    subject.goTo(0, "outside", { way: "1", isKeyed: true });
+    expect(subject.keyed("bob", () => subject.call("step", "a").key)).toBe("bob/a");
+  });
+});
+
+describe("two calls of a name (C3)", () => {
+  test("are certain if both follow from ctx alone, on whatever line", () => {
+    const subject = run();
+    subject.goTo(0, "drain", BESIDE);
+    expect(subject.keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
+    subject.goTo(1, "drain", { way: "1" });
+    expect(subject.keys(["a"])).toStrictEqual(["a#3"]);
+  });
+
+  test("of which one has awaited something else are certain if one follows from the other, or both are on one line", () => {
+    for (const [first, second, expected] of [
+      [{ way: "" }, { way: "" }, ["a#2"]],
+      [{ way: "" }, BESIDE, IN_ANY_ORDER],
+      [{ way: "" }, { way: "0" }, IN_ANY_ORDER],
+      [{ way: "" }, { way: undefined, seen: 1n << 1n }, ["a#2"]],
+      [{ way: "" }, { way: undefined, seen: 1n << 2n }, IN_ANY_ORDER],
+      [{ way: "", entry: ">0" }, { way: "", entry: ">1" }, IN_ANY_ORDER],
+      [{ way: "", entry: ">0" }, { way: "", entry: ">0" }, ["a#2"]],
+    ] as const) {
+      const subject = run();
+      subject.goTo(0, "outside", first);
+      subject.keys(["a"]);
+      subject.goTo(1, "drain", second);
       let keys: readonly string[] = [];
       const refusal = thrown(() => (keys = subject.keys(["a"])));
       expect([...keys, ...refusal]).toStrictEqual(expected);
     }
   });
 
+  test("are refused if the second one finds, beside the line, the record of a call on it", () => {
+    const found = (at: At) => {
+      const subject = run({ recorded: { "step:a": "0o" } });
+      subject.goTo(0, "drain", at);
+      return thrown(() => subject.keys(["a"]));
+    };
+    expect(found(BESIDE)).toStrictEqual(BESIDE_THE_LINE);
+    expect(found({ way: "" })).toStrictEqual([]);
+  });
+});
+
+describe("a record of a version that noted the item and counted all calls of a name together", () => {
+  test("is found by the item, in any order of the store, and further calls get keys of the item", () => {
+    const subject = run({ recorded: { "step:a#3": "0o:1", "step:a#2": "0o:0", "step:a": "0o:1" } });
+    subject.goTo(0, "outside", { way: "1" });
+    expect(subject.keys(["a"])).toStrictEqual(["a"]);
+    subject.goTo(0, "outside", { way: "0" });
+    expect(subject.keys(["a"])).toStrictEqual(["a#2"]);
+    subject.goTo(0, "outside", { way: "1" });
+    // The item has called the name: which of its records is meant is uncertain.
+    expect(thrown(() => subject.keys(["a"]))[0]).toBe("AMBIGUOUS_EFFECT");
+    expect([...subject.ahead]).toStrictEqual(["step:a#3"]);
+  });
+
+  test("belongs to no call on the flow's own line", () => {
+    const subject = run({ recorded: { "step:a": "0o:1" } });
+    subject.goTo(0, "outside");
+    expect(subject.keys(["a"])).toStrictEqual(["a#2"]);
+  });
+});
+
+describe("a second call of a name", () => {
   test("before a recorded one that follows from a later settlement is a different call", () => {
     for (const generation of [0, 1]) {
       const at = generation === 0 ? "" : "@1";
@@ -189,179 +374,6 @@ describe("a second call of a name (C2)", () => {
   test("is the next recorded one if that was called after an outside await, or in the same drain", () => {
     expect(run({ recorded: { "step:a": "0", "step:a#2": "1o" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
     expect(run({ recorded: { "step:a": "0", "step:a#2": "0" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
-  });
-});
-
-describe("a call in a drain by a flow that continues with another flow's effect, as at a lock (C2)", () => {
-  const flowOf = (subject: ReturnType<typeof run>) => Flow.start(subject.start.strays);
-
-  test("is ambiguous after a call of its name if the handler has made a call after an outside await", () => {
-    const subject = run();
-    subject.goTo(0, "outside");
-    subject.keys(["a"], { flow: flowOf(subject) });
-    subject.goTo(1, "drain", "step:a");
-    expect(thrown(() => subject.keys(["a"], { flow: flowOf(subject) }))).toStrictEqual(AMBIGUOUS);
-    expect(subject.keys(["b"], { flow: flowOf(subject) })).toStrictEqual(["b"]);
-  });
-
-  test("is ambiguous, too, if that call was recorded after such an await and is made in a drain now", () => {
-    for (const [recordedAt, expected] of [
-      ["0o", AMBIGUOUS],
-      ["0", []],
-    ] as const) {
-      const subject = run({ recorded: { "step:a": recordedAt } });
-      subject.keys(["a"], { flow: flowOf(subject) });
-      subject.goTo(1, "drain", "step:a");
-      expect(thrown(() => subject.keys(["a"], { flow: flowOf(subject) }))).toStrictEqual(expected);
-    }
-  });
-
-  test("is certain if the flow called that effect itself, or the earlier call of the name", () => {
-    const subject = run();
-    const step = (name: string) => subject.call("step", name).key;
-    subject.goTo(0, "outside");
-    subject.scope.run(flowOf(subject), () => {
-      step("a");
-      step("x");
-      subject.scope.run(flowOf(subject), () => [step("b"), step("y")]);
-      subject.goTo(1, "drain", "step:x");
-      expect(step("b")).toBe("b#2");
-      subject.goTo(2, "drain", "step:y");
-      expect(step("x")).toBe("x#2");
-    });
-  });
-
-  test("is certain if nothing outside was awaited since its own last call, and before anything has settled", () => {
-    const subject = run();
-    subject.goTo(0, "outside");
-    subject.scope.run(flowOf(subject), () => {
-      subject.call("step", "plan");
-      const plannedBy = subject.scope.get() as Flow;
-      subject.goTo(1, "drain", "step:plan");
-      subject.scope.run(plannedBy, () => subject.call("step", "a"));
-      subject.goTo(2, "drain", "step:a");
-      expect(subject.scope.run(plannedBy, () => subject.call("step", "a").key)).toBe("a#2");
-    });
-    const begun = run({ recorded: { "step:a": "0o" } });
-    begun.keys(["a"], { flow: flowOf(begun) });
-    expect(begun.keys(["a"], { flow: flowOf(begun) })).toStrictEqual(["a#2"]);
-  });
-
-  test("is certain if the handler awaits it", async () => {
-    const subject = run();
-    subject.goTo(0, "outside");
-    subject.keys(["a"], { flow: flowOf(subject) });
-    subject.goTo(1, "drain", "step:a");
-    const called = async () => {
-      await Promise.resolve();
-      return subject.scope.run(flowOf(subject), () => subject.call("step", "a").key);
-    };
-    await expect(called()).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
-    expect(await awaitHandler(called)).toBe("a#2");
-  });
-});
-
-/** Makes the call in an async function that is this item of a Promise.all. */
-async function calledAs(
-  subject: ReturnType<typeof run>,
-  item: number,
-  { name = "a", kind = "step" as CalledKind, flow = Flow.start(subject.start.strays) } = {},
-) {
-  const calls = await Promise.all(
-    Array.from({ length: item + 1 }, async (_, each) => {
-      await Promise.resolve();
-      return each === item ? subject.scope.run(flow, () => subject.call(kind, name)) : undefined;
-    }),
-  );
-  return calls[item];
-}
-const callAs = async (...made: Parameters<typeof calledAs>) => (await calledAs(...made))?.key;
-
-describe("a call in a drain, awaited by an item of a Promise.all,", () => {
-  test("is the recorded one of any item if nothing outside ctx is awaited", async () => {
-    expect(await callAs(run({ recorded: { "step:a": "0:0" } }), 1)).toBe("a");
-  });
-
-  test.each([
-    ["the same item", "0:1", "a"],
-    ["no item", "0", "a"],
-    ["another item", "0:0", "a#2"],
-    ["an item whose number begins with the same digit", "0:12", "a#2"],
-    ["the same item, in a Promise.all further out", "0:1.0", "a"],
-    ["an item with the same number further out", "0:0.1", "a#2"],
-  ])("takes the record of %s, or none, if something outside is", async (_what, recordedAt, key) => {
-    expect(await callAs(run({ recorded: { "step:a": recordedAt, "step:z": "0o" } }), 1)).toBe(key);
-  });
-
-  test("takes a record of which less is known than of the call", async () => {
-    const subject = run({ recorded: { "step:a": "0:1", "step:z": "0o" } });
-    const further = async () => await callAs(subject, 1);
-    const [key] = await Promise.all([further(), Promise.resolve()]);
-    expect(key).toBe("a");
-  });
-
-  test("takes the record of an item if its own is not known, and only that could be meant", () => {
-    expect(run({ recorded: { "step:a": "0:0", "step:z": "0o" } }).keys(["a"])).toStrictEqual(["a"]);
-    expect(run({ recorded: { "step:a": "0:0", "step:a#2": "0:1" } }).keys(["a", "a"])).toStrictEqual(["a", "a#2"]);
-    const subject = run({ recorded: { "step:a": "0:0", "step:a#2": "0:1", "step:z": "0o" } });
-    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
-  });
-});
-
-describe("a call from outside ctx, awaited by an item of a Promise.all", () => {
-  test("is the one that this item made, by number, in any order of the store", async () => {
-    const subject = run({ recorded: { "step:a#3": "0o:1", "step:a#2": "0o:0", "step:a": "0o:1" } });
-    subject.goTo(0, "outside");
-    expect(await callAs(subject, 1)).toBe("a");
-    expect(await callAs(subject, 0)).toBe("a#2");
-  });
-
-  test("is not the one that another item made in a drain", async () => {
-    const subject = run({ recorded: { "step:x": { place: 1 }, "step:a": "1:1", "step:b": "1:1" } });
-    subject.goTo(1, "outside");
-    expect(await callAs(subject, 0)).toBe("a#2");
-    expect(await callAs(subject, 1)).toBe("a");
-    expect(await callAs(subject, 1, { name: "b" })).toBe("b");
-  });
-
-  test("has an effect identified by the item and how often it used the name, not by a number shared with others (C3)", async () => {
-    for (const order of [
-      [0, 1, 1],
-      [1, 0, 1],
-      [1, 1, 0],
-    ]) {
-      const subject = run({ generation: 2 });
-      const known: string[] = [];
-      for (const item of order) known.push(`${item}: ${(await calledAs(subject, item))?.effectKey}`);
-      expect(known.toSorted()).toStrictEqual(["0: a~0@2", "1: a~1@2", "1: a~1@2#2"]);
-    }
-    const straight = run();
-    expect(
-      straight.scope.run(straight.start, () => [straight.call("step", "a").effectKey, straight.call("step", "a").effectKey]),
-    ).toStrictEqual(["a", "a#2"]);
-  });
-
-  test("is not told apart by the item if it has no record: a random number or a UUID", async () => {
-    for (const kind of ["random", "uuid"] as const) {
-      const subject = run();
-      subject.goTo(0, "outside");
-      expect(await callAs(subject, 0, { kind })).toBe("a");
-      await expect(callAs(subject, 1, { kind })).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
-    }
-  });
-
-  test("is ambiguous without a known item if several items made the recorded ones", () => {
-    const subject = run({ recorded: { "step:a": "0o:0", "step:a#2": "0o:1", "step:b": "0o:0" } });
-    subject.goTo(0, "outside");
-    expect(thrown(() => subject.keys(["a"]))).toStrictEqual(AMBIGUOUS);
-    expect(subject.keys(["b"])).toStrictEqual(["b"]);
-  });
-
-  test("is ambiguous if several were recorded before items were", async () => {
-    const subject = run({ recorded: { "step:a": "0", "step:a#2": "0", "step:b": "0" } });
-    subject.goTo(0, "outside");
-    await expect(callAs(subject, 1)).rejects.toMatchObject({ code: "AMBIGUOUS_EFFECT" });
-    expect(await callAs(subject, 1, { name: "b" })).toBe("b");
   });
 });
 

@@ -1,27 +1,34 @@
 /**
  * Matches the calls that the handler makes now with what earlier runs recorded.
  *
- * Every call gets a key: its branch, its name and its occurrence. Occurrences are counted in the order of the calls, which is the same in every
- * run as long as each call depends only on the settlements before it (course.ts). A call that is made after an await of something outside ctx may
- * come earlier or later in another run. These rules keep that harmless:
+ * Every call gets a key: its flow, its name and its occurrence. A flow is the handler, a branch, an item of a map or a call with a key; its name is
+ * the path of their keys. Within a flow, calls of one name are counted in their order. The order is the same in every run if each call
  *
- *   C1  A recorded effect settles only after every call that preceded it has been made again.
- *   C2  Two calls of one name have a certain order if the later one follows from a settlement that came after the earlier one, if both follow
- *       from the same settlement, or if one flow made both. Calls that are awaited by different items of a Promise.all need no order, because
- *       the item is recorded with the call. Any other second call of a name is an AMBIGUOUS_EFFECT, and the run does nothing new. A branch that
- *       continues with the settlement of another branch, as at a lock, has no certain order either once calls were made after such awaits.
- *       Where only items tell the records of a name apart, a call without one is ambiguous too, and so is one with an item among records without.
- *   C3  An idempotency key never contains a number that several branches count together. In an earlier run, another branch may have tried that
- *       number without recording it. The key of a call that an item awaits consists of the item and of how often that item called the name.
+ *   follows from ctx    since ctx last let its code continue, the code has awaited nothing else. Settlements come in the recorded order, so what
+ *                       follows from them alone comes in that order too, also if it runs concurrently; or
+ *   is on the line      of its flow (line.ts): what the flow awaits one thing after another is in order, whatever else it awaits; or
+ *   is on the line      of an item of a Promise.all that its flow awaits. It is the item's own call: `charge~1` is called by item 1. An item that
+ *                       calls the name again after another such await is refused: what it does by then may rest on what other items have done, as
+ *                       for workers that take the next piece of work from a list that they share.
+ *
+ * Everything else is refused before it begins. These rules follow:
+ *
+ *   C1  A recorded effect settles only after every call that preceded it has been made again. Calls between two settlements therefore stay there.
+ *   C2  A call that is none of these is an AMBIGUOUS_EFFECT, and the run does nothing new: code beside all lines has awaited something outside
+ *       ctx, and may come earlier or later in another run.
+ *   C3  A call on the line that has awaited something outside, and one beside the line, have a certain order if one follows from the other. If
+ *       not, the second call of a name is an AMBIGUOUS_EFFECT. So is one beside the line that finds the record of a call on it.
  *   C4  A record that matches in everything but the digest is a divergence (I4).
  */
+import { callSite, type CallSite } from "./call-site.ts";
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
-import type { Awaiting, Scope } from "../ports.ts";
+import type { Scope } from "../ports.ts";
 import { callKey, eventKey, type Task } from "../task.ts";
-import { awaitedBy, type Course, isFromOutside, settledBefore } from "./course.ts";
+import { type Course, isFromOutside, itemBefore, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
-import { readRecordedCalls, type RecordedCall, type RecordedCalls } from "./recorded-calls.ts";
+import type { Line, Position } from "./line.ts";
+import type { RecordedCall, RecordedCalls } from "./recorded-calls.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
@@ -29,17 +36,15 @@ const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 export type CalledKind = EntryKind | "event" | "call" | "random" | "uuid";
 
 export interface Call {
-  /** Branch, name and occurrence: `alice/charge#2`. For an ask, its key on the wire. */
+  /** Flow, name and occurrence: `alice/charge#2`. For an ask, its key on the wire. */
   readonly key: string;
-  /** Branch and name alone: `alice/charge`. */
+  /** Flow and name alone: `alice/charge`, also for a call of an item. */
   readonly scoped: string;
   /** The kind and the key: the key of the entry, `step:alice/charge#2`. */
   readonly id: string;
   readonly calledAt: string;
   /** What earlier runs recorded for the call; undefined for a new call. */
   readonly entry: Entry | undefined;
-  /** Identifies its side effect in every run of the task (C3). */
-  readonly effectKey: string;
 }
 
 export interface Recollection extends Pick<RecordedCalls, "settled" | "arrived" | "ahead" | "isCalledBefore"> {
@@ -49,21 +54,37 @@ export interface Recollection extends Pick<RecordedCalls, "settled" | "arrived" 
   hasOutside(): boolean;
   /** Takes the next occurrence of the name. Throws INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
   call(kind: CalledKind, name: string): Call;
-  /** The question of that name in the present branch, or those within a branch of that name: whether an earlier run asked any. */
+  /** Notes a call whose key need not be known at once. `promise`: what the handler gets. Throws INVALID_NAME and MISPLACED_EFFECT. */
+  begin(kind: CalledKind, name: string, promise?: object): Begun;
+  /** The question of that name in the present flow, or those in a branch of that name: whether an earlier run asked any. */
   asked(name: string): () => boolean;
-  /** The name, prefixed by its branches. Throws INVALID_NAME and MISPLACED_EFFECT. */
+  /** The name, prefixed by its flow. Throws INVALID_NAME and MISPLACED_EFFECT. */
   scoped(kind: CalledKind, name: string): string;
-  /** The flow of a branch: its names are prefixed by `key`. Throws INVALID_NAME and MISPLACED_EFFECT. */
-  branch(key: string): Flow;
+  /** Runs work in the flow of a branch: its names are prefixed by `key`. Throws INVALID_NAME and MISPLACED_EFFECT. */
+  branch<T>(key: string, work: () => T): T;
+  /** Makes one call in a flow of its own. Throws INVALID_NAME and MISPLACED_EFFECT. */
+  keyed<T>(key: string, call: () => T): T;
+}
+
+/** A call that the handler has made. */
+export interface Begun {
+  /** Whether it may be taken now. If not, who waits for the code that calls is known only once all promise reactions have run that are ready. */
+  readonly isReady: boolean;
+  /** Gives the call its key, once. Throws AMBIGUOUS_EFFECT. */
+  take(): Call;
 }
 
 export interface RecollectionOptions {
-  readonly task: Task;
+  readonly task: Pick<Task, "id" | "generation">;
   readonly journal: Journal;
-  readonly scope: Scope;
+  readonly recorded: RecordedCalls;
+  readonly scope: Pick<Scope, "get" | "run">;
   /** The flow in which the handler starts. */
   readonly start: Flow;
-  readonly course: Pick<Course, "settled" | "settledLast" | "isInDrain" | "at">;
+  readonly course: Pick<Course, "settled" | "at">;
+  readonly line: Pick<Line, "position" | "called" | "isTraced" | "enter" | "enterCall">;
+  /** Ends the run, to be continued by one whose line is traced. */
+  readonly traceFirst: () => void;
 }
 
 /** The calls of one name that this run has made. */
@@ -71,33 +92,27 @@ interface MadeCalls {
   /** Occurrences that are taken, and the first that is not. */
   readonly taken: Set<number>;
   next: number;
-  last: CallMoment | undefined;
-  /** The last call between drains that each item awaited, or that took the record of one. */
-  readonly lastByItem: Map<string, CallMoment>;
-  /** How many calls each item awaited. */
-  readonly countByItem: Map<string, number>;
+  last: Made | undefined;
+  /** Functions that have called the name, by their promises. */
+  readonly callers: Set<object>;
 }
 
-/** The number of a call within the run, and how many effects had settled before it. */
-interface CallMoment {
+interface Made {
+  /** The number of the call within the run. */
   readonly serial: number;
-  readonly settled: number;
+  readonly at: Position;
+  readonly way: string | undefined;
+  readonly site: CallSite | undefined;
 }
 
-export function recollect({ task, journal, scope, start, course }: RecollectionOptions): Recollection {
-  const recorded = readRecordedCalls(task, journal);
-  const { settled, arrived, ahead, isCalledBefore } = recorded;
+export function recollect({ task, journal, recorded, scope, start, course, line, traceFirst }: RecollectionOptions): Recollection {
   const madeByName = new Map<string, MadeCalls>();
-  /** The number of each call, by its id. */
-  const serials = new Map<string, number>();
   let serial = 0;
-  /** The number of the last call that was made, now or when it was recorded, after an await of something outside ctx. */
-  let lastOutside = 0;
-  const hasOutside = () => recorded.hasOutside || lastOutside > 0;
+  let { hasOutside } = recorded;
 
   function currentFlow(): Flow {
     const flow = scope.get();
-    // Libraries that manage callbacks themselves can lose the flow. Such a call belongs to the run, and descends from none of its calls.
+    // Libraries that manage callbacks themselves can lose the flow. Such a call belongs to the run.
     if (!(flow instanceof Flow)) return start;
     if (flow.strays !== start.strays) throw new ParleyError("MISPLACED_EFFECT", `ctx of task ${task.id} was used by another task`);
     if (flow.step !== undefined)
@@ -109,90 +124,117 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
   }
 
   /**
-   * The occurrence of a call: usually the next one.
-   *
-   * If the next one is recorded as following from a settlement that is still to come, or as awaited by another item of a Promise.all, it belongs to
-   * another call. This call then comes from a flow that has got further than in any earlier run, and takes a record of its own or a new number.
-   * Returns undefined if the call could be any of several (C2): its item is known and theirs are not, or the other way round. No item is known of a
-   * function that has awaited nothing yet, for example because a cache has what it had to fetch in another run.
+   * The occurrence of a call: usually the next one. If that is recorded as following from a settlement that is still to come, it belongs to another
+   * call: this one comes from code that has got further than in any earlier run, and takes a record of this moment or a new number.
    */
-  function occurrenceOf(counter: string, { taken, next }: MadeCalls, item: () => string): number | undefined {
+  function occurrenceOf(counter: string, { taken, next }: MadeCalls): number {
     const known = recorded.ofName(counter);
     if (!known) return next;
-    const isOwn = ({ calledAt: at }: RecordedCall) => {
-      const by = awaitedBy(at);
-      if (!isFromOutside(at) && settledBefore(at) > course.settled) return false;
-      if (isFromOutside(at) || !course.isInDrain) return by === "" || item() === "" || by === item();
-      // Items that continue in a drain may have come to wait for it in another order, but only after an await of something outside ctx.
-      return by === "" || !hasOutside() || mayBeSame(by, item());
-    };
+    const isOwn = ({ calledAt }: RecordedCall) =>
+      isFromOutside(calledAt) ? itemBefore(calledAt) === undefined : settledBefore(calledAt) <= course.settled;
     const recordedNext = known.get(next);
-    const isNextOwn = recordedNext === undefined || isOwn(recordedNext);
-    const isNamed = !course.isInDrain && item() !== "";
-    const isFree = (call: RecordedCall) => !taken.has(call.occurrence) && isOwn(call);
-    const { all, byItem } = recorded.inOrder(counter);
-    const inLine = () => (isNextOwn ? recordedNext : all.find((call) => settledBefore(call.calledAt) === course.settled && isFree(call)));
-    const own = isNamed ? byItem.get(item())?.find(isFree) : inLine();
-    const isOneOfSeveral = own && hasOutside() && byItem.size > 1 && awaitedBy(own.calledAt) !== "" && item() === "";
-    if (own) return isOneOfSeveral ? undefined : own.occurrence;
-    // A record without an item may be this call, made in a run in which it had nothing to await outside ctx.
-    const itemless = isNamed ? (byItem.get("") ?? []) : [];
-    if (itemless.length > 1 && itemless.some(isFree)) return undefined;
-    return isNextOwn ? next : Math.max(...taken, ...known.keys()) + 1;
+    if (!recordedNext || isOwn(recordedNext)) return next;
+    const isOfNow = (call: RecordedCall) => !taken.has(call.occurrence) && isOwn(call) && settledBefore(call.calledAt) === course.settled;
+    return recorded.inOrder(counter).find(isOfNow)?.occurrence ?? Math.max(...taken, ...known.keys()) + 1;
   }
 
   function madeOf(counter: string): MadeCalls {
     const known = madeByName.get(counter);
     if (known) return known;
-    const made: MadeCalls = { taken: new Set(), next: 1, last: undefined, lastByItem: new Map(), countByItem: new Map() };
+    const made: MadeCalls = { taken: new Set(), next: 1, last: undefined, callers: new Set() };
     madeByName.set(counter, made);
     return made;
   }
 
-  /** `item`: that of the call, or of the record that it takes; undefined if the call is not told apart by its item. */
-  function take(made: MadeCalls, occurrence: number, item: string | undefined): void {
+  /** The record that an earlier version made of the next call of an item. It gave all calls of a name one count, and noted the item. */
+  function recordBefore(kindAndName: string, way: string | undefined): RecordedCall | undefined {
+    return recorded.inOrder(kindAndName).find(({ id, calledAt }) => recorded.ahead.has(id) && itemBefore(calledAt) === way);
+  }
+
+  /** Whether an item has called the name before it awaited anything outside: such calls are counted with all others. */
+  function hasCalled(item: ReadonlySet<object>, counter: string): boolean {
+    const callers = madeByName.get(counter)?.callers;
+    return callers !== undefined && [...item].some((promise) => callers.has(promise));
+  }
+
+  /** Whether this call certainly comes after the other one, in every run (C3). */
+  function isCertainlyAfter(before: Made, now: Made): boolean {
+    if (!before.at.isOutside && !now.at.isOutside) return true;
+    const isSameLine = before.way !== undefined && before.way === now.way && before.at.entry === now.at.entry;
+    return isSameLine || (now.at.seen >> BigInt(before.serial)) % 2n === 1n;
+  }
+
+  /** Throws AMBIGUOUS_EFFECT if the call may come in another order in another run (C2, C3). */
+  function assertCertain(what: string, now: Made, before: Made | undefined, wasOnLine: boolean): void {
+    const isCertain = now.at.isKeyed || (!now.at.isOutside && !wasOnLine) || now.way !== undefined;
+    if (isCertain && (!before || isCertainlyAfter(before, now))) return;
+    // Nothing comes of this call: the run is over.
+    if (!line.isTraced) return traceFirst();
+    throw new ParleyError(
+      "AMBIGUOUS_EFFECT",
+      isCertain && before ? inAnyOrder(what, now.site, before.site) : besideTheLine(what, now.site),
+    );
+  }
+
+  function begin(kind: CalledKind, name: string, promise?: object): Begun {
+    checkName(kind, name);
+    const flow = currentFlow();
+    const named = `${flow.branch}${name}`;
+    const position = line.position(flow.branch);
+    const at = course.at(position.isOutside);
+    const site = line.isTraced ? callSite() : undefined;
     serial += 1;
+    const number = serial;
+    line.called(number, promise);
+    hasOutside ||= position.isOutside;
+    // What is known at once: the way of code that has awaited nothing outside is needed only to compare it with other calls.
+    const isReady = !position.isOutside || position.isKeyed || position.way !== undefined;
+    return {
+      isReady,
+      take() {
+        const way = position.way ?? position.wayLater();
+        return taken({ kind, named, at }, { serial: number, at: position, way, site });
+      },
+    };
+  }
+
+  function taken({ kind, named, at }: { readonly kind: CalledKind; readonly named: string; readonly at: string }, now: Made): Call {
+    // The calls of an item that have awaited something outside are counted by themselves.
+    const scoped = kind === "event" ? eventKey(named) : kind === "call" ? callKey(named) : named;
+    const entryKind = kind === "event" || kind === "call" ? "ask" : (kind as EntryKind);
+    const isOfItem = kind !== "patch" && now.at.isOutside && !now.at.isKeyed && now.way !== undefined && now.way !== "";
+    const counted = isOfItem ? `${scoped}~${now.way}` : scoped;
+    const counter = entryKey(entryKind, counted);
+    const made = madeOf(counter);
+    const occurrence = occurrenceOf(counter, made);
+    const before = isOfItem ? recordBefore(entryKey(entryKind, scoped), now.way) : undefined;
+    const key = before ? occurrenceKey(scoped, before.occurrence, task.generation) : occurrenceKey(counted, occurrence, task.generation);
+    const id = entryKey(entryKind, key);
+    const recordedAt = recorded.get(id)?.calledAt;
+    // A patch is decided once for its name, so no order matters.
+    if (isOfItem && (made.last || hasCalled(now.at.item(), entryKey(entryKind, scoped))))
+      throw new ParleyError("AMBIGUOUS_EFFECT", againInItem(`${kind} "${named}"`, now.site));
+    if (kind !== "patch") assertCertain(`${kind} "${named}"`, now, made.last, recordedAt !== undefined && isFromOutside(recordedAt));
     made.taken.add(occurrence);
     while (made.taken.has(made.next)) made.next += 1;
-    made.last = { serial, settled: course.settled };
-    if (item !== undefined) made.lastByItem.set(item, made.last);
-  }
-
-  function effectKeyOf({ countByItem }: MadeCalls, { scoped, key, item }: Readonly<Record<"scoped" | "key" | "item", string>>): string {
-    if (item === "") return key;
-    const count = (countByItem.get(item) ?? 0) + 1;
-    countByItem.set(item, count);
-    return occurrenceKey(`${scoped}~${item}`, count, task.generation);
-  }
-
-  /** Whether this call certainly comes after `before`, in every run (C2). */
-  function isCertain(before: CallMoment, flow: Flow, recordedAt: string | undefined, awaiting: () => Awaiting): boolean {
-    if (flow.hasCalled(before.serial)) return true;
-    // In a drain, the earlier call was made in the same drain, or before the settlement that led to this one.
-    if (course.isInDrain) return !mayHaveQueued(flow) || awaiting().isByHandler;
-    // When it was recorded, the call followed from a settlement. In this run it has to wait for something that was at hand then.
-    return recordedAt !== undefined && !isFromOutside(recordedAt) && before.settled < settledBefore(recordedAt);
-  }
-
-  /**
-   * Whether another flow's effect let this flow continue, as at a lock, where it may have come to wait at a time that something outside ctx decided:
-   * since its own last call, calls were made after such awaits.
-   */
-  function mayHaveQueued(flow: Flow): boolean {
-    const settledCall = serials.get(course.settledLast ?? "");
-    return settledCall !== undefined && !flow.hasCalled(settledCall) && flow.lastCall < lastOutside;
+    made.last = now;
+    for (const promise of now.at.running) made.callers.add(promise);
+    recorded.madeAgain(id);
+    return { key, scoped, id, calledAt: recordedAt ?? at, entry: journal.get(id) };
   }
 
   return {
-    settled,
-    arrived,
-    ahead,
-    isCalledBefore,
-    hasOutside,
+    settled: recorded.settled,
+    arrived: recorded.arrived,
+    ahead: recorded.ahead,
+    isCalledBefore: recorded.isCalledBefore,
+    hasOutside: () => hasOutside,
     isAheadOutside() {
-      const next = [...ahead].map((id) => recorded.get(id)?.calledAt ?? "").filter((calledAt) => settledBefore(calledAt) <= course.settled);
+      const next = [...recorded.ahead].map((id) => recorded.get(id)?.calledAt ?? "").filter((at) => settledBefore(at) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
     },
+    call: (kind, name) => begin(kind, name).take(),
+    begin,
     asked(name) {
       const flow = scope.get();
       const asked = entryKey("ask", `${flow instanceof Flow ? flow.branch : ""}${name}`);
@@ -202,58 +244,49 @@ export function recollect({ task, journal, scope, start, course }: RecollectionO
       checkName(kind, name);
       return `${currentFlow().branch}${name}`;
     },
-    call(kind, name) {
-      checkName(kind, name);
+    branch(key, work) {
       const flow = currentFlow();
-      const named = `${flow.branch}${name}`;
-      const scoped = kind === "event" ? eventKey(named) : kind === "call" ? callKey(named) : named;
-      const entryKind = kind === "event" || kind === "call" ? "ask" : (kind as EntryKind);
-      const counter = entryKey(entryKind, scoped);
-      let known: Awaiting | undefined;
-      const awaiting = () => (known ??= scope.awaitedBy());
-      const item = () => awaiting().items;
-      const made = madeOf(counter);
-      const occurrence = occurrenceOf(counter, made, item);
-      const key = occurrenceKey(scoped, occurrence ?? 1, task.generation);
-      const id = entryKey(entryKind, key);
-      // Calls of different items are told apart by the item, in any order. Not so for calls without a record, whose numbers could be
-      // assigned differently in another run.
-      const isRecordable = kind !== "uuid" && kind !== "random";
-      const isNamed = !course.isInDrain && isRecordable && item() !== "";
-      const before = isNamed ? made.lastByItem.get(item()) : made.last;
-      const recordedAt = recorded.get(id)?.calledAt;
-      if (occurrence === undefined || (before && !isCertain(before, flow, recordedAt, awaiting))) {
-        throw new ParleyError(
-          "AMBIGUOUS_EFFECT",
-          `${kind} "${named}" is called again after an await of something outside ctx, and replay could not tell the two calls apart`,
-        );
-      }
-      // V8 does not show the item of every call in a drain. If the item whose record it took makes a call of its own, it was another one.
-      const isRecordedOutside = recordedAt !== undefined && isFromOutside(recordedAt);
-      take(made, occurrence, isNamed ? item() : course.isInDrain && isRecordedOutside ? awaitedBy(recordedAt) : undefined);
-      serials.set(id, serial);
-      if (!course.isInDrain || isRecordedOutside) lastOutside = serial;
-      scope.enter(flow.after(serial));
-      recorded.madeAgain(id);
-      // A new call in a drain records its item too: in another run it may have to await something outside ctx.
-      const calledAt = recordedAt ?? (isRecordable && item() !== "" ? `${course.at()}:${item()}` : course.at());
-      const effectKey = effectKeyOf(made, { scoped, key, item: awaitedBy(calledAt) });
-      return { key, scoped, id, calledAt, entry: journal.get(id), effectKey };
+      const branch = `${flow.branch}${encodedKey(key)}/`;
+      return scope.run(flow.inBranch(branch), () => line.enter(branch, flow.branch, work));
     },
-    branch(key) {
-      checkName("branch", key);
+    keyed(key, call) {
       const flow = currentFlow();
-      return flow.inBranch(`${flow.branch}${key}/`);
+      const branch = `${flow.branch}${encodedKey(key)}/`;
+      return scope.run(flow.inBranch(branch), () => line.enterCall(branch, flow.branch, call));
     },
   };
 }
 
-/**
- * Whether the items may be the same. In one of the two runs, the handler may not yet have come to a Promise.all further out. Items are innermost
- * first.
- */
-function mayBeSame(item: string, other: string): boolean {
-  return other === "" || `${item}.`.startsWith(`${other}.`) || `${other}.`.startsWith(`${item}.`);
+const HOW_TO =
+  "Give it a key, such as { key: item.id }, or run the items with ctx.map; or put what is awaited into a step, so that the code awaits ctx alone";
+
+function besideTheLine(what: string, site: CallSite | undefined): string {
+  return `${what}${at(site)} runs beside other code of the handler, and has awaited something outside ctx that may take longer or shorter in another run. ${HOW_TO}`;
+}
+
+function againInItem(what: string, site: CallSite | undefined): string {
+  return `${what}${at(site)} is called a second time by the same item of a Promise.all, and has awaited something outside ctx. What the item does may depend on how far the other items are. ${HOW_TO}`;
+}
+
+function inAnyOrder(what: string, site: CallSite | undefined, earlier: CallSite | undefined): string {
+  const other = earlier ? `, and the call${at(earlier)},` : ", and an earlier call of that name,";
+  return `${what}${at(site)}${other} run beside each other. One of them has awaited something outside ctx, so they may come in another order in another run. ${HOW_TO}`;
+}
+
+function at(site: CallSite | undefined): string {
+  const place = site?.place();
+  return place === undefined ? "" : ` at ${place}`;
+}
+
+const KEY_CHARS_MAX = 64;
+const ESCAPED = /[^A-Za-z0-9_.-]/gu;
+const UTF8 = new TextEncoder();
+
+/** A key may be any short text, such as an e-mail address. What names do not allow is escaped by the bytes of UTF-8: `ada~40example.com`. */
+function encodedKey(key: string): string {
+  if (typeof key !== "string" || key === "" || key.length > KEY_CHARS_MAX)
+    throw new ParleyError("INVALID_NAME", `the key ${JSON.stringify(key)} is not allowed: use 1 to ${KEY_CHARS_MAX} characters`);
+  return key.replace(ESCAPED, (character) => [...UTF8.encode(character)].map((byte) => `~${byte.toString(16).padStart(2, "0")}`).join(""));
 }
 
 function checkName(kind: string, name: string): void {

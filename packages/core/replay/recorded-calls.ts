@@ -1,7 +1,7 @@
 /** The calls that earlier runs recorded, in the journal or as open asks, and which of them the handler has not made again. */
 import { type CalledAt, type Entry, entryKey, isReadingKey, type Journal } from "../journal.ts";
 import { openOf, type Task } from "../task.ts";
-import { awaitedBy, isFromOutside, settledBefore } from "./course.ts";
+import { isFromOutside, settledBefore } from "./course.ts";
 
 export interface Recorded {
   readonly id: string;
@@ -12,13 +12,6 @@ export interface RecordedCall {
   readonly id: string;
   readonly occurrence: number;
   readonly calledAt: CalledAt;
-}
-
-/** The recorded calls of one kind and name, in the order of their occurrences. */
-export interface RecordedInOrder {
-  readonly all: readonly RecordedCall[];
-  /** By the item that awaited the call; `""` for none. */
-  readonly byItem: ReadonlyMap<string, readonly RecordedCall[]>;
 }
 
 export interface RecordedCalls {
@@ -36,7 +29,8 @@ export interface RecordedCalls {
   get(id: string): RecordedCall | undefined;
   /** By occurrence; undefined if no call of that kind and name is recorded. */
   ofName(kindAndName: string): ReadonlyMap<number, RecordedCall> | undefined;
-  inOrder(kindAndName: string): RecordedInOrder;
+  /** In the order of their occurrences. */
+  inOrder(kindAndName: string): readonly RecordedCall[];
   /** The kinds and names of all recorded calls. */
   names(): readonly string[];
   /** The handler has made the call, which may be a new one. */
@@ -51,7 +45,7 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
   const uncalled: number[] = [];
   const calls = new Map<string, RecordedCall>();
   const names = new Map<string, Map<number, RecordedCall>>();
-  const sorted = new Map<string, RecordedInOrder>();
+  const sorted = new Map<string, readonly RecordedCall[]>();
   /** The first drain that may have calls left. */
   let earliest = 0;
   let hasOutside = false;
@@ -95,8 +89,7 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
     inOrder(kindAndName) {
       const known = sorted.get(kindAndName);
       if (known) return known;
-      const all = [...(names.get(kindAndName)?.values() ?? [])].toSorted((a, b) => a.occurrence - b.occurrence);
-      const inOrder = { all, byItem: Map.groupBy(all, ({ calledAt }) => awaitedBy(calledAt)) };
+      const inOrder = [...(names.get(kindAndName)?.values() ?? [])].toSorted((a, b) => a.occurrence - b.occurrence);
       sorted.set(kindAndName, inOrder);
       return inOrder;
     },

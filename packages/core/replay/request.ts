@@ -13,6 +13,8 @@ export interface ReplayRequest {
   /** Characters of JSON in the journal. */
   readonly journalSize: number;
   readonly handler: (effects: Effects) => Promise<JsonObject>;
+  /** The handler makes its calls one after the other, whatever it awaits. */
+  readonly isSequential?: true;
   /** Aborted when the run must stop; the run then ends as `aborted`. */
   readonly signal: AbortSignal;
   /**

@@ -2,10 +2,12 @@
  * Watches for the moment at which the handler is at rest: a whole turn of the event loop has passed without activity.
  *
  *   live, nothing in flight    the run parks if anything is open (R4)
- *   records still ahead        the run looks again, at growing intervals, and has diverged when its patience runs out (R2)
+ *   records still ahead        if the handler waits for ctx alone, nothing can change any more: the run looks again, at growing intervals, and has
+ *                              diverged when its patience runs out (R2). If it waits for something outside, that may take all the time of the run
  *   neither                    the handler awaits something outside ctx, and the next activity starts the watch again
  */
 import type { Divergence } from "./divergence.ts";
+import type { Line } from "./line.ts";
 import type { Recollection } from "./recollection.ts";
 import type { Run } from "./run.ts";
 import type { Settling } from "./settling.ts";
@@ -27,15 +29,18 @@ export interface Rest {
 
 export interface RestOptions {
   readonly settling: Settling;
-  readonly recollection: Pick<Recollection, "hasOutside" | "isAheadOutside">;
+  readonly recollection: Pick<Recollection, "isAheadOutside">;
+  readonly line: Pick<Line, "isTraced" | "awaitsOutside">;
   readonly divergence: Pick<Divergence, "isLikely">;
   /** Whether an effect is in flight, or a short sleep runs on this worker. */
   readonly isAtWork: () => boolean;
   /** Parks the run if anything is open. */
   readonly park: () => void;
+  /** Ends the run, to be continued by one whose line is traced. */
+  readonly traceFirst: () => void;
 }
 
-export function createRest(run: Run, { settling, recollection, divergence, isAtWork, park }: RestOptions): Rest {
+export function createRest(run: Run, { settling, recollection, line, divergence, isAtWork, park, traceFirst }: RestOptions): Rest {
   const { settings, ending, over, diverged } = run;
   const { clock } = run.ports;
   const { isOver } = ending;
@@ -61,14 +66,17 @@ export function createRest(run: Run, { settling, recollection, divergence, isAtW
         if (!isAtWork()) park();
         break;
       }
+      const isOutside = line.awaitsOutside();
       // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
       // is older code, and must not keep the worker that long.
-      if (!divergence.isLikely()) break;
+      if (isOutside && !divergence.isLikely()) break;
       stuckAtMs ??= clock.now();
-      // Branches that await something outside ctx get more time: a false alarm would fail a sound task.
-      const patienceMs = settings.divergenceWaitMs * (recollection.hasOutside() ? PATIENCE_OUTSIDE : 1);
-      if (!recollection.isAheadOutside() && clock.now() - stuckAtMs >= patienceMs) {
-        diverged();
+      // A handler that awaits something outside ctx gets more time: a false alarm would fail a sound task.
+      const patienceMs = settings.divergenceWaitMs * (isOutside ? PATIENCE_OUTSIDE : 1);
+      if (!(isOutside && recollection.isAheadOutside()) && clock.now() - stuckAtMs >= patienceMs) {
+        if (line.isTraced) diverged();
+        // Only a traced line knows what the handler waits for.
+        else traceFirst();
         break;
       }
       await clock.sleep(lookMs, over);

@@ -5,8 +5,9 @@ import type { Entry, KeyedEntry } from "../journal.ts";
 import type { Task } from "../task.ts";
 import { createCourse } from "./course.ts";
 import { Flow } from "./flow.ts";
+import { createSequentialLine } from "./line.ts";
 import { recollect } from "./recollection.ts";
-import type { Recorded } from "./recorded-calls.ts";
+import { readRecordedCalls, type Recorded } from "./recorded-calls.ts";
 import { createRecords } from "./records.ts";
 import { createSettling, type Settling } from "./settling.ts";
 
@@ -26,8 +27,19 @@ async function run(called: readonly string[], { recorded = {}, arrived = [], isH
   const journal = new Map(Object.entries(recorded).map(([id, entry]) => [id, { ...value(0), ...entry }]));
   const scope = createScope();
   const start = Flow.start({ rejected: () => undefined, handled: () => undefined, threw: () => undefined });
-  const course = createCourse(systemClock, () => settling.drained());
-  const recollection = recollect({ task: { generation: 0, asks: [] } as unknown as Task, journal, scope, start, course });
+  const line = createSequentialLine();
+  const course = createCourse({ clock: systemClock, line, drained: () => settling.drained() });
+  const task = { generation: 0, asks: [] } as unknown as Task;
+  const recollection = recollect({
+    task,
+    journal,
+    recorded: readRecordedCalls(task, journal),
+    scope,
+    start,
+    course,
+    line,
+    traceFirst: () => undefined,
+  });
   const records = createRecords({
     journal,
     journalSize: 0,

@@ -155,7 +155,7 @@ export function createSettling({ course, recollection, records, journal, isOver,
     // The effect has its place from here on, and can no longer be withdrawn.
     const awaited = waiting.get(id);
     waiting.delete(id);
-    course.settle(id, () => {
+    course.settle(() => {
       if (!isOver()) awaited?.settle(entry);
     });
   }

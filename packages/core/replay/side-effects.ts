@@ -3,16 +3,13 @@
  *
  *   SE1  One begins when the run is live and calm, everything it may depend on is recorded (R3), and the run holds its task (R7). Every wait
  *        for one of these is followed by another look at all of them, because other branches continue in the meantime.
- *   SE2  A step that is called after an await of something outside ctx is recorded as begun first: another run could otherwise give its key,
- *        and so its idempotency key, to another call.
- *   SE3  When the run ends, what is in flight is told to stop and awaited (R5). A step that succeeds all the same settles for no handler, and is
+ *   SE2  When the run ends, what is in flight is told to stop and awaited (R5). A step that succeeds all the same settles for no handler, and is
  *        recorded (`leftOver`); one that fails is done again by the next run.
  */
 import type { StepAttempt, StepOptions, ToolCall } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
 import { OVER } from "../over.ts";
 import type { Json } from "../task.ts";
-import { isFromOutside } from "./course.ts";
 import { derivedUuid } from "./derived.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Flow } from "./flow.ts";
@@ -77,21 +74,17 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
   }
 
   async function doStep(call: Call, { work, options }: StepWanted): Promise<void> {
-    const { id, key, calledAt, effectKey } = call;
+    const { id, key, calledAt } = call;
     await Promise.race([settling.live, ended]);
     if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
     if (isOver()) return;
     const inStep = flow.inStep(key);
-    if (isFromOutside(calledAt) && !call.entry) {
-      records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "begun" } } });
-      records.mustBeSaved(); // SE2
-    }
     let failedWith: unknown;
     const outcome = await tryStep({
       key,
       options,
       clock,
-      idempotencyKey: `${task.id}.${effectKey}`,
+      idempotencyKey: `${task.id}.${key}`,
       async work(attempt) {
         try {
           return await scope.run(inStep, () => work(attempt));

@@ -445,23 +445,34 @@ test("a worker has exactly the services for its tools that it was given", async 
 });
 
 test.each<[string, Partial<Tool>, boolean]>([
-  ["known of a call", {}, true],
-  ["not asked if the handler makes its calls one after the other", { isSequential: true }, false],
-])("what awaits a call is %s", async (_what, tool, isAsked) => {
+  ["is followed", {}, true],
+  ["is not followed if it makes its calls one after the other", { isSequential: true }, false],
+])("what a handler awaits %s", async (_what, tool, isFollowed) => {
   const scope = createScope();
-  let asked = 0;
+  let followed = 0;
+  let left = 0;
+  const promises: typeof scope.promises = {
+    createHook(callbacks) {
+      followed += 1;
+      const removed = scope.promises.createHook(callbacks);
+      return () => {
+        left += 1;
+        removed();
+      };
+    },
+  };
   const subject = deployment(
     async ({ step }) => {
       for (let each = 0; each < 3; each += 1) await step("work", async () => each);
       return text("done");
     },
-    { services: { scope: { ...scope, awaitedBy: () => ((asked += 1), scope.awaitedBy()) } } },
+    { services: { scope: { ...scope, promises } } },
   );
   subject.tools.set("subject", { ...subject.tool, ...tool });
   const taskId = await subject.create();
   await subject.work();
   expect(await subject.task(taskId)).toMatchObject({ status: "completed" });
-  expect(asked > 0).toBe(isAsked);
+  expect([followed > 0, left]).toStrictEqual([isFollowed, followed]);
 });
 
 describe("a run that no longer has its task", () => {

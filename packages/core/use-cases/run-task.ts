@@ -13,7 +13,7 @@ import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { type Catalogue, runnableOf } from "../catalogue.ts";
 import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
-import type { Awaiting, Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
+import type { Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
 import type { Answer, LogLevel, Open, Task, TaskAtWork } from "../task.ts";
 import { versionFor } from "./versions.ts";
@@ -197,8 +197,6 @@ interface HeldWork extends Work {
   readonly lease: RunLease;
 }
 
-const BY_HANDLER: Awaiting = { items: "", isByHandler: true };
-
 /** Replays the handler within its time limit. */
 async function replayHandler(
   services: Services,
@@ -213,12 +211,13 @@ async function replayHandler(
       // A task that failed because its journal was full still has room for its compensation.
       journalSize: compensation ? 0 : journalSize,
       handler,
+      ...(runnable.isSequential && { isSequential: true }),
       ...(compensation && { compensation }),
       signal: lease.signal,
       settings,
       ports: {
         clock,
-        scope: runnable.isSequential ? { ...scope, awaitedBy: () => BY_HANDLER } : scope,
+        scope,
         digest: (text) => digest(text, task.id),
         validate,
         record: (entries, asks) => lease.record(entries, asks),

@@ -7,6 +7,11 @@ export type FormContent = { [field: string]: string | number | boolean | string[
 
 /** A form: a flat object of strings, numbers, booleans, choices and lists of choices, as a Standard Schema or JSON Schema. */
 export interface FormAsk<S extends Schema | JsonObject> {
+  /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
   /** What the person reads. */
   readonly message: string;
   readonly schema: S;
@@ -52,6 +57,11 @@ export interface Accepted<T> extends Person {
 
 /** A page that the person visits, for data that must not pass through the client: secrets, payments, consent. */
 export interface UrlAsk {
+  /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
   readonly message: string;
   readonly url: string | URL;
   readonly timeout?: Duration;

@@ -20,6 +20,11 @@ import { type InputOf, isSchema, jsonOf, jsonSchema, type OutputOf, type Schema 
 /** Options of `ctx.event`. */
 export interface EventOptions<S extends Schema | JsonObject> {
   /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
+  /**
    * The schema of what the other system sends, as a Standard Schema or JSON Schema; anything by default. The front end checks the body against the JSON
    * Schema, and the sender of an invalid body receives an error. What JSON Schema cannot express, such as a `refine`, is checked in the run and
    * throws INVALID_EVENT.

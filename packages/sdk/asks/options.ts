@@ -12,6 +12,11 @@ import type { Schema } from "../schemas/schema.ts";
 export type Otherwise = "throw" | "default";
 
 export interface CommonOptions {
+  /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
   /** What the person reads. */
   readonly message: string;
   /** The label of the field. By default derived from the name of the ask: `party-size` becomes "Party size". */

@@ -10,6 +10,11 @@ import { Secret } from "../values/secret.ts";
 
 /** A question whose page Parley serves. `message` is what the person reads, in their client and on the page. */
 export interface PageAsk {
+  /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
   readonly message: string;
   /** How long the question stays open, such as `"2 days"`. The default of the deployment is a week unless it sets another. */
   readonly timeout?: Duration;

@@ -5,6 +5,7 @@
  * handler must therefore make the same decisions again: read the time, random values and everything from outside through `ctx`.
  */
 import type { Announcement, ClientCapabilities, Duration, EmitKind, FileRef, JsonObject, LogLevel, StepAttempt, Tool } from "@parley/core";
+import type { MapItem, MapKey, MapOptions } from "./map.ts";
 import type { AnsweredBy, AskOf, AskResult, Elicited } from "../asks/ask.ts";
 import type { Shorthands } from "../asks/shorthands.ts";
 import type { ArgumentsOf, CallOptions, ResultOf } from "./call.ts";
@@ -18,6 +19,11 @@ import type { Secret } from "../values/secret.ts";
 
 /** Options of `ctx.step`. */
 export interface StepOptions {
+  /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
   /** Number of attempts; 1 by default. */
   readonly attempts?: number;
   /** Wait before the second attempt, doubled for each further one up to a day; `"1s"` by default. */
@@ -28,6 +34,11 @@ export interface StepOptions {
 
 /** Options of `ctx.sample` and `ctx.roots`. */
 export interface WaitOptions {
+  /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
   readonly timeout?: Duration;
   /** Aborting it withdraws the request. */
   readonly signal?: AbortSignal;
@@ -35,6 +46,11 @@ export interface WaitOptions {
 
 /** Options of `ctx.sleep` and `ctx.sleepUntil`. */
 export interface SleepOptions {
+  /**
+   * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
+   * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
+   */
+  readonly key?: string | number;
   /** Aborting it ends the sleep: `sleep` throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -112,7 +128,7 @@ export interface Context extends Shorthands {
    *   await ctx.confirm("approve", { message: `Pay ${amount} €?`, to: { groups: ["finance"] }, not: "caller" });
    *   const approver = ctx.answeredBy("approve")?.principal;
    */
-  answeredBy(name: string): AnsweredBy | undefined;
+  answeredBy(name: string, question?: { readonly key?: string | number }): AnsweredBy | undefined;
 
   /**
    * Runs `work` once in the life of the task and records its result, which must be plain data.
@@ -175,10 +191,28 @@ export interface Context extends Shorthands {
   deprecatePatch(name: string): void;
 
   /**
-   * Runs `work` with the names of its steps, questions and sleeps prefixed by `key`: `alice/approve`. For concurrent branches that await something
-   * outside `ctx` before they use a name that another branch uses too. Without a branch, such a name ends the task with AMBIGUOUS_EFFECT.
+   * Runs `work` with the names of its steps, questions and sleeps prefixed by `key`: `alice/approve`. For code that runs concurrently and awaits
+   * something outside `ctx`, which ends the task with AMBIGUOUS_EFFECT if replay could not tell its calls apart. For the items of a list, see `map`.
    */
   branch<T>(key: string, work: () => Promise<T>): Promise<T>;
+
+  /**
+   * Does `work` for each item, several at once, and returns the results in the order of the items. Each item has a branch of its own by its key, so
+   * `work` may await anything. `key` names a property, or is a function; two items with the same key are refused with AMBIGUOUS_EFFECT. At most
+   * 10,000 items (TOO_LARGE).
+   *
+   *   const receipts = await ctx.map(orders, "id", async (order) => {
+   *     const rate = await rates.today(order.currency);
+   *     return await ctx.step("charge", ({ idempotencyKey }) => payments.charge(order, rate, idempotencyKey));
+   *   }, { concurrency: 5 });
+   */
+  map<I, R>(
+    items: Iterable<I>,
+    key: MapKey<I>,
+    work: (item: I, about: MapItem) => R | Promise<R>,
+    options: MapOptions & { readonly settle: "allSettled" },
+  ): Promise<PromiseSettledResult<R>[]>;
+  map<I, R>(items: Iterable<I>, key: MapKey<I>, work: (item: I, about: MapItem) => R | Promise<R>, options?: MapOptions): Promise<R[]>;
   /**
    * Starts the same task again with these arguments and an empty journal, so that a loop can run forever. Pass everything that the next round needs in
    * the arguments. Never returns: write `return await ctx.restart({ … })`.

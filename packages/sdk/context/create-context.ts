@@ -26,6 +26,7 @@ import { MESSAGE_WANTED, wrongAsk } from "../asks/wrong-ask.ts";
 import { formSchema } from "../schemas/ask-schema.ts";
 import { createCall } from "./call.ts";
 import type { Root, SamplingReply, SamplingRequest } from "../results/content.ts";
+import { createMap } from "./map.ts";
 import { createEvent } from "../asks/event.ts";
 import { cannotAsk, DefinitionError, throwUnanswered } from "../failures.ts";
 import { createPages, type FilesAsk } from "../asks/pages.ts";
@@ -61,13 +62,14 @@ export function createContext(effects: Effects): Context {
   async function askForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
     const { schema, form } = formOf(name, ask.schema);
     // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
-    const policy = ask.onTimeout instanceof Object ? await checkedDefault(name, ask.onTimeout.default, schema) : ask.onTimeout;
+    const policy =
+      ask.onTimeout instanceof Object ? await effects.ofCtx(checkedDefault(name, ask.onTimeout.default, schema)) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     const asked: FormRequest = { type: "form", message: ask.message, schema: form, ...present({ hints: ask.hints }) };
     for (let request = asked, identity = asked, round = 1; ; round += 1) {
       const answer = await answerTo(name, request, { ...options, ...(request !== identity && { identity }) });
       if (answer.action !== "accept") return refusal(answer, ask.quorum);
-      const content = await checked(schema, answer, effects.readingOf(name));
+      const content = await effects.ofCtx(checked(schema, answer, effects.readingOf(name)));
       if (content.ok) return { action: "accept", content: content.value };
       if (round === ROUNDS_MAX) {
         throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, but never as its schema requires`, {
@@ -163,12 +165,13 @@ export function createContext(effects: Effects): Context {
       if (typeof work !== "function") throw new TypeError(`the step "${name}" has no work: give a function after the name`);
       return effects.step(name, plainWork(name, work, options), stepOptions(options)) as Promise<Recorded<T>>;
     },
-    answeredBy(name: string): AnsweredBy | undefined {
-      const { principal, accepted } = effects.answeredBy(name) ?? {};
+    answeredBy(name: string, { key }: Keyed = {}): AnsweredBy | undefined {
+      const { principal, accepted } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
       return principal === undefined ? undefined : { ...person(principal), ...present({ accepted: accepted?.map(person) }) };
     },
     call: createCall(effects) as Context["call"],
     event: createEvent(effects),
+    map: createMap(effects),
     sleep(name: string, duration: Duration | undefined, options: SleepOptions = {}) {
       if (duration === undefined) throw new TypeError(`the sleep "${name}" has no duration: give one after the name, such as "2 days"`);
       return effects.sleep(name, parseDuration(duration), sleepOptions(options));
@@ -241,12 +244,44 @@ export function createContext(effects: Effects): Context {
 
 /** `restart` is left out: it ends the run, awaited or not. */
 const AWAITED =
-  "elicit ask text number confirm select date form url secret oauth file sample roots step call sleep sleepUntil branch".split(" ");
+  "elicit ask text number confirm select date form url secret oauth file sample roots step call sleep sleepUntil branch map".split(" ");
 
 type Methods = Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
 
+/** Which argument of a method has its options, and so its key. The first questions have them behind their name. */
+const OPTIONS_AT: { readonly [method: string]: number | undefined } = {
+  step: 2,
+  sleep: 2,
+  sleepUntil: 2,
+  sample: 2,
+  call: -1,
+  branch: -1,
+  map: -1,
+};
+
+interface Keyed {
+  readonly key?: string | number;
+}
+
+/** Makes a call in a flow of its own, if it has a key. */
+function inFlow<T>({ keyed }: Pick<Effects, "keyed">, key: string | number | undefined, call: () => T): T {
+  return key === undefined ? call() : keyed(String(key), call);
+}
+
+/** The arguments without the key, which is not of the question, and the key. */
+function withoutKey(method: string, given: readonly unknown[]): { readonly key?: string | number; readonly rest: readonly unknown[] } {
+  const at = OPTIONS_AT[method] ?? 1;
+  const options = given[at] as Keyed | null | undefined;
+  if (typeof options !== "object" || options === null || options.key === undefined) return { rest: given };
+  const { key, ...own } = options;
+  if (typeof key !== "string" && typeof key !== "number")
+    throw new TypeError(`the key of ctx.${method} must be a text or a number, and is ${nounFor(key)}`);
+  return { key, rest: given.with(at, own) };
+}
+
 /** Has the engine note whether the handler awaits what these methods return: a question that it does not await would count as answered. */
-function awaited({ mustBeAwaited }: Effects, methods: Methods): void {
+function awaited(effects: Effects, methods: Methods): void {
+  const { mustBeAwaited } = effects;
   for (const method of AWAITED) {
     const call = methods[method];
     if (!call) continue;
@@ -254,7 +289,20 @@ function awaited({ mustBeAwaited }: Effects, methods: Methods): void {
       const [of, options] = given as readonly [unknown, { readonly signal?: AbortSignal } | undefined];
       const name = typeof of === "string" ? of : (of as { readonly name?: string } | undefined)?.name;
       const shown = `ctx.${method}(${name === undefined ? "" : JSON.stringify(name)})`;
-      return mustBeAwaited(call(...given), { shown, name }, options?.signal);
+      const { key, rest } = withoutKey(method, given);
+      return mustBeAwaited(
+        inFlow(effects, key, () => call(...rest)),
+        { shown, name },
+        options?.signal,
+      );
+    };
+  }
+  // It gives out its address at once, so nothing of it is awaited yet.
+  const { event } = methods;
+  if (event) {
+    methods["event"] = (...given) => {
+      const { key, rest } = withoutKey("event", given);
+      return inFlow(effects, key, () => event(...rest));
     };
   }
 }

@@ -202,6 +202,8 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       scope = outer;
       return running;
     },
+    keyed: (_key, call) => call(),
+    ofCtx: (promise) => promise,
     mustBeAwaited: (promise) => promise,
     restart: () => stop("it begins again"),
     report: () => undefined,

@@ -179,7 +179,7 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
   }
 
   async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
-    const value = await given(args);
+    const value = await effects.ofCtx(given(args));
     return await resultOf(value, createContext(effects));
   }
 

@@ -353,7 +353,7 @@ describe("several yields at once", () => {
         return yield [slow("a", runs % 2 === 0 ? 1 : 5), slow("b", runs % 2 === 0 ? 5 : 1)];
       }),
       {},
-      { answers: { ask_0_0: "for a", ask_1_0: "for b" }, crashAt: "every" },
+      { answers: { "ask_0_0~0": "for a", "ask_1_0~1": "for b" }, crashAt: "every" },
     );
     expect(ended.text).toBe('["a: for a","b: for b"]');
     expect(runs).toBeGreaterThan(1);

@@ -13,6 +13,7 @@
  */
 import { FILES_MAX, type Duration, type JsonObject, ParleyError, type Tool } from "@parley/core";
 import type { Context, StepOptions } from "../context/context.ts";
+import type { MapItem, MapKey } from "../context/map.ts";
 import { isTaskEvent, receivedUnless } from "../asks/event.ts";
 import type { VisitOptions } from "../asks/options.ts";
 import type { Grant } from "../values/grant.ts";
@@ -29,6 +30,7 @@ import {
   type CallYield,
   type EmitYield,
   type EventYield,
+  type MapYield,
   type FileYield,
   type PatchedYield,
   type RaceYield,
@@ -92,7 +94,10 @@ export async function runGenerator(
 
 async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown> {
   const next = (work: () => ReturnType<typeof generator.next>) => during(stage.unyielded, work);
-  let turn: IteratorResult<unknown, unknown> = await next(() => generator.next());
+  let turn: IteratorResult<unknown, unknown>;
+  const first = next(() => generator.next());
+  // What is there is not awaited: an await of something that is not of ctx costs the calls after it their certain order.
+  turn = isPromise(first) ? await first : first;
   while (turn.done !== true) {
     stage.count.yields += 1;
     if (stage.count.yields > YIELDS_MAX)
@@ -103,13 +108,19 @@ async function drive(generator: AnyToolGenerator, stage: Stage): Promise<unknown
     let value: unknown;
     let failure: { readonly error: unknown } | undefined;
     try {
-      value = await perform(turn.value, stage);
+      const performed = perform(turn.value, stage);
+      value = isPromise(performed) ? await performed : performed;
     } catch (error) {
       failure = { error };
     }
-    turn = await next(() => (failure ? generator.throw(failure.error) : generator.next(value)));
+    const after = next(() => (failure ? generator.throw(failure.error) : generator.next(value)));
+    turn = isPromise(after) ? await after : after;
   }
   return turn.value;
+}
+
+function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof value === "object" && value !== null && "then" in value;
 }
 
 /** Checked in this order, because keys overlap: a number has a `step`, and an emit may have any key. */
@@ -121,6 +132,7 @@ const KINDS = [
   "checkpoint",
   "patched",
   "race",
+  "map",
   "event",
   "call",
   "sleep",
@@ -150,6 +162,8 @@ function perform(yielded: unknown, stage: Stage): unknown {
       return all((yielded as AllYield).all, stage);
     case "race":
       return race((yielded as RaceYield).race, stage);
+    case "map":
+      return map(yielded as MapYield, stage);
     case "event":
       return event(yielded as EventYield, stage);
     case "call":
@@ -209,19 +223,32 @@ const ASKERS: { readonly [K in Kind]: Asker } = {
 
 /** The page takes no other options. */
 function askSecret(ctx: Context, name: string, options: PageAsk & { readonly expires?: Duration }): Promise<Secret> {
-  const { message, timeout = options.expires, onTimeout, signal, to, not } = options;
-  return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not }) });
+  const { message, timeout = options.expires, onTimeout, signal, to, not, key } = options;
+  return ctx.secret(name, { message, ...present({ timeout, onTimeout, signal, to, not, key }) });
 }
 
 function askOauth(ctx: Context, name: string, options: OauthAsk & { readonly expires?: Duration }): Promise<Grant> {
-  const { message, provider, scopes, timeout = options.expires, onTimeout, signal, to, not } = options;
-  return ctx.oauth(name, { message, provider, scopes, ...present({ timeout, onTimeout, signal, to, not }) });
+  const { message, provider, scopes, timeout = options.expires, onTimeout, signal, to, not, key } = options;
+  return ctx.oauth(name, { message, provider, scopes, ...present({ timeout, onTimeout, signal, to, not, key }) });
 }
 
 function askFile(ctx: Context, name: string, options: FileYield & PageAsk): Promise<unknown> {
-  const { message, accept: given, maxBytes, multiple = false, count, expires, timeout = expires, onTimeout, signal, to, not } = options;
+  const {
+    message,
+    accept: given,
+    maxBytes,
+    multiple = false,
+    count,
+    expires,
+    timeout = expires,
+    onTimeout,
+    signal,
+    to,
+    not,
+    key,
+  } = options;
   const accept = typeof given === "string" ? given.split(",").map((type) => type.trim()) : given;
-  const asked = { message, ...present({ accept, maxBytes, timeout, onTimeout, signal, to, not }) };
+  const asked = { message, ...present({ accept, maxBytes, timeout, onTimeout, signal, to, not, key }) };
   const countMax = count ?? (multiple ? FILES_MAX : undefined);
   return countMax === undefined ? ctx.file(name, asked) : ctx.file(name, { ...asked, count: countMax });
 }
@@ -327,6 +354,15 @@ async function race(items: unknown, stage: Stage): Promise<unknown> {
   if (starts.length === 0) throw wrong(stage, "an empty race");
   const { index, value } = await firstOf(starts, stage);
   return names ? { name: names[index], value } : value;
+}
+
+function map({ map: items, key, each, ...options }: MapYield, stage: Stage): Promise<unknown> {
+  if (typeof each !== "function") throw wrong(stage, "a map without a function: { map: items, key: (item) => item.id, each: (item) => … }");
+  const work = (item: unknown, about: MapItem) => {
+    const signal = stage.signal ? AbortSignal.any([stage.signal, about.signal]) : about.signal;
+    return one(each(item as never, about), { ...stage, unnamed: newUnnamed(), signal });
+  };
+  return stage.ctx.map<never, unknown>(items as Iterable<never>, key as MapKey<never>, work, options);
 }
 
 function startsOf(

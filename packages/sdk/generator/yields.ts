@@ -10,6 +10,7 @@
  *   const { hotel } = yield { call: bookHotel, args: { city } };                              the other tool's result
  *   yield "a chunk";                                                                          undefined; it is streamed
  */
+import type { MapItem, MapOptions } from "../context/map.ts";
 import type { Duration, Json, JsonObject, LogLevel, StepAttempt, Tool } from "@parley/core";
 import type { ConfirmOptions, DateOptions, FormOptions, NumberOptions, SelectOptions, TextOptions, UrlOptions } from "../asks/options.ts";
 import type { CallOptions } from "../context/call.ts";
@@ -165,6 +166,7 @@ export type Parallel =
   | RootsYield
   | AllYield
   | RaceYield
+  | MapYield
   | TaskEvent<unknown>
   | AnyToolGenerator;
 
@@ -182,6 +184,16 @@ export interface AllYield {
  */
 export interface RaceYield {
   readonly race: readonly Parallel[] | { readonly [name: string]: Parallel };
+}
+
+/**
+ * Runs what `each` returns for every item, several at once, as `ctx.map` does. Receives the results in the order of the items. The asks and steps of an
+ * item are prefixed by its key.
+ */
+export interface MapYield extends MapOptions {
+  readonly map: Iterable<unknown>;
+  readonly key: string | ((item: never, index: number) => string | number);
+  readonly each: (item: never, about: MapItem) => Parallel;
 }
 
 /** A bare value is streamed; `yield;` does nothing. */

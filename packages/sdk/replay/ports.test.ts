@@ -45,18 +45,30 @@ describe("the clock of a test", () => {
   });
 });
 
-test("the scope of a test is where its work began, or what it entered", async () => {
+test("the scope of a test is where its work began", async () => {
   const scope = createTestScope();
   const value = {};
   expect(scope.get()).toBeUndefined();
-  expect(await scope.run(value, async () => scope.get())).toBe(value);
-  const entered = {};
   const inside = await scope.run(value, async () => {
-    scope.enter(entered);
+    const before = scope.get();
     await Promise.resolve();
-    return scope.get();
+    return [before, scope.get()];
   });
-  expect(inside).toBe(entered);
+  expect(inside).toEqual([value, value]);
+  expect(inside[1]).toBe(value);
+  expect(scope.get()).toBeUndefined();
+});
+
+test("the scope of a test tells of every promise until its hook is removed, and knows of no tool that it awaits only ctx", async () => {
+  const scope = createTestScope();
+  let created = 0;
+  const ignored = () => undefined;
+  const removed = scope.promises.createHook({ init: () => void (created += 1), before: ignored, after: ignored, settled: ignored });
+  void Promise.resolve();
+  removed();
+  void Promise.resolve();
+  expect(created).toBe(1);
+  expect(scope.awaitOnlyCtx.size).toBe(0);
 });
 
 test("ids are the same in each test, except those of tasks", () => {

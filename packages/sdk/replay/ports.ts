@@ -4,11 +4,11 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
+import { promiseHooks } from "node:v8";
 // Not the globals, which tests and the purity watch replace.
 import { clearTimeout as stopTimer, setTimeout as startTimer } from "node:timers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import {
-  awaitedBy,
   type Clock,
   type Digest,
   type EventTokens,
@@ -58,8 +58,9 @@ export function createTestScope(): Scope {
   return {
     run: (value, work) => storage.run(value, work),
     get: () => storage.getStore(),
-    enter: (value) => storage.enterWith(value),
-    awaitedBy,
+    promises: { createHook: (hooks) => promiseHooks.createHook(hooks) as () => void },
+    // A test follows everything.
+    awaitOnlyCtx: new Set(),
   };
 }
 

@@ -171,19 +171,15 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
   }
 
   const handler = async (effects: Effects) => {
-    const step: Effects["step"] = (name, _work, options) => {
-      const running = effects.step(
+    const step: Effects["step"] = (name, _work, options) =>
+      effects.step(
         name,
-        () => {
-          stoppedAt ??= id;
+        ({ idempotencyKey }) => {
+          stoppedAt ??= entryKey("step", idempotencyKey.slice(recorded.taskId.length + 1));
           return new Promise(() => undefined);
         },
         options,
       );
-      // Work never begins within the call itself.
-      const id = found.at(-1);
-      return running;
-    };
     const ask: Effects["ask"] = async (name, request, how) => fitting(await effects.ask(name, request, how), request);
     try {
       return await tool.run(recorded.call.arguments, { ...effects, step, ...(recorded.isRedacted && { ask }) });

@@ -1,0 +1,32 @@
+/** Where the code of a tool called ctx: file and line, for errors. */
+
+const FRAMES_MAX = 12;
+
+/** Code of Parley and of Node.js, which an author cannot change. */
+const NOT_OF_AUTHORS = /node:|[/\\](?:packages|@parley)[/\\](?:core|sdk|node)[/\\](?![^):]*\.test\.)|<anonymous>/;
+
+export interface CallSite {
+  /** `/app/tools/dinner.ts:12:30`; undefined if no frame is of a tool. Formats the stack. */
+  place(): string | undefined;
+}
+
+/** Takes the stack and formats it only when asked. */
+export function callSite(): CallSite {
+  const limit = Error.stackTraceLimit;
+  const at: { readonly stack?: unknown } = {};
+  try {
+    Error.stackTraceLimit = FRAMES_MAX;
+    Error.captureStackTrace(at, callSite);
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
+  return { place: () => placeIn(at.stack) };
+}
+
+function placeIn(stack: unknown): string | undefined {
+  // An author's own prepareStackTrace may have returned anything.
+  if (typeof stack !== "string") return undefined;
+  const frame = stack.split("\n").find((line) => line.startsWith("    at ") && !NOT_OF_AUTHORS.test(line));
+  const place = frame && (/\(([^()]+)\)$/.exec(frame)?.[1] ?? frame.slice("    at ".length));
+  return place?.replace(/^async /, "").replace(/^file:\/\//, "");
+}

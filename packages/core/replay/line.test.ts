@@ -1,0 +1,819 @@
+/** Which calls are told apart by what the handler awaits, and which are refused: handlers as people write them. */
+import { createHook as createAsyncHook } from "node:async_hooks";
+import { EventEmitter } from "node:events";
+import { createScope, systemClock } from "@parley/node";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Effects } from "../effects.ts";
+import { accept, form, subject } from "../replay.fixture.ts";
+import type { JsonObject } from "../task.ts";
+
+const ITEMS = ["a", "b", "c"] as const;
+const wait = (ms: number) => systemClock.sleep(ms);
+const saved = (...items: readonly string[]) => items.map((item) => `saved ${item}`);
+
+/** How long a read of something outside ctx takes: milliseconds, or so many microtasks if negative. Always awaited. */
+type Latency = (item: string) => number;
+const position = (item: string) => "abcdef".indexOf(item);
+const LATENCIES: Readonly<Record<string, Latency>> = {
+  "cold, in order": (item) => 1 + 3 * position(item),
+  "cold, in reverse": (item) => 10 - 3 * position(item),
+  warm: () => -1,
+  "warm, in reverse": (item) => position(item) - 6,
+  "layered: some are cold": (item) => (position(item) % 2 === 0 ? -3 : 4),
+  "layered: others are cold": (item) => (position(item) % 2 === 0 ? 4 : -2),
+};
+/** The latencies of one run and of those after it. */
+const SEQUENCES = [
+  ["cold, in order", "cold, in reverse"],
+  ["cold, in reverse", "warm"],
+  ["warm", "cold, in reverse"],
+  ["warm, in reverse", "layered: some are cold", "warm"],
+  ["layered: others are cold", "cold, in order", "layered: some are cold"],
+] as const;
+
+interface Given {
+  readonly effects: Effects;
+  /** Counts from 1. */
+  readonly run: number;
+  /** Awaits something outside ctx. */
+  read(item: string): Promise<string>;
+  /** The step `save`. */
+  save(item: string): Promise<string>;
+}
+type Handler = (given: Given) => Promise<readonly unknown[]>;
+
+interface Tried {
+  readonly handler: Handler;
+  readonly latencies: readonly string[];
+  /** The worker dies in this call of the step. */
+  readonly diesIn?: number;
+}
+
+function create({ handler, latencies, diesIn }: Tried) {
+  const calls: { readonly item: string; readonly key: string }[] = [];
+  let runs = 0;
+  let stop = new AbortController();
+  const task = subject(async (effects) => {
+    runs += 1;
+    const latency = LATENCIES[latencies[Math.min(runs, latencies.length) - 1] ?? ""] ?? (() => 1);
+    const done = await handler({
+      effects,
+      run: runs,
+      async read(item) {
+        const takes = latency(item);
+        if (takes > 0) await wait(takes);
+        for (let turn = takes; turn < 0; turn += 1) await Promise.resolve();
+        return item;
+      },
+      save: (item) =>
+        effects.step("save", ({ idempotencyKey }) => {
+          calls.push({ item, key: idempotencyKey });
+          if (calls.length === diesIn) stop.abort();
+          return `saved ${item}`;
+        }) as Promise<string>,
+    });
+    await effects.ask("go", form("?"));
+    return { done: done as string[] };
+  });
+  const run = () => ((stop = new AbortController()), task.run(stop.signal));
+  return { task, calls, run };
+}
+
+/** Runs the handler to its end, in three runs or more, and returns its result and the keys under which each item was saved. */
+async function tried(each: Tried) {
+  const { task, calls, run } = create(each);
+  let end = await run();
+  if (end.type === "aborted") end = await run();
+  if (end.type === "parked") {
+    task.answer("go", accept(1));
+    end = await run();
+  }
+  const result = "result" in end ? end.result["done"] : "error" in end ? String(end.error) : end.type;
+  const keysOf = new Map<string, Set<string>>();
+  for (const { item, key } of calls) keysOf.set(item, (keysOf.get(item) ?? new Set()).add(key));
+  return { result, calls: calls.length, keys: Object.fromEntries([...keysOf].map(([item, keys]) => [item, [...keys].join()])) };
+}
+
+/** In every order, with and without a crash at each step. */
+async function inEveryRun(handler: Handler, expected: readonly unknown[], keys: Readonly<Record<string, string>>) {
+  const steps = Object.keys(keys).length;
+  const cases = SEQUENCES.flatMap((latencies) => Array.from({ length: steps + 1 }, (_, diesIn) => ({ handler, latencies, diesIn })));
+  // All at once: runs of one process must not disturb each other.
+  const found = await Promise.all(
+    cases.map(async (each) => ({ ...(await tried(each)), of: `${each.latencies.join("; ")}: ${each.diesIn}` })),
+  );
+  // Without a crash, every call is made once. A worker that dies may leave several calls that were under way, which are repeated with their keys.
+  expect(found.map(({ calls, ...each }, index) => ({ ...each, isOnce: cases[index]?.diesIn !== 0 || calls === steps }))).toEqual(
+    found.map(({ of }) => ({ of, result: expected, keys, isOnce: true })),
+  );
+}
+
+// ── what is awaited one thing after another ──────────────────────────────────────────────────────────────────────
+
+const memo = new Map<string, Promise<string>>();
+
+/** As p-retry. */
+async function retried<T>(work: (attempt: number) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      if (attempt === 3) throw error;
+      await wait(1);
+    }
+  }
+}
+
+const ONE_AFTER_ANOTHER: readonly (readonly [string, Handler])[] = [
+  [
+    "a loop",
+    async ({ read, save }) => {
+      const done: string[] = [];
+      for (const item of ITEMS) {
+        await read(item);
+        done.push(await save(item));
+      }
+      return done;
+    },
+  ],
+  [
+    "a helper that reads and saves",
+    async ({ read, save }) => {
+      const one = async (item: string) => {
+        await read(item);
+        return await save(item);
+      };
+      const done: string[] = [];
+      for (const item of ITEMS) done.push(await one(item));
+      return done;
+    },
+  ],
+  [
+    "two helpers one after the other, of which each saves",
+    async ({ read, save }) => {
+      const first = async () => {
+        await read("a");
+        return [await save("a")];
+      };
+      const others = async () => {
+        const done = [];
+        for (const item of ["b", "c"]) done.push(await save(await read(item)));
+        return done;
+      };
+      return [...(await first()), ...(await others())];
+    },
+  ],
+  [
+    "reduce with async callbacks",
+    async ({ read, save }) =>
+      await ITEMS.reduce<Promise<string[]>>(async (before, item) => {
+        const done = await before;
+        await read(item);
+        return [...done, await save(item)];
+      }, Promise.resolve([])),
+  ],
+  [
+    "a chain of then",
+    async ({ read, save }) => {
+      const done: string[] = [];
+      let chain: Promise<unknown> = Promise.resolve();
+      for (const item of ITEMS)
+        chain = chain
+          .then(() => read(item))
+          .then((name) => save(name))
+          .then((one) => done.push(one));
+      await chain;
+      return done;
+    },
+  ],
+  [
+    "an async generator that reads, and for await",
+    async ({ read, save }) => {
+      async function* pages() {
+        for (const item of ITEMS) yield await read(item);
+      }
+      const done: string[] = [];
+      for await (const page of pages()) done.push(await save(page));
+      return done;
+    },
+  ],
+  [
+    "an async generator that saves",
+    async ({ read, save }) => {
+      async function* all() {
+        for (const item of ITEMS) {
+          await read(item);
+          yield await save(item);
+        }
+      }
+      const done: string[] = [];
+      for await (const each of all()) done.push(each);
+      return done;
+    },
+  ],
+  [
+    "a retry loop of its own",
+    async ({ read, save }) => {
+      const done: string[] = [];
+      for (const item of ITEMS) {
+        for (let attempt = 1; ; attempt += 1) {
+          try {
+            await read(item);
+            if (attempt < 3) throw new Error("busy");
+            break;
+          } catch {
+            await wait(1);
+          }
+        }
+        done.push(await save(item));
+      }
+      return done;
+    },
+  ],
+  [
+    "a retry helper that is given a function",
+    async ({ read, save }) => {
+      const done: string[] = [];
+      for (const item of ITEMS)
+        done.push(
+          await retried(async (attempt) => {
+            await read(item);
+            if (attempt === 1) throw new Error("busy");
+            return await save(item);
+          }),
+        );
+      return done;
+    },
+  ],
+  [
+    "helpers that return a promise without awaiting it",
+    async ({ read, save }) => {
+      const inner = async (item: string) => {
+        await read(item);
+        return save(item);
+      };
+      const outer = async (item: string) => {
+        await read(item);
+        return inner(item);
+      };
+      const done: string[] = [];
+      for (const item of ITEMS) done.push(await outer(item));
+      return done;
+    },
+  ],
+  [
+    "a dynamic import before a call",
+    async ({ save }) => {
+      const done: string[] = [];
+      for (const item of ITEMS) {
+        await import("./flow.ts");
+        done.push(await save(item));
+      }
+      return done;
+    },
+  ],
+  [
+    "a helper that awaits nothing",
+    async ({ read, save }) => {
+      const one = (item: string) => save(item.toLowerCase());
+      const done: string[] = [];
+      for (const item of ITEMS) {
+        await read(item);
+        done.push(await one(item));
+      }
+      return done;
+    },
+  ],
+  [
+    "a memoised promise, of an earlier run or another task",
+    async ({ read, save }) => {
+      const config = (item: string) => {
+        const promise = memo.get(item) ?? read(item);
+        memo.set(item, promise);
+        return promise;
+      };
+      const done: string[] = [];
+      for (const item of ITEMS) done.push(await save(await config(item)));
+      return done;
+    },
+  ],
+  [
+    "awaits of values that are no promises",
+    async ({ run, read, save }) => {
+      const done: string[] = [];
+      for (const item of ITEMS) {
+        await (run === 1 ? undefined : read(item));
+        done.push(await save(item));
+      }
+      return done;
+    },
+  ],
+];
+
+const IN_LINE = { a: "0-task.save", b: "0-task.save#2", c: "0-task.save#3" };
+
+describe("what a handler awaits one thing after another is in order, whatever it reads:", () => {
+  test.each(ONE_AFTER_ANOTHER)("%s", async (_what, handler) => {
+    memo.clear();
+    await inEveryRun(handler, saved(...ITEMS), IN_LINE);
+  });
+});
+
+// ── items of a Promise.all ───────────────────────────────────────────────────────────────────────────────────────
+
+const BY_ITEM = { a: "0-task.save~0", b: "0-task.save~1", c: "0-task.save~2" };
+const ITEM_BY_ITEM: readonly (readonly [string, Handler, readonly unknown[], Readonly<Record<string, string>>])[] = [
+  [
+    "async callbacks",
+    async ({ read, save }) =>
+      await Promise.all(
+        ITEMS.map(async (item) => {
+          await read(item);
+          return await save(item);
+        }),
+      ),
+    saved(...ITEMS),
+    BY_ITEM,
+  ],
+  [
+    "async callbacks that return the promise of a helper without awaiting it",
+    async ({ read, save }) => {
+      const one = async (item: string) => await save(await read(item));
+      return await Promise.all(ITEMS.map(async (item) => one(item)));
+    },
+    saved(...ITEMS),
+    BY_ITEM,
+  ],
+  [
+    "callbacks that are no async functions",
+    async ({ read, save }) => {
+      const one = async (item: string) => await save(await read(item));
+      return await Promise.all(ITEMS.map((item) => one(item)));
+    },
+    saved(...ITEMS),
+    BY_ITEM,
+  ],
+  ["callbacks of then", async ({ read, save }) => await Promise.all(ITEMS.map((item) => read(item).then(save))), saved(...ITEMS), BY_ITEM],
+  [
+    "a layered cache that each item asks",
+    async ({ read, save }) => {
+      const layer = async (item: string) => {
+        await read(item);
+        return await read(item);
+      };
+      const cache = async (item: string) => layer(item);
+      return await Promise.all(ITEMS.map(async (item) => await save(await cache(item))));
+    },
+    saved(...ITEMS),
+    BY_ITEM,
+  ],
+  [
+    "items in a helper that the handler awaits",
+    async ({ read, save }) => {
+      const all = async () => await Promise.all(ITEMS.map(async (item) => await save(await read(item))));
+      await read("f");
+      return await all();
+    },
+    saved(...ITEMS),
+    BY_ITEM,
+  ],
+  [
+    "an item that is a call of ctx itself, before and after them",
+    async ({ effects, read, save }) => {
+      const [, a, b, c] = await Promise.all([
+        effects.step("first", () => 1),
+        ...ITEMS.map(async (item) => await save(await read(item))),
+        effects.step("last", () => 1),
+      ]);
+      return [a, b, c];
+    },
+    saved(...ITEMS),
+    { a: "0-task.save~1", b: "0-task.save~2", c: "0-task.save~3" },
+  ],
+  [
+    "a Promise.all in each item of another one",
+    async ({ read, save }) =>
+      await Promise.all(
+        [
+          ["a", "b"],
+          ["c", "d"],
+        ].map(async (row) => {
+          await read(row[0] ?? "");
+          return await Promise.all(row.map(async (item) => await save(await read(item))));
+        }),
+      ),
+    [saved("a", "b"), saved("c", "d")],
+    { a: "0-task.save~0.0", b: "0-task.save~1.0", c: "0-task.save~0.1", d: "0-task.save~1.1" },
+  ],
+  [
+    "allSettled, and a failure beside them",
+    async ({ read, save }) => {
+      const settled = await Promise.allSettled([
+        ...ITEMS.map(async (item) => await save(await read(item))),
+        (async () => {
+          await read("f");
+          throw new Error("away");
+        })(),
+      ]);
+      return settled.map((each) => (each.status === "fulfilled" ? each.value : String(each.reason)));
+    },
+    [...saved(...ITEMS), "Error: away"],
+    BY_ITEM,
+  ],
+];
+
+describe("every item of a list that the handler awaits gets its own results, in every order:", () => {
+  test.each(ITEM_BY_ITEM)("%s", async (_what, handler, expected, keys) => {
+    await inEveryRun(handler, expected, keys);
+  });
+
+  test("a second call of a name by one item is refused: it may work off what the items share", async () => {
+    const { run, calls } = create({
+      latencies: ["cold, in order"],
+      handler: async ({ read, save }) =>
+        await Promise.all(
+          ["a", "b"].map(async (item) => {
+            const done: string[] = [];
+            for (const each of [item, `${item}${item}`]) {
+              await read(item);
+              done.push(await save(each));
+            }
+            return done;
+          }),
+        ),
+    });
+    expect(await run()).toMatchObject({
+      type: "threw",
+      error: { code: "AMBIGUOUS_EFFECT", message: expect.stringContaining("line.test.ts:") },
+    });
+    expect(calls.map(({ item }) => item)).not.toContain("aa");
+  });
+
+  test("also if one item has awaited nothing but ctx", async () => {
+    const handler: Handler = async ({ effects, read, save }) =>
+      await Promise.all(
+        ITEMS.map(async (item) => {
+          await (item === "b" ? effects.step("look", () => item) : read(item));
+          return await save(item);
+        }),
+      );
+    await inEveryRun(handler, saved(...ITEMS), { a: "0-task.save~0", b: "0-task.save", c: "0-task.save~2" });
+  });
+
+  test("workers that take the next item from a list they share never exchange results, also where that is refused", async () => {
+    for (const [first, later] of [
+      [
+        [1, 10, 60, 1],
+        [10, 1, 60, 60],
+      ],
+      [
+        [1, 20, 1, 1],
+        [20, 1, 1, 1],
+      ],
+    ] as const) {
+      const { task, run } = create({
+        latencies: [],
+        async handler({ run: number, save }) {
+          const done: Record<string, string> = {};
+          const queue = ["a", "b", "c", "d"];
+          const worker = async () => {
+            for (let item = queue.shift(); item !== undefined; item = queue.shift()) {
+              done[item] = await save(item);
+              await wait((number === 1 ? first : later)[position(item)] ?? 1);
+            }
+          };
+          await Promise.all([worker(), worker()]);
+          return ["a", "b", "c", "d"].map((item) => done[item]);
+        },
+      });
+      let end = await run();
+      if (end.type === "parked") {
+        task.answer("go", accept(1));
+        end = await run();
+      }
+      if (end.type === "returned") expect(end.result).toEqual({ done: saved("a", "b", "c", "d") });
+      else expect(end).toMatchObject({ error: { code: expect.stringMatching(/^(AMBIGUOUS_EFFECT|REPLAY_DIVERGED)$/) } });
+    }
+  });
+});
+
+// ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const ignored = () => undefined;
+
+type Limit = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** As p-limit. */
+function createLimit(concurrency: number): Limit {
+  const queue: (() => void)[] = [];
+  let active = 0;
+  const next = () => {
+    active -= 1;
+    queue.shift()?.();
+  };
+  return async (work) => {
+    if (active >= concurrency) await new Promise<void>((resolve) => queue.push(resolve));
+    active += 1;
+    const result = (async () => work())();
+    void (async () => {
+      await result.catch(ignored);
+      next();
+    })();
+    return result;
+  };
+}
+
+const REFUSED: readonly (readonly [string, Handler])[] = [
+  [
+    "a limiter that runs what it was given beside its callers",
+    async ({ read, save }) => {
+      const queue: (() => Promise<void>)[] = [];
+      const pump = async () => {
+        for (let work = queue.shift(); work; work = queue.shift()) await work();
+      };
+      const limit = (item: string) =>
+        new Promise<string>((resolve) => {
+          queue.push(async () => {
+            await read(item);
+            resolve(await save(item));
+          });
+          if (queue.length === 1) void Promise.resolve().then(pump).catch(ignored);
+        });
+      return await Promise.all(ITEMS.map((item) => limit(item)));
+    },
+  ],
+  [
+    "a limiter that awaits the result as well, as p-limit",
+    async ({ read, save }) => {
+      const limit = createLimit(2);
+      return await Promise.all(ITEMS.map((item) => limit(async () => await save(await read(item)))));
+    },
+  ],
+  [
+    "a queue that starts the functions of other items when it is full",
+    async ({ read, save }) => {
+      const queue: (() => Promise<void>)[] = [];
+      const one = async (item: string) => {
+        await read(item);
+        return await new Promise<string>((resolve) => {
+          queue.push(async () => resolve(await save(item)));
+          if (queue.length === ITEMS.length) for (const work of queue) void work().catch(ignored);
+        });
+      };
+      return await Promise.all(ITEMS.map(one));
+    },
+  ],
+  [
+    "a runner that starts a function for each free place, as p-map",
+    async ({ read, save }) =>
+      await new Promise<string[]>((resolve, reject) => {
+        const done: string[] = [];
+        let index = 0;
+        let open = ITEMS.length;
+        const next = () => {
+          const at = index;
+          index += 1;
+          const item = ITEMS[at];
+          if (item === undefined) return;
+          void (async () => {
+            try {
+              await read(item);
+              done[at] = await save(item);
+              open -= 1;
+              if (open === 0) resolve(done);
+              next();
+            } catch (error) {
+              reject(error as Error);
+            }
+          })();
+        };
+        next();
+        next();
+      }),
+  ],
+  [
+    "functions that are started and awaited later, one after another",
+    async ({ read, save }) => {
+      const started = ITEMS.map(async (item) => {
+        await read(ITEMS[2 - position(item)] ?? "");
+        return await save(item);
+      });
+      for (const each of started) each.catch(ignored);
+      await wait(15);
+      const done: string[] = [];
+      for (const each of started) done.push(await each);
+      return done;
+    },
+  ],
+  [
+    "the loser of a race that is decided",
+    async ({ save }) => {
+      const slow = async () => {
+        await wait(5);
+        return await save("b");
+      };
+      const first = await Promise.race([wait(1), slow()]);
+      await wait(20);
+      return [first];
+    },
+  ],
+  [
+    "the callback of a timer",
+    async ({ save }) => {
+      const done = Promise.withResolvers<string>();
+      setTimeout(() => void save("a").then(done.resolve, done.reject), 1);
+      return [await done.promise];
+    },
+  ],
+  [
+    "the listener of an event emitter",
+    async ({ read, save }) => {
+      const emitter = new EventEmitter();
+      const done = Promise.withResolvers<string>();
+      emitter.on("read", (item: string) => void save(item).then(done.resolve, done.reject));
+      void read("a").then((item) => emitter.emit("read", item));
+      return [await done.promise];
+    },
+  ],
+  [
+    "a function that nobody awaits",
+    async ({ read, save }) => {
+      void (async () => {
+        await read("a");
+        await save("a");
+      })().catch(ignored);
+      await wait(20);
+      return [];
+    },
+  ],
+];
+
+const REFUSAL =
+  /^step "save" at (\/.*\/line\.test\.ts):\d+:\d+(, and the call at \1:\d+:\d+, run beside each other\. One of them has| runs beside other code of the handler, and has) awaited something outside ctx/;
+
+describe("is refused in the first run, before it takes effect:", () => {
+  test.each(
+    REFUSED.flatMap(([what, handler]) => ["cold, in order", "cold, in reverse", "warm"].map((how) => [what, how, handler] as const)),
+  )("%s (%s)", async (_what, how, handler) => {
+    const { run, calls } = create({ handler, latencies: [how] });
+    const end = await run();
+    expect(end).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT", message: expect.stringMatching(REFUSAL) } });
+    expect(calls).toEqual([]);
+  });
+
+  test("two items of which one has called the name beside the other, with the places of both", async () => {
+    const { run, calls } = create({
+      latencies: ["cold, in order"],
+      async handler({ effects, read }) {
+        const done = await Promise.all([
+          effects.branch("same", async () => {
+            await read("a");
+            return effects.uuid("id");
+          }),
+          effects.branch("same", async () => {
+            await read("b");
+            return effects.uuid("id");
+          }),
+        ]);
+        return done;
+      },
+    });
+    expect(await run()).toMatchObject({
+      type: "threw",
+      error: { code: "AMBIGUOUS_EFFECT", message: expect.stringContaining("line.test.ts:") },
+    });
+    expect(calls).toEqual([]);
+  });
+});
+
+test("items that have their turn one after another at ctx alone need no order of their own", async () => {
+  await inEveryRun(
+    async ({ effects, save }) => {
+      const done = await Promise.all(ITEMS.map(async (item) => [await effects.step("look", () => item), await save(item)]));
+      return done.map(([, each]) => each);
+    },
+    saved(...ITEMS),
+    IN_LINE,
+  );
+});
+
+// ── what others do to the process ────────────────────────────────────────────────────────────────────────────────
+
+describe("the same holds", () => {
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  afterEach(() => {
+    Error.stackTraceLimit = stackTraceLimit;
+    Error.prepareStackTrace = prepareStackTrace;
+  });
+  const LINE = ONE_AFTER_ANOTHER.find(([what]) => what.startsWith("a helper that reads"))?.[1] as Handler;
+  const LIST = ITEM_BY_ITEM[0]?.[1] as Handler;
+  const refused = REFUSED.find(([what]) => what.startsWith("a limiter that runs"))?.[1] as Handler;
+
+  /** One handler of each kind. `message`: of the refusal. */
+  async function holds(message: RegExp) {
+    await inEveryRun(LINE, saved(...ITEMS), IN_LINE);
+    await inEveryRun(LIST, saved(...ITEMS), BY_ITEM);
+    const { run, calls } = create({ handler: refused, latencies: ["cold, in order"] });
+    expect(await run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT", message: expect.stringMatching(message) } });
+    expect(calls).toEqual([]);
+  }
+
+  test("while others follow promises too", async () => {
+    let followed = 0;
+    const noted = () => void (followed += 1);
+    const others = createAsyncHook({ init: noted, before: noted, after: noted, promiseResolve: noted }).enable();
+    try {
+      await holds(REFUSAL);
+    } finally {
+      others.disable();
+    }
+    expect(followed).toBeGreaterThan(0);
+  });
+
+  test("without stack traces of errors", async () => {
+    Error.stackTraceLimit = 0;
+    await holds(REFUSAL);
+    expect(Error.stackTraceLimit).toBe(0);
+  });
+
+  test("with stack traces of another shape; a refusal then names no place", async () => {
+    const theirs = () => ["theirs"];
+    Error.prepareStackTrace = theirs;
+    await holds(/^step "save" runs beside other code of the handler, and has awaited something outside ctx/);
+    expect(Error.prepareStackTrace).toBe(theirs);
+  });
+});
+
+describe("a run leaves no promise hook behind", () => {
+  function counting() {
+    const scope = createScope();
+    const count = { created: 0, removed: 0 };
+    const promises: typeof scope.promises = {
+      createHook(callbacks) {
+        count.created += 1;
+        const remove = scope.promises.createHook(callbacks);
+        return () => {
+          count.removed += 1;
+          remove();
+        };
+      },
+    };
+    return { count, scope: { ...scope, promises } };
+  }
+
+  const ENDS: readonly (readonly [string, (effects: Effects) => Promise<JsonObject>, string])[] = [
+    ["returned", async ({ step }) => ({ done: (await step("one", () => 1)) ?? null }), "returned"],
+    ["parked", async ({ ask }) => ({ done: (await ask("go", form("?"))).action }), "parked"],
+    [
+      "threw",
+      async ({ step }) => {
+        await step("one", () => 1);
+        throw new Error("away");
+      },
+      "threw",
+    ],
+    [
+      "threw while effects that it had started were settling",
+      async ({ step, sleep }) => {
+        const started = [step("one", () => wait(1)), sleep("nap", 1), step("two", () => wait(2))];
+        await started[0];
+        throw new Error(`away ${started.length}`);
+      },
+      "threw",
+    ],
+    [
+      "awaited something outside ctx that never comes",
+      async ({ step, ask }) => {
+        await Promise.race([new Promise(() => undefined), step("one", () => 1)]);
+        await Promise.all([new Promise(() => undefined), ask("go", form("?"))]);
+        return {};
+      },
+      "parked",
+    ],
+  ];
+  test.each(ENDS)("that %s", async (_what, handler, type) => {
+    const { count, scope } = counting();
+    const task = subject(handler);
+    task.wire({ scope });
+    expect((await task.run()).type).toBe(type);
+    for (let turn = 0; turn < 10; turn += 1) await systemClock.idle();
+    await wait(5);
+    expect(count.created).toBeGreaterThan(0);
+    expect(count.removed).toBe(count.created);
+  });
+
+  test("that was stopped", async () => {
+    const { count, scope } = counting();
+    const stop = new AbortController();
+    const task = subject(async ({ step, sleep }) => {
+      const nap = sleep("nap", 2);
+      await step("one", () => stop.abort());
+      await nap;
+      return {};
+    });
+    task.wire({ scope });
+    expect((await task.run(stop.signal)).type).toBe("aborted");
+    await wait(10);
+    expect(count.removed).toBe(count.created);
+  });
+});

@@ -1,0 +1,627 @@
+/**
+ * Lines: what the code that runs now has awaited, and by what way its flow awaits it in turn.
+ *
+ * A flow (flow.ts) has one line: what it awaits one thing after another, directly or through helpers, loops, generators and retries. If it awaits a
+ * Promise.all, each item has a line of its own. Everything else runs beside them: tasks of a limiter, functions that were started and are awaited
+ * later, items of a Promise.all that has failed.
+ *
+ *   handler ──▶ helper ──▶ fetch …                        the line: it has one end
+ *      └──▶ Promise.all ──▶ item 0 ──▶ fetch …            the line of item 0
+ *                  └──────▶ item 1 ──▶ helper ──▶ …       the line of item 1
+ *
+ *   Outside   Has the code awaited anything but ctx since ctx last let it continue? It has if it runs between two drains, or continues in a drain
+ *             in which it already ran: what it awaited was ready, as a cache is that answers in a microtask, and may not be in another run.
+ *   Way       By which items of Promise.all, allSettled, any and race does the flow wait for the code? Undefined for code beside all lines, as the
+ *             losers of a race are once it is decided.
+ *
+ * Both follow from V8's promise hooks, which tell of every promise when it is created and on which other one it waits, when it settles, and which
+ * reaction runs. A *segment* is the code that runs between two awaits. What a promise is of is kept in a private field of the promise itself.
+ *
+ *   L1  A segment follows from the segment that awaited, and from the one that settled what was awaited.
+ *   L2  `isOutside` is never false if the code has awaited something else. If unknown, it is true.
+ *   L3  Two pieces of code that run beside each other in one flow never have the same way. If unknown, it is undefined. The same code has the same
+ *       way in every run, because a way consists of what the handler's own code awaits, and of numbers in the lists that it made.
+ *   L4  A line costs little unless it is traced. Only a traced line knows which function awaits which promise: for that, every promise takes a
+ *       short stack trace.
+ */
+import type { PromiseHooks } from "../ports.ts";
+
+/** Where the code that runs now stands. */
+export interface Position {
+  readonly isOutside: boolean;
+  /** Whether the call has a key, and so a flow of its own. Its way and entry are those of the code that calls. */
+  readonly isKeyed: boolean;
+  /** Promises of the functions that are running. Of a traced line. */
+  readonly running: readonly object[];
+  /** By which line its flow was entered. Two entries by different lines run beside each other, also if they have the same key. */
+  readonly entry: string;
+  /** Numbers of items, from the innermost out, such as `1.0`; `""` on the flow's own line. Undefined if unknown: always, unless the line is traced. */
+  readonly way: string | undefined;
+  /**
+   * The same, once all promise reactions have run that are ready. Only then is it known who waits for a function that has just been started, and that
+   * a queue has started in the code of another line.
+   */
+  wayLater(): string | undefined;
+  /** What the outermost item of the way consists of: promises of its functions. To be asked when `wayLater` is known. */
+  item(): ReadonlySet<object>;
+  /** Numbers of the calls that certainly came before, as bits. */
+  readonly seen: bigint;
+}
+
+export interface Line {
+  readonly isTraced: boolean;
+  /** Runs the handler's code of a drain. The code that this settles or starts is followed until `drained`. */
+  drain(work: () => void): void;
+  drained(): void;
+  /** The position of the code that runs now, in the flow of that branch. */
+  position(branch: string): Position;
+  /** The running code has made the call of that number, and was given its promise. */
+  called(serial: number, promise?: object): void;
+  /** Declares a promise of ctx itself: awaiting it is no await of something outside. */
+  ofCtx(promise: unknown): void;
+  /** Runs what a branch within another one begins with. What it returns is the branch's own line, unless the branch is active already. */
+  enter<T>(branch: string, within: string, work: () => T): T;
+  /** Makes a call that has a key, in a branch of its own. Nothing else follows in that branch. */
+  enterCall<T>(branch: string, within: string, call: () => T): T;
+  /** Whether any flow waits for something outside ctx. Unknown, and so false, unless the line is traced. */
+  awaitsOutside(): boolean;
+  /** The code is followed no longer. */
+  end(): void;
+}
+
+interface Segment {
+  readonly of: LineState;
+  /** Settlements before it; half more between two drains. */
+  readonly epoch: number;
+  readonly isInDrain: boolean;
+  readonly isOutside: boolean;
+  /** The promise of ctx that let it continue. */
+  readonly via: Mark | undefined;
+  seen: bigint;
+}
+
+/** What is known of a promise. */
+interface Mark {
+  /** In which it was created. */
+  readonly created: Segment;
+  /** On which it waits. */
+  readonly parent: object | undefined;
+  /** The last segment that settled it. Undefined if that was no code of a line. */
+  settledBy?: Segment | undefined;
+  isSettled?: true;
+  /** For a promise of ctx: where it was called. */
+  calledIn?: Segment;
+  /** Its reaction has run. What runs for it again is the job that takes over another promise. */
+  hasRun?: true;
+  // ── traced lines ──
+  /** Of a reaction: the promise that the code after it works on. */
+  owner?: object;
+  /** Of a reaction: the function that continues. */
+  code?: string;
+  /** Of the promise of a function, or of a derived promise: what it waits for now. */
+  blockedOn?: object;
+  /** What has come to wait for it, and may have gone on since. */
+  waiters?: object[];
+  /** Of a combinator and its reactions. */
+  group?: Group;
+  /** The items that it is in a combinator. */
+  items?: { readonly group: Group; readonly index: number }[];
+}
+
+/** A Promise.all, allSettled, any or race. */
+interface Group {
+  readonly result: object;
+  readonly members: object[];
+  /** Of what its items have come to. */
+  seen: bigint;
+  isOutside: boolean;
+}
+
+/** The code that runs now. */
+interface Execution {
+  readonly segment: Segment;
+  readonly owner: object | undefined;
+  /** The promise that takes over another one in this job. */
+  readonly job: object | undefined;
+  /** Functions that are running, the innermost last, with their promises. */
+  readonly running: { readonly code: string; readonly promise: object }[];
+  /** Branches whose first code is running, each with its position. */
+  readonly entering: { readonly branch: string; readonly at: Position }[];
+  /** The promise whose reaction this is. */
+  reaction: object | undefined;
+  /** Promises that a combinator has created and not listened to, the last of them its result. */
+  readonly combined: object[];
+  group: Group | undefined;
+}
+
+interface LineState {
+  isTraced: boolean;
+  settled: number;
+  isInDrain: boolean;
+  /** By branch: the promise of its own line, and by which line it was entered. */
+  readonly roots: Map<string, { readonly promise: object; readonly entry: string }>;
+}
+
+/** Adds a private field to a promise, which nobody sees and no frozen object refuses. */
+class Marked extends (function (promise: object) {
+  return promise;
+} as unknown as new (promise: object) => object) {
+  #mark: Mark;
+
+  constructor(promise: object, mark: Mark) {
+    super(promise);
+    this.#mark = mark;
+  }
+
+  static of(promise: object | undefined): Mark | undefined {
+    return promise !== undefined && #mark in promise ? promise.#mark : undefined;
+  }
+
+  static put(promise: object, mark: Mark): void {
+    if (#mark in promise) promise.#mark = mark;
+    else new Marked(promise, mark);
+  }
+}
+
+// V8 has one set of hooks for the process, so there is one piece of running code.
+let current: Execution | undefined;
+let followers = 0;
+let unhook: (() => void) | undefined;
+
+function follow(hooks: PromiseHooks): void {
+  followers += 1;
+  unhook ??= hooks.createHook({ init: created, before: begins, after: ends, settled: settles });
+}
+
+function unfollow(): void {
+  followers -= 1;
+  if (followers > 0) return;
+  unhook?.();
+  unhook = undefined;
+  current = undefined;
+}
+
+function created(promise: Promise<unknown>, parent: Promise<unknown> | undefined): void {
+  if (!current) return;
+  const mark: Mark = { created: current.segment, parent };
+  Marked.put(promise, mark);
+  if (current.segment.of.isTraced) trace(current, promise, mark);
+}
+
+function settles(promise: Promise<unknown>): void {
+  const mark = Marked.of(promise);
+  if (!mark) return;
+  mark.isSettled = true;
+  const segment = current?.segment;
+  const { group } = mark;
+  // What comes after all items does not depend on which of them was the last.
+  mark.settledBy = segment && group?.result === promise ? joined(segment, group) : segment;
+  if (current && current.running.length > 0) {
+    const index = current.running.findLastIndex((each) => each.promise === promise);
+    if (index !== -1) current.running.splice(index, 1);
+  }
+}
+
+function joined(segment: Segment, group: Group): Segment {
+  return { ...segment, seen: segment.seen | group.seen, isOutside: segment.isOutside || group.isOutside };
+}
+
+function ends(): void {
+  current = undefined;
+}
+
+function begins(promise: Promise<unknown>): void {
+  const mark = Marked.of(promise);
+  if (!mark) {
+    current = undefined;
+    return;
+  }
+  if (mark.parent === undefined || mark.hasRun) {
+    // The job that lets this promise take over another one. It follows from the code that resolved it, at once.
+    current = executionOf(mark.created, undefined, promise);
+    return;
+  }
+  mark.hasRun = true;
+  const segment = segmentAfter(mark);
+  if (mark.group) {
+    mark.group.seen |= segment.seen;
+    mark.group.isOutside ||= segment.isOutside;
+  }
+  current = executionOf(segment, mark.owner, undefined);
+  current.reaction = promise;
+  if (mark.owner && mark.code !== undefined) current.running.push({ code: mark.code, promise: mark.owner });
+}
+
+function executionOf(segment: Segment, owner: object | undefined, job: object | undefined): Execution {
+  return { segment, owner, job, running: [], entering: [], reaction: undefined, combined: [], group: undefined };
+}
+
+/** The segment that continues after an await (L1, L2). */
+function segmentAfter({ created: own, parent }: Mark): Segment {
+  const line = own.of;
+  const awaited = Marked.of(parent);
+  const trigger = awaited?.settledBy;
+  const via = awaited?.calledIn ? awaited : trigger?.via;
+  return {
+    of: line,
+    epoch: line.isInDrain ? line.settled : line.settled + 0.5,
+    isInDrain: line.isInDrain,
+    isOutside: !line.isInDrain || !awaited || !trigger || hasAwaitedElse(own, awaited, trigger),
+    via,
+    seen: own.seen | (trigger?.seen ?? 0n),
+  };
+}
+
+/**
+ * In a drain: whether the code after `own` has awaited something else than ctx. What it had awaited before is settled once it has waited for an
+ * effect that it called itself: it can only continue in the drain of that effect.
+ */
+function hasAwaitedElse(own: Segment, awaited: Mark, trigger: Segment): boolean {
+  if (awaited.calledIn) return !trigger.isInDrain || (own.isOutside && awaited.calledIn !== own);
+  // A promise that settled where it was created has waited for nothing, as a cache does not that has what is asked for.
+  if (trigger.isOutside || awaited.created === trigger) return true;
+  const hasWaited = own.epoch < own.of.settled || trigger.epoch < own.epoch;
+  return !hasWaited || (own.isOutside && trigger.via?.calledIn !== own);
+}
+
+// ── traced lines ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
+const DERIVING: ReadonlySet<string> = new Set(["then", "catch", "finally"]);
+/** The two innermost frames, and those of Node.js before them. */
+const TOP_MAX = 4;
+/** Methods of async generators, in which the generator's code runs. */
+const GENERATOR: ReadonlySet<string> = new Set(["next", "return", "throw"]);
+/** What creates a promise and runs no code that could await. */
+const PLAIN: ReadonlySet<string> = new Set(["Promise", "resolve", "reject", "withResolvers", "try"]);
+
+/** Notes which code awaits the promise, or that a function has started to run. */
+function trace(execution: Execution, promise: object, mark: Mark): void {
+  const [top, next] = frames(TOP_MAX, created);
+  if (!top) return;
+  const { running, job } = execution;
+  const { parent } = mark;
+  if (top.isBuiltin) {
+    const isCombined = COMBINATORS.has(top.name) || (DERIVING.has(top.name) && next?.isBuiltin === true && COMBINATORS.has(next.name));
+    if (isCombined) {
+      if (parent === undefined) execution.combined.push(promise);
+      else join(execution, mark, parent);
+      return;
+    }
+    if (DERIVING.has(top.name)) {
+      mark.owner = promise;
+      if (parent) block(promise, parent);
+      if (job) block(job, promise);
+      return;
+    }
+    if (PLAIN.has(top.name)) return;
+  }
+  if (parent === undefined) {
+    if (top.isBuiltin || isBeginning(top)) running.push({ code: top.code, promise });
+    return;
+  }
+  const exact = running.findLastIndex(({ code }) => code === top.code);
+  const index = exact === -1 ? running.findLastIndex(({ code }) => GENERATOR.has(code)) : exact;
+  const found = running[index];
+  // `await` of a subclass of Promise first creates a promise that waits on the function's own.
+  if (!found || found.promise === parent) return;
+  running.splice(index, 1);
+  mark.owner = found.promise;
+  mark.code = top.code;
+  block(found.promise, parent);
+}
+
+/**
+ * A combinator listens to an item. It has created its result before, and a promise for each item that is none, or one of a subclass, right before it
+ * listens to that.
+ */
+function join(execution: Execution, mark: Mark, item: object): void {
+  const { combined } = execution;
+  if (combined.at(-1) === item) combined.pop();
+  const result = combined.pop();
+  combined.length = 0;
+  if (result) {
+    execution.group = { result, members: [], seen: 0n, isOutside: false };
+    const own = Marked.of(result);
+    if (own) own.group = execution.group;
+  }
+  const { group } = execution;
+  if (!group) return;
+  mark.group = group;
+  const member = Marked.of(item);
+  if (member) (member.items ??= []).push({ group, index: group.members.length });
+  group.members.push(item);
+}
+
+function block(promise: object, on: object): void {
+  const mark = Marked.of(promise);
+  const awaited = Marked.of(on);
+  if (mark) mark.blockedOn = on;
+  // Most promises have one waiter. Those that have gone on are dropped when another one comes.
+  if (awaited) awaited.waiters = [...(awaited.waiters ?? []).filter((waiter) => Marked.of(waiter)?.blockedOn === on), promise];
+}
+
+/** By function: where it begins. Dropped from time to time, since code may be created without end. */
+const beginnings = new Map<string, number>();
+const BEGINNINGS_MAX = 10_000;
+
+/** Whether the promise is that of an async function, which is created where the function begins, and not one that its code has made. */
+function isBeginning({ code, position }: Frame): boolean {
+  const known = beginnings.get(code);
+  if (known !== undefined && known < position) return false;
+  if (beginnings.size >= BEGINNINGS_MAX) beginnings.clear();
+  beginnings.set(code, position);
+  return true;
+}
+
+/** Deeper calls count as made by the function that runs innermost. */
+const FRAMES_MAX = 50;
+
+/** The promise of the innermost function that runs, or of the code that runs it. */
+function innermost({ running, owner }: Execution): object | undefined {
+  if (running.length <= 1) return running[0]?.promise ?? owner;
+  for (const { code } of frames(FRAMES_MAX, innermost)) {
+    const found = running.findLast((each) => each.code === code);
+    if (found) return found.promise;
+  }
+  return owner;
+}
+
+interface Frame {
+  readonly isBuiltin: boolean;
+  readonly name: string;
+  /** Identifies the function, not the call. */
+  readonly code: string;
+  /** In the source of the function, of what runs now. */
+  readonly position: number;
+}
+
+/** The innermost frames above `below`. */
+function frames(limit: number, below: (...given: never[]) => unknown): readonly Frame[] {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = limit;
+    Error.prepareStackTrace = framesOf;
+    const at = {} as { readonly stack: readonly Frame[] };
+    Error.captureStackTrace(at, below);
+    return at.stack;
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace;
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** A call site as V8 gives it, with three methods that its types lack. */
+interface CallSite extends NodeJS.CallSite {
+  getEnclosingLineNumber(): number | null;
+  getEnclosingColumnNumber(): number | null;
+  getPosition(): number;
+}
+
+/** If others follow promises too, Node.js calls all of them from here. */
+const HOOKS = "node:internal/promise_hooks";
+
+function framesOf(_error: Error, sites: readonly NodeJS.CallSite[]): readonly Frame[] {
+  const own = sites.filter((site) => site.getScriptNameOrSourceURL() !== HOOKS);
+  return (own as readonly CallSite[]).map((site) => {
+    const name = site.getFunctionName() ?? "";
+    const script = site.getScriptNameOrSourceURL() as string | null | undefined;
+    const isBuiltin = script === undefined || script === null;
+    const code = isBuiltin ? name : `${script}:${site.getEnclosingLineNumber()}:${site.getEnclosingColumnNumber()}`;
+    return { isBuiltin, name, code, position: site.getPosition() };
+  });
+}
+
+/** Bounds a walk along promises. Beyond it, the way is unknown. */
+const WALK_MAX = 100_000;
+
+/** The way from a flow's root to the promise that code works on (L3). Undefined if there is none, or more than one. */
+function wayTo(root: object, owner: object, passed?: (promise: object, isItem: boolean) => void): string | undefined {
+  let at = owner;
+  let way = "";
+  for (let steps = 0; steps < WALK_MAX; steps += 1) {
+    if (at === root) return way;
+    const mark = Marked.of(at);
+    if (!mark) return undefined;
+    const waiters = mark.waiters?.filter((waiter) => waiter !== at && Marked.of(waiter)?.blockedOn === at) ?? [];
+    const items = mark.items?.filter(({ group }) => Marked.of(group.result)?.isSettled !== true) ?? [];
+    // What several lines wait for belongs to none of them.
+    if (waiters.length + items.length !== 1) return undefined;
+    const [item] = items;
+    passed?.(at, item !== undefined);
+    if (item) way = way === "" ? String(item.index) : `${way}.${item.index}`;
+    at = (item?.group.result ?? waiters[0]) as object;
+  }
+  return undefined;
+}
+
+function itemOf(root: object, owner: object): ReadonlySet<object> {
+  const passed: object[] = [];
+  let length = 0;
+  wayTo(root, owner, (promise, isItem) => {
+    passed.push(promise);
+    if (isItem) length = passed.length;
+  });
+  return new Set(passed.slice(0, length));
+}
+
+/** Whether what the promise waits for comes from outside ctx. */
+function waitsOutside(promise: object | undefined, known: Set<object>): boolean {
+  for (let at = promise; at !== undefined && !known.has(at);) {
+    known.add(at);
+    const mark = Marked.of(at);
+    if (!mark) return true;
+    if (mark.calledIn || mark.isSettled) return false;
+    if (mark.group?.result === at) return mark.group.members.some((member) => waitsOutside(member, known));
+    if (mark.blockedOn === undefined) return true;
+    at = mark.blockedOn;
+  }
+  return false;
+}
+
+// ── one run ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const UNKNOWN: Position = {
+  isOutside: true,
+  isKeyed: false,
+  running: [],
+  entry: "",
+  item: () => new Set(),
+  way: undefined,
+  wayLater: () => undefined,
+  seen: 0n,
+};
+
+/** Follows the code of one run. A traced line is followed until `end`; any other only in drains. */
+export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
+  const line: LineState = { isTraced, settled: -1, isInDrain: false, roots: new Map() };
+  const begun = new Set<string>();
+  let entries = 0;
+  let isFollowing = false;
+  // A drain that was on its way as the run ended still comes.
+  let hasEnded = false;
+
+  function setFollowing(wanted: boolean): void {
+    const on = wanted && !hasEnded;
+    if (on === isFollowing) return;
+    isFollowing = on;
+    if (on) follow(hooks);
+    else unfollow();
+  }
+
+  function own(): Execution | undefined {
+    return current?.segment.of === line ? current : undefined;
+  }
+
+  function enter<T>(branch: string, within: string, work: () => T): T {
+    const root = line.roots.get(branch);
+    if (begun.has(branch) || (root && Marked.of(root.promise)?.isSettled !== true)) return work();
+    const { entry: outer, way, isOutside, seen } = position(within);
+    entries += 1;
+    const entry = branch === within ? "" : `${outer}>${way ?? `unknown ${entries}`}`;
+    begun.add(branch);
+    try {
+      const done = first(branch, { ...UNKNOWN, isOutside, seen, entry, way: "", wayLater: () => "" }, work);
+      // Functions of other code may return anything, and a promise without a mark is not followed.
+      if (typeof done === "object" && done !== null && Marked.of(done)) line.roots.set(branch, { promise: done, entry });
+      return done;
+    } finally {
+      begun.delete(branch);
+    }
+  }
+
+  /** Runs the first code of a branch, also for a callback that has lost what it follows from. */
+  function first<T>(branch: string, at: Position, work: () => T): T {
+    const before = current;
+    const epoch = line.isInDrain ? line.settled : line.settled + 0.5;
+    const lost = () => ({ of: line, epoch, isInDrain: line.isInDrain, isOutside: true, via: undefined, seen: 0n });
+    const execution = own() ?? executionOf(lost(), undefined, undefined);
+    current = execution;
+    execution.entering.push({ branch, at });
+    try {
+      return work();
+    } finally {
+      execution.entering.pop();
+      current = before;
+    }
+  }
+
+  function position(branch: string): Position {
+    const execution = own();
+    if (!execution) return UNKNOWN;
+    const { segment, owner, entering } = execution;
+    const { isOutside, seen } = segment;
+    // The first code of a branch is on its line, whoever runs it. It may have called before.
+    const first = entering.at(-1);
+    const running = execution.running.map(({ promise }) => promise);
+    if (first?.branch === branch) return { ...first.at, isOutside, seen, running };
+    const root = line.roots.get(branch);
+    const wayOf = (promise: object | undefined) => (root && promise ? wayTo(root.promise, promise) : undefined);
+    const way = wayOf(owner);
+    if (!isTraced) return { ...UNKNOWN, isOutside, seen };
+    const started = innermost(execution);
+    const item = () => (root && started ? itemOf(root.promise, started) : new Set<object>());
+    const known = { isOutside, seen, isKeyed: false, running, item, entry: root?.entry ?? "" };
+    if (!isOutside) return { ...known, way, wayLater: () => way };
+    // On the flow's own line its code decides what runs when, also what it starts.
+    const isOwn = started === owner || way === "";
+    return { ...known, way: isOwn ? way : undefined, wayLater: () => wayOf(started) };
+  }
+
+  setFollowing(isTraced);
+  return {
+    isTraced,
+    drain(work) {
+      if (hasEnded) return work();
+      setFollowing(true);
+      line.settled += 1;
+      line.isInDrain = true;
+      const segment: Segment = { of: line, epoch: line.settled, isInDrain: true, isOutside: false, via: undefined, seen: 0n };
+      current = executionOf(segment, undefined, undefined);
+      try {
+        work();
+      } finally {
+        current = undefined;
+      }
+    },
+    drained() {
+      line.isInDrain = false;
+      setFollowing(isTraced);
+    },
+    position,
+    called(serial, promise) {
+      const execution = own();
+      if (!execution) return;
+      execution.segment.seen |= 1n << BigInt(serial);
+      const mark = Marked.of(promise);
+      if (mark) mark.calledIn = execution.segment;
+    },
+    ofCtx(promise) {
+      const execution = own();
+      const mark = typeof promise === "object" && promise !== null ? Marked.of(promise) : undefined;
+      if (execution && mark && !mark.calledIn) mark.calledIn = execution.segment;
+    },
+    enter,
+    enterCall: (branch, within, call) => first(branch, { ...position(within), isKeyed: true }, call),
+    awaitsOutside() {
+      const known = new Set<object>();
+      return isTraced && [...line.roots.values()].some(({ promise }) => waitsOutside(promise, known));
+    },
+    end() {
+      line.isTraced = false;
+      hasEnded = true;
+      setFollowing(false);
+      if (current?.segment.of === line) current = undefined;
+    },
+  };
+}
+
+/** For a handler that is known to make its calls one after the other: it is not followed. */
+export function createSequentialLine(): Line {
+  let isInDrain = false;
+  return {
+    isTraced: true,
+    drain(work) {
+      isInDrain = true;
+      work();
+    },
+    drained: () => void (isInDrain = false),
+    position: () => ({ ...UNKNOWN, isOutside: !isInDrain, way: "", wayLater: () => "" }),
+    called: () => undefined,
+    ofCtx: () => undefined,
+    enter: (_branch, _within, work) => work(),
+    enterCall: (_branch, _within, call) => call(),
+    awaitsOutside: () => true,
+    end: () => undefined,
+  };
+}
+
+/**
+ * To be called when the promise of an effect is given a reaction. `await` of a subclass of Promise does that in a job, which looks like a reaction to
+ * the promise of the function that awaits. That promise is not settled, so the job belongs to the code that awaits.
+ */
+export function listenedTo(): void {
+  const mark = Marked.of(current?.reaction);
+  if (!current || !mark || mark.created.epoch !== current.segment.epoch || Marked.of(mark.parent)?.isSettled === true) return;
+  current = executionOf(mark.created, undefined, current.reaction);
+}
