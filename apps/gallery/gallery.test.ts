@@ -543,6 +543,7 @@ describe("sign_guestbook", () => {
     await runTool(signGuestbook, { guest: "Ada" }, { answers: { line: "Hello" } });
     const [key = ""] = (await entries()).split(" ");
     await signGuestbook.run({ guest: "Ada" }, {
+      ofCtx: (promise: Promise<unknown>) => promise,
       ask: async () => ({ action: "accept", content: { value: "Hello" } }),
       readingOf: () => ({ kept: undefined, keep: () => undefined }),
       step: async (_name: string, sign: (attempt: object) => unknown) => {

@@ -125,7 +125,6 @@ describe("a call with a key", () => {
     ["two words", "a space"],
     ["käse", "a letter beyond ASCII"],
     [7, "a number"],
-    [null, "null"],
   ])("that is %j is refused: %s", async (key, _what) => {
     const { here, orders } = await deployed();
     const refused = await rpc(here, "tools/call", order(), { principal: "ann", meta: { [KEY]: key } });

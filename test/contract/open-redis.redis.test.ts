@@ -17,7 +17,7 @@ describe("the search for keys that never expire", () => {
     await opened.close();
   });
 
-  test.each(["", ":journal", ":feed"])("finds the key of a task that ended or is missing: task%s", async (ending) => {
+  test.each(["", ":feed"])("finds the key of a task that ended or is missing: task%s", async (ending) => {
     const opened = await openRedis();
     const life = aLife(opened.store);
     const taskId = await life.parked([anAsk("size")], { retentionMs: HOUR_MS });

@@ -25,7 +25,7 @@ describe("the doctor of identity", () => {
       {
         level: "fine",
         about: "token",
-        says: expect.stringMatching(/^accepted for (9|10) min more: .*"names":\["alice"\].*"client":"claude"/),
+        says: expect.stringMatching(/^accepted for (9|10) min more: .*"names":\["sub:alice"\].*"client":"claude"/),
       },
       { level: "advice", about: "token", says: "it has no scope asks:answer", cure: expect.stringContaining("ask for asks:answer") },
     ]);

@@ -2,8 +2,8 @@
 
 const FRAMES_MAX = 12;
 
-/** Code of Parley and of Node.js, which an author cannot change. */
-const NOT_OF_AUTHORS = /node:|[/\\](?:packages|@parley)[/\\](?:core|sdk|node)[/\\](?![^):]*\.test\.)|<anonymous>/;
+/** Code of Parley, which an author cannot change. */
+const OWN = ["core", "sdk", "node"].flatMap((name) => [`/packages/${name}/`, `/@parley/${name}/`]);
 
 export interface CallSite {
   /** `/app/tools/dinner.ts:12:30`; undefined if no frame is of a tool. Formats the stack. */
@@ -26,7 +26,12 @@ export function callSite(): CallSite {
 function placeIn(stack: unknown): string | undefined {
   // An author's own prepareStackTrace may have returned anything.
   if (typeof stack !== "string") return undefined;
-  const frame = stack.split("\n").find((line) => line.startsWith("    at ") && !NOT_OF_AUTHORS.test(line));
+  const frame = stack.split("\n").find((line) => line.startsWith("    at ") && isOfAuthor(line.replaceAll("\\", "/")));
   const place = frame && (/\(([^()]+)\)$/.exec(frame)?.[1] ?? frame.slice("    at ".length));
   return place?.replace(/^async /, "").replace(/^file:\/\//, "");
+}
+
+function isOfAuthor(frame: string): boolean {
+  if (frame.includes("node:") || frame.includes("<anonymous>")) return false;
+  return frame.includes(".test.") || !OWN.some((path) => frame.includes(path));
 }

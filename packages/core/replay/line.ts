@@ -297,11 +297,14 @@ function trace(execution: Execution, promise: object, mark: Mark): void {
     if (PLAIN.has(top.name)) return;
   }
   if (parent === undefined) {
+    // An async generator has no promise of its own: it works on that of the call of `next` which it answers.
+    if (next?.isBuiltin === true && GENERATOR.has(next.name)) noteBeginning(top.code, Number.NEGATIVE_INFINITY);
     if (top.isBuiltin || isBeginning(top)) running.push({ code: top.code, promise });
     return;
   }
   const exact = running.findLastIndex(({ code }) => code === top.code);
-  const index = exact === -1 ? running.findLastIndex(({ code }) => GENERATOR.has(code)) : exact;
+  // With `yield*`, `next` is called of what the generator delegates to as well, and the generator awaits that.
+  const index = exact === -1 ? running.findLastIndex((each) => GENERATOR.has(each.code) && each.promise !== parent) : exact;
   const found = running[index];
   // `await` of a subclass of Promise first creates a promise that waits on the function's own.
   if (!found || found.promise === parent) return;
@@ -349,9 +352,13 @@ const BEGINNINGS_MAX = 10_000;
 function isBeginning({ code, position }: Frame): boolean {
   const known = beginnings.get(code);
   if (known !== undefined && known < position) return false;
+  noteBeginning(code, position);
+  return true;
+}
+
+function noteBeginning(code: string, position: number): void {
   if (beginnings.size >= BEGINNINGS_MAX) beginnings.clear();
   beginnings.set(code, position);
-  return true;
 }
 
 /** Deeper calls count as made by the function that runs innermost. */
@@ -405,8 +412,9 @@ function framesOf(_error: Error, sites: readonly NodeJS.CallSite[]): readonly Fr
   const own = sites.filter((site) => site.getScriptNameOrSourceURL() !== HOOKS);
   return (own as readonly CallSite[]).map((site) => {
     const name = site.getFunctionName() ?? "";
-    const script = site.getScriptNameOrSourceURL() as string | null | undefined;
-    const isBuiltin = script === undefined || script === null;
+    const script = site.getScriptNameOrSourceURL();
+    // Code that was compiled from a text has no script name, but lines.
+    const isBuiltin = site.getLineNumber() === null;
     const code = isBuiltin ? name : `${script}:${site.getEnclosingLineNumber()}:${site.getEnclosingColumnNumber()}`;
     return { isBuiltin, name, code, position: site.getPosition() };
   });

@@ -58,6 +58,7 @@ test("the catalogue's codes are those that these revisions know", () => {
     "UPSTREAM_INVALID",
     "UPSTREAM_BUSY",
     "OVERLOADED",
+    "STORAGE_SCARCE",
     "UNAVAILABLE",
   ]);
   for (const code of codes) expect([-32602, -32601, -32600, -32002, -32603]).toContain(SESSION_ERROR_CODES[code]);

@@ -182,6 +182,33 @@ describe("a compensation", () => {
     ]);
   });
 
+  test.each<[string, (ctx: CompensationContext, undo: (key: string) => Promise<void>) => Promise<unknown>]>([
+    [
+      "one thing after another",
+      async ({ done }, undo) => {
+        for (const { key } of done.toReversed()) await undo(key);
+      },
+    ],
+    ["several at once", ({ done, map }, undo) => map(done, "key", ({ key }) => undo(key))],
+  ])("undoes everything with a helper that reads before its step: %s", async (_how, each) => {
+    for (const crashAt of [undefined, "every"] as const) {
+      const here = world();
+      let reads = 0;
+      const release = async (ctx: CompensationContext) => {
+        const undo = async (key: string) => {
+          // Another time in each run.
+          for (let turn = reads++ % 3; turn > 0; turn -= 1) await new Promise((resolve) => setImmediate(resolve));
+          await ctx.step("undo", ({ idempotencyKey }) => here.release(key, idempotencyKey));
+        };
+        await each(ctx, undo);
+      };
+      const run = await startTool(trip(here, { release }), { city: "Graz" }, crashAt ? { crashAt, strict: false } : {});
+      await run.cancel();
+      expect(run.task.owed).toBeUndefined();
+      expect(here.log.filter((line) => line.startsWith("release")).toSorted()).toEqual(["release flight", "release hotel"]);
+    }
+  });
+
   test("runs once, however often the task is cancelled", async () => {
     const here = world();
     const run = await startTool(trip(here), { city: "Graz" });

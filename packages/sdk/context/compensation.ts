@@ -9,7 +9,7 @@ import { createContext } from "./create-context.ts";
  */
 export interface CompensationContext extends Pick<
   Context,
-  "taskId" | "principal" | "signal" | "step" | "now" | "random" | "uuid" | "branch"
+  "taskId" | "principal" | "signal" | "step" | "now" | "random" | "uuid" | "branch" | "map"
 > {
   /** Why the task ended: `cancelled` by the client, `failed`, or `timeout` (the tool's runTimeout). */
   readonly why: EndedWithout["why"];
@@ -29,7 +29,7 @@ export interface Done {
 }
 
 export function compensationContext(effects: Effects, { why, done }: EndedWithout): CompensationContext {
-  const { taskId, principal, signal, step, now, random, uuid, branch } = createContext(effects);
+  const { taskId, principal, signal, step, now, random, uuid, branch, map } = createContext(effects);
   const steps = done.map(({ key, value }) => ({ key, value }));
   return {
     taskId,
@@ -40,6 +40,7 @@ export function compensationContext(effects: Effects, { why, done }: EndedWithou
     random,
     uuid,
     branch,
+    map,
     why,
     done: steps,
     result: <T>(key: string) => steps.find((each) => each.key === key)?.value as T | undefined,

@@ -36,6 +36,10 @@ new RuleTester({ languageOptions: { sourceType: "module" } } as never).run("no-i
     { code: tool("const at = Date.now(); await ctx.elicit('a', q);"), errors: [error("Date.now", "ctx.now()")] },
     { code: tool("const at = new Date(); await ctx.ask('a', q);"), errors: [error("new Date", "ctx.now()")] },
     { code: tool("if (Math.random() < 0.5) await ctx.sleep('a', '1 hour');"), errors: [error("Math.random", "ctx.random()")] },
+    {
+      code: tool("const at = performance.now(); await ctx.sleep('a', '1 hour'); return at;"),
+      errors: [error("performance.now", "ctx.now()")],
+    },
     { code: tool("const id = crypto.randomUUID(); await ctx.sample('a', q);"), errors: [error("crypto.randomUUID", "ctx.uuid()")] },
     {
       code: `import { randomUUID } from "node:crypto"; ${tool("randomUUID(); await ctx.roots();")}`,

@@ -22,6 +22,7 @@ import {
 const INSTEAD: Readonly<Record<string, string>> = {
   "Date.now": "ctx.now()",
   "new Date": "ctx.now()",
+  "performance.now": "ctx.now()",
   "Math.random": "ctx.random()",
   "crypto.randomUUID": "ctx.uuid()",
   randomUUID: "ctx.uuid()",

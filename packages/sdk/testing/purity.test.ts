@@ -29,7 +29,16 @@ function asksAfter(read: (ctx: Context) => unknown) {
   });
 }
 
-const globals = () => ({ Date, random: Math.random, fetch, setTimeout, wait, uuid: crypto.randomUUID, nodeUuid: randomUUID });
+const globals = () => ({
+  Date,
+  elapsed: performance.now,
+  random: Math.random,
+  fetch,
+  setTimeout,
+  wait,
+  uuid: crypto.randomUUID,
+  nodeUuid: randomUUID,
+});
 const originals = globals();
 
 afterEach(() => {
@@ -41,6 +50,7 @@ describe("a handler that waits after it read something outside of ctx", () => {
   test.each<[string, () => unknown]>([
     ["Date.now", () => Date.now()],
     ["new Date", () => new Date()],
+    ["performance.now", () => performance.now()],
     ["Math.random", () => Math.random()],
     ["crypto.randomUUID", () => crypto.randomUUID()],
     ["crypto.randomUUID", () => randomUUID()],

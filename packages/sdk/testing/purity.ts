@@ -19,6 +19,7 @@ import timersPromises from "node:timers/promises";
 const INSTEAD = {
   "Date.now": "ctx.now()",
   "new Date": "ctx.now()",
+  "performance.now": "ctx.now()",
   "Math.random": "ctx.random()",
   "crypto.randomUUID": "ctx.uuid()",
   fetch: "a ctx.step around it",
@@ -103,6 +104,9 @@ function replaceGlobals(): void {
   if (working > 1) return;
   putBack = [
     replace(globalThis, "Date", noticingDate),
+    replace(Object.getPrototypeOf(globalThis.performance) as typeof globalThis.performance, "now", (now) =>
+      noticing("performance.now", now),
+    ),
     replace(Math, "random", (random) => noticing("Math.random", random)),
     replace(Object.getPrototypeOf(globalThis.crypto) as typeof globalThis.crypto, "randomUUID", (uuid) =>
       noticing("crypto.randomUUID", uuid),

@@ -41,6 +41,7 @@ test("the catalogue's codes travel as the specification says", () => {
     RUN_TIMEOUT: { code: -32603, httpStatus: 200 },
     STEP_FAILED: { code: -32603, httpStatus: 200 },
     STEP_TIMEOUT: { code: -32603, httpStatus: 200 },
+    STORAGE_SCARCE: { code: -32603, httpStatus: 503 },
     ASK_TIMEOUT: { code: -32603, httpStatus: 200 },
     IDEMPOTENCY_KEY_REUSED: { code: -32602, httpStatus: 200 },
     TOO_LARGE: { code: -32602, httpStatus: 200 },
