@@ -70,22 +70,26 @@ export interface Line {
 }
 
 interface Segment {
+  readonly id: number;
   readonly of: LineState;
   /** Settlements before it; half more between two drains. */
   readonly epoch: number;
   readonly isInDrain: boolean;
   readonly isOutside: boolean;
-  /** The promise of ctx that let it continue. */
-  readonly via: Mark | undefined;
+  /** In which segment the promise of ctx was called that let it continue. By its id, so that no segment keeps those before it in memory. */
+  readonly via: number | undefined;
   seen: bigint;
 }
 
-/** What is known of a promise. */
+/**
+ * What is known of a promise. A promise may outlive its run, for example in a cache. What is no longer needed is dropped, so that it does not keep the
+ * run in memory.
+ */
 interface Mark {
   /** In which it was created. */
   readonly created: Segment;
   /** On which it waits. */
-  readonly parent: object | undefined;
+  parent: object | undefined;
   /** The last segment that settled it. Undefined if that was no code of a line. */
   settledBy?: Segment | undefined;
   isSettled?: true;
@@ -95,17 +99,17 @@ interface Mark {
   hasRun?: true;
   // ── traced lines ──
   /** Of a reaction: the promise that the code after it works on. */
-  owner?: object;
+  owner?: object | undefined;
   /** Of a reaction: the function that continues. */
   code?: string;
   /** Of the promise of a function, or of a derived promise: what it waits for now. */
-  blockedOn?: object;
+  blockedOn?: object | undefined;
   /** What has come to wait for it, and may have gone on since. */
-  waiters?: object[];
+  waiters?: object[] | undefined;
   /** Of a combinator and its reactions. */
-  group?: Group;
+  group?: Group | undefined;
   /** The items that it is in a combinator. */
-  items?: { readonly group: Group; readonly index: number }[];
+  items?: { readonly group: Group; readonly index: number }[] | undefined;
 }
 
 /** A Promise.all, allSettled, any or race. */
@@ -127,8 +131,9 @@ interface Execution {
   readonly running: { readonly code: string; readonly promise: object }[];
   /** Branches whose first code is running, each with its position. */
   readonly entering: { readonly branch: string; readonly at: Position }[];
-  /** The promise whose reaction this is. */
+  /** The promise whose reaction this is, and on which it waited. */
   reaction: object | undefined;
+  awaited: object | undefined;
   /** Promises that a combinator has created and not listened to, the last of them its result. */
   readonly combined: object[];
   group: Group | undefined;
@@ -173,6 +178,13 @@ function follow(hooks: PromiseHooks): void {
   unhook ??= hooks.createHook({ init: created, before: begins, after: ends, settled: settles });
 }
 
+let segments = 0;
+
+function nextId(): number {
+  segments += 1;
+  return segments;
+}
+
 function unfollow(): void {
   followers -= 1;
   if (followers > 0) return;
@@ -196,6 +208,11 @@ function settles(promise: Promise<unknown>): void {
   const { group } = mark;
   // What comes after all items does not depend on which of them was the last.
   mark.settledBy = segment && group?.result === promise ? joined(segment, group) : segment;
+  if (group?.result === promise) group.members.length = 0;
+  mark.group = undefined;
+  mark.waiters = undefined;
+  mark.items = undefined;
+  mark.blockedOn = undefined;
   if (current && current.running.length > 0) {
     const index = current.running.findLastIndex((each) => each.promise === promise);
     if (index !== -1) current.running.splice(index, 1);
@@ -229,11 +246,14 @@ function begins(promise: Promise<unknown>): void {
   }
   current = executionOf(segment, mark.owner, undefined);
   current.reaction = promise;
+  current.awaited = mark.parent;
   if (mark.owner && mark.code !== undefined) current.running.push({ code: mark.code, promise: mark.owner });
+  mark.parent = undefined;
+  mark.owner = undefined;
 }
 
 function executionOf(segment: Segment, owner: object | undefined, job: object | undefined): Execution {
-  return { segment, owner, job, running: [], entering: [], reaction: undefined, combined: [], group: undefined };
+  return { segment, owner, job, running: [], entering: [], reaction: undefined, awaited: undefined, combined: [], group: undefined };
 }
 
 /** The segment that continues after an await (L1, L2). */
@@ -241,13 +261,13 @@ function segmentAfter({ created: own, parent }: Mark): Segment {
   const line = own.of;
   const awaited = Marked.of(parent);
   const trigger = awaited?.settledBy;
-  const via = awaited?.calledIn ? awaited : trigger?.via;
   return {
+    id: nextId(),
     of: line,
     epoch: line.isInDrain ? line.settled : line.settled + 0.5,
     isInDrain: line.isInDrain,
     isOutside: !line.isInDrain || !awaited || !trigger || hasAwaitedElse(own, awaited, trigger),
-    via,
+    via: awaited?.calledIn ? awaited.calledIn.id : trigger?.via,
     seen: own.seen | (trigger?.seen ?? 0n),
   };
 }
@@ -261,7 +281,7 @@ function hasAwaitedElse(own: Segment, awaited: Mark, trigger: Segment): boolean 
   // A promise that settled where it was created has waited for nothing, as a cache does not that has what is asked for.
   if (trigger.isOutside || awaited.created === trigger) return true;
   const hasWaited = own.epoch < own.of.settled || trigger.epoch < own.epoch;
-  return !hasWaited || (own.isOutside && trigger.via?.calledIn !== own);
+  return !hasWaited || (own.isOutside && trigger.via !== own.id);
 }
 
 // ── traced lines ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -522,7 +542,7 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
   function first<T>(branch: string, at: Position, work: () => T): T {
     const before = current;
     const epoch = line.isInDrain ? line.settled : line.settled + 0.5;
-    const lost = () => ({ of: line, epoch, isInDrain: line.isInDrain, isOutside: true, via: undefined, seen: 0n });
+    const lost = () => ({ id: nextId(), of: line, epoch, isInDrain: line.isInDrain, isOutside: true, via: undefined, seen: 0n });
     const execution = own() ?? executionOf(lost(), undefined, undefined);
     current = execution;
     execution.entering.push({ branch, at });
@@ -564,7 +584,7 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
       setFollowing(true);
       line.settled += 1;
       line.isInDrain = true;
-      const segment: Segment = { of: line, epoch: line.settled, isInDrain: true, isOutside: false, via: undefined, seen: 0n };
+      const segment: Segment = { id: nextId(), of: line, epoch: line.settled, isInDrain: true, isOutside: false, via: undefined, seen: 0n };
       current = executionOf(segment, undefined, undefined);
       try {
         work();
@@ -598,6 +618,7 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
     end() {
       line.isTraced = false;
       hasEnded = true;
+      line.roots.clear();
       setFollowing(false);
       if (current?.segment.of === line) current = undefined;
     },
@@ -630,6 +651,6 @@ export function createSequentialLine(): Line {
  */
 export function listenedTo(): void {
   const mark = Marked.of(current?.reaction);
-  if (!current || !mark || mark.created.epoch !== current.segment.epoch || Marked.of(mark.parent)?.isSettled === true) return;
+  if (!current || !mark || mark.created.epoch !== current.segment.epoch || Marked.of(current.awaited)?.isSettled === true) return;
   current = executionOf(mark.created, undefined, current.reaction);
 }
