@@ -1,16 +1,25 @@
-/** Reads the stored runs that have a marker, without any dialect. */
+/**
+ * Reads the stored runs that have a marker, without any dialect.
+ *
+ * A task that is over keeps a line for each entry: of an answer, its fingerprint. It is compared with those of the answers that a scenario gives.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Task } from "@parley/core";
+import { canonicalJson, type Task } from "@parley/core";
 import { connectRedis, createKeys } from "@parley/redis";
+import { plainContent } from "../../packages/redis/content/codec.ts";
 import type { TestRedis } from "../support/redis.ts";
-import type { EndState } from "./scenarios.ts";
+import { type EndState, SCENARIOS } from "./scenarios.ts";
+import { markName } from "./tools.ts";
 
 export interface Stored {
   /** The one task with that marker; undefined while there is none. Throws an Error when there are several: the tool was called twice. */
   taskOf(marker: string): Promise<Task | undefined>;
-  endOf(task: Task): Promise<EndState>;
+  /** `given`: answers that people gave and that no scenario ends with. */
+  endOf(task: Task, given?: readonly object[]): Promise<EndState>;
   close(): Promise<void>;
 }
+
+const ANSWERS = Object.values(SCENARIOS).flatMap(({ end }) => Object.values(end.answers));
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
@@ -26,30 +35,48 @@ export async function openStored({ url, prefix, redis, keys }: TestRedis): Promi
     await sleep(20);
     const ids = (await keys()).flatMap((key) => /:task:([^:]+)$/.exec(key)?.[1] ?? []).filter((id) => !read.has(id));
     for (const id of ids) {
-      const marker = markerOf(await redis.hget(named.task(id)?.[0] ?? "", "call"));
-      if (marker === undefined) continue;
+      const name = await markOf(id);
+      if (name === undefined) continue;
       read.add(id);
-      markers.set(marker, (markers.get(marker) ?? new Set()).add(id));
+      markers.set(name, (markers.get(name) ?? new Set()).add(id));
     }
+  }
+
+  async function linesOf(id: string): Promise<readonly string[]> {
+    const [task = "", journal = ""] = named.task(id) ?? [];
+    const kept = await redis.hget(task, "lines");
+    if (kept !== null) return kept.split("\n");
+    const entries = await redis.hgetall(journal);
+    return Object.entries(entries).map(([key, entry]) => `${entry.split(" ").slice(0, 5).join(" ")} ${key}`);
+  }
+
+  /** Of a task that has not run, the marker is among its arguments. */
+  async function markOf(id: string): Promise<string | undefined> {
+    const marked = (await linesOf(id)).map((line) => /now:(marker-\w+)$/.exec(line)?.[1]).find((name) => name !== undefined);
+    const marker = marked ?? markerOf(await redis.hget(named.task(id)?.[0] ?? "", "call"));
+    return marked ?? (marker === undefined ? undefined : markName(marker));
   }
 
   return {
     async taskOf(marker) {
       await (reading ??= readNew().finally(() => (reading = undefined)));
-      const [id, ...more] = markers.get(marker) ?? [];
+      const [id, ...more] = markers.get(markName(marker)) ?? [];
       if (more.length > 0) throw new Error(`${marker} has ${more.length + 1} tasks`);
       return id === undefined ? undefined : await store.load(id);
     },
 
-    async endOf(task) {
-      const [, journal] = named.task(task.id) ?? [];
-      const entries = await redis.hgetall(journal ?? "");
-      const answers = Object.entries(entries)
-        .filter(([key]) => key.startsWith("ask:"))
-        // After its place, where it was called, its digest and its mark. After `!` the outcome is a bare word.
-        .map(([key, entry]) => {
-          const [, , , mark, ...outcome] = entry.split(" ");
-          return [key.slice("ask:".length), mark === "!" ? { type: outcome[0] } : (JSON.parse(outcome.join(" ")) as object)];
+    async endOf(task, given = []) {
+      const lines = await linesOf(task.id);
+      const known = [...ANSWERS, ...given.map((answer) => ({ type: "answer", answer }))];
+      const content = plainContent.of(task.id);
+      const answers = lines
+        // Its place, where it was called, its digest, its mark and its outcome. After `!` the outcome is a bare word.
+        .map((line) => line.split(" "))
+        .filter(([, , , , , key]) => key?.startsWith("ask:"))
+        .map(([, , , mark, word, key = ""]) => {
+          const printed = (answer: object) => content.fingerprint(`entry ${key}`, canonicalJson(answer as never));
+          const answer = known.find((each) => printed(each) === mark) ?? { type: "answer", answer: { action: "another one" } };
+          return [key.slice("ask:".length), mark === "!" ? { type: word } : answer];
         });
       return {
         status: task.status,

@@ -1,6 +1,16 @@
 /** One tool for each thing that a dialect must convey. `marker` identifies a run in the store. */
-import { defineTool, ToolError } from "@parley/sdk";
+import { hash } from "node:crypto";
+import { type Context, defineTool, ToolError } from "@parley/sdk";
 import { z } from "zod";
+
+/** The name of an entry that stays in the store when the arguments are gone. */
+export function markName(marker: string): string {
+  return `marker-${hash("sha256", marker).slice(0, 32)}`;
+}
+
+function mark(ctx: Context, { marker }: { readonly marker: string }): void {
+  ctx.now(markName(marker));
+}
 
 const input = z.object({ marker: z.string() });
 const person = z.object({ name: z.string().min(2) });
@@ -12,7 +22,8 @@ const SOON = "200ms";
 export const greet = defineTool({
   name: "greet",
   input,
-  async run(_args, ctx) {
+  async run(args, ctx) {
+    mark(ctx, args);
     const { name } = await ctx.elicit("who", { message: "Who are you?", schema: person });
     return `Hello, ${name}!`;
   },
@@ -21,7 +32,8 @@ export const greet = defineTool({
 export const approve = defineTool({
   name: "approve",
   input,
-  async run(_args, ctx) {
+  async run(args, ctx) {
+    mark(ctx, args);
     const [operations, legal] = await Promise.all([
       ctx.ask("operations", { message: "Does operations agree?", schema: approval }),
       ctx.ask("legal", { message: "Does legal agree?", schema: approval }),
@@ -34,7 +46,8 @@ export const approve = defineTool({
 export const interview = defineTool({
   name: "interview",
   input,
-  async run(_args, ctx) {
+  async run(args, ctx) {
+    mark(ctx, args);
     const names = [];
     for (const round of [1, 2, 3]) {
       const { name } = await ctx.elicit("member", { message: `Member ${round}?`, schema: person });
@@ -47,7 +60,8 @@ export const interview = defineTool({
 export const hurry = defineTool({
   name: "hurry",
   input,
-  async run(_args, ctx) {
+  async run(args, ctx) {
+    mark(ctx, args);
     const { name } = await ctx.elicit("quick", { message: "Who is quick?", schema: person, timeout: SOON });
     return `${name} is quick`;
   },
@@ -56,7 +70,8 @@ export const hurry = defineTool({
 export const assume = defineTool({
   name: "assume",
   input,
-  async run(_args, ctx) {
+  async run(args, ctx) {
+    mark(ctx, args);
     const { name } = await ctx.elicit("guess", {
       message: "Who shall it be?",
       schema: person,
@@ -70,7 +85,8 @@ export const assume = defineTool({
 export const fail = defineTool({
   name: "fail",
   input,
-  async run(_args, ctx) {
+  async run(args, ctx) {
+    mark(ctx, args);
     await ctx.elicit("who", { message: "Who shall fail?", schema: person });
     throw new ToolError("The ovens are cold.");
   },

@@ -310,7 +310,7 @@ describe("the command line against it", () => {
       return tasks.find(({ status }) => status === "input_required")?.taskId;
     });
     const wrong = await parley("answer", taskId, "--set", "partySize=40");
-    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("partySize") });
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("Party size") });
     expect(await parley("answer", taskId, "party-size", "--set", "partySize=2")).toMatchObject({ code: 0, stderr: "answered\n" });
     expect(await called).toMatchObject({
       code: 0,

@@ -68,7 +68,13 @@ describe("a front end that is killed while it holds 100 blocking calls", () => {
       const ends = await Promise.all(
         callers.map(async ({ marker }) => {
           const task = await stored.taskOf(marker);
-          return task && (await stored.endOf(task));
+          return (
+            task &&
+            (await stored.endOf(
+              task,
+              NAMES.map((name) => ({ action: "accept", content: { name } })),
+            ))
+          );
         }),
       );
       const answer = (index: number) => ({ type: "answer", answer: { action: "accept", content: { name: NAMES[index] } } });

@@ -40,6 +40,9 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "RS256",
   "dir:/var/lib/parley/files",
   "off",
+  "email",
+  "unique",
+  "https://id.acme.example acme",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
