@@ -6,7 +6,7 @@ import { fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
 import { createValidator } from "@parley/node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { contentOf, inputsOf, type Typed, untouched } from "../../apps/web/src/form/inputs.ts";
+import { contentOf, inputsOf, type Typed, untouched } from "../../apps/web/form/inputs.ts";
 
 const validate = createValidator();
 

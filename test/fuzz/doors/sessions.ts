@@ -186,7 +186,7 @@ function common(revision: Revision): fc.Arbitrary<AnyChange> {
 
 function metaChanges(): fc.Arbitrary<AnyChange> {
   return fc.oneof(
-    set("_meta of another type", ["params", "_meta"], fc.constantFrom<Json>(1, "x", [], null, true), {
+    set("_meta of another type", ["params", "_meta"], fc.constantFrom<Json>(1, "x", [], true), {
       due: "refused",
       codes: INVALID_PARAMS,
     }),
@@ -352,7 +352,7 @@ function taskCall(name: string, schema: JsonObject): fc.Arbitrary<Sent> {
         due: "refused",
         codes: INVALID_PARAMS,
       }),
-      set("task of another type", path, fc.constantFrom<Json>(1, "x", [], true, null), { due: "refused", codes: INVALID_PARAMS }),
+      set("task of another type", path, fc.constantFrom<Json>(1, "x", [], true), { due: "refused", codes: INVALID_PARAMS }),
     ),
     due: isNever ? "refused" : "accepted",
   };
@@ -477,7 +477,7 @@ function initialize(): fc.Arbitrary<Sent> {
       { path: ["params", "protocolVersion"], is: "string", required: true },
       { path: ["params", "capabilities"], is: "object", required: true },
     ])!,
-    set("a capability of another type", ["params", "capabilities", "elicitation"], fc.constantFrom<Json>(1, null, [], "x"), {
+    set("a capability of another type", ["params", "capabilities", "elicitation"], fc.constantFrom<Json>(1, [], "x"), {
       due: "refused",
       codes: INVALID_PARAMS,
     }),

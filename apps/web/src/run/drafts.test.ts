@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inputsOf } from "../form/inputs.ts";
+import { inputsOf } from "../../form/inputs.ts";
 import { DRAFT_CHARS_MAX, type Drafts, DRAFTS_MAX, withDraft, withoutSecrets } from "./drafts.ts";
 
 test("drafts are kept up to the limit, and one more drops the oldest", () => {

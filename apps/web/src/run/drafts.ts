@@ -2,7 +2,7 @@
  * Unsent answers, in the storage of this tab: they survive postponing the question and reloading the page. A draft is deleted when the question is answered,
  * here or elsewhere, when the call ends, and when the token becomes another person's. Secrets are never kept.
  */
-import type { Draft, Input } from "../form/inputs.ts";
+import type { Draft, Input } from "../../form/inputs.ts";
 import { sameQuestion } from "../mcp/shared.ts";
 import type { Question } from "../mcp/types.ts";
 

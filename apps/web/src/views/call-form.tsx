@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { contentOf, type Draft, inputsOf, type Problems } from "../form/inputs.ts";
+import { contentOf, type Draft, inputsOf, type Problems } from "../../form/inputs.ts";
 import type { Tool } from "../mcp/types.ts";
 import { callTool } from "../run/playground.ts";
 import { Fields, focusProblem, unreadable } from "./fields.tsx";

@@ -1,7 +1,7 @@
 /** Renders the control of each field, chosen by its schema. */
 import type { Choice } from "@parley/core/form";
 import { useState } from "preact/hooks";
-import { type Draft, type Input, type Problems, type Typed, untouched } from "../form/inputs.ts";
+import { type Draft, type Input, type Problems, type Typed, untouched } from "../../form/inputs.ts";
 
 export interface FieldsProps {
   /** Makes ids of controls unique on the page. */

@@ -1,6 +1,6 @@
 /** Shows a question as an MCP client does: a form, or a page to visit. The person answers, declines, cancels or postpones it. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../form/inputs.ts";
+import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../../form/inputs.ts";
 import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
