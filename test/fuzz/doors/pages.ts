@@ -122,7 +122,7 @@ export const pages: Door<Sent> = {
       look(await exchange(), due);
       const settles = due === "accepted" && sent.method === "POST";
       const after = await read(pathOf(page));
-      const isOpen = after.text.includes('type="hidden"');
+      const isOpen = after.text.includes('<input type="hidden"');
       if (due !== "any" && isOpen === settles) throw broken("effect", settles ? "the question is still open" : "the question is settled");
       const kept = await keptFor(page.taskId);
       const expectedFiles =

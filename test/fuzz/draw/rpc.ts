@@ -58,7 +58,12 @@ export function messageChanges(): fc.Arbitrary<AnyChange> {
     set("odd id", ["id"], fc.oneof(oddNames(), fc.maxSafeInteger()), { due: "accepted" }),
     fc.constant<AnyChange>({ name: "no id", drop: ["id"], due: "any", silences: true }),
     set("method of another type", ["method"], notOf("string"), refused),
-    set("params of another type", ["params"], notOf("object"), refused),
+    set(
+      "params of another type",
+      ["params"],
+      notOf("object").filter((value) => value !== null),
+      refused,
+    ),
     // Whether a request is one also when it says what became of it is nowhere said.
     set("a result in it", ["result"], someJson(), { due: "any" }),
     set("an error in it", ["error"], someJson(), { due: "any" }),
