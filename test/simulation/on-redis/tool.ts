@@ -52,11 +52,15 @@ function define(attempts: number): Tool {
   return Object.defineProperty(tool, Symbol.for("parley.definition"), { value: true });
 }
 
-function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
+async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
   const { program: described, directory } = args as ProgramArguments;
   const stage = createStage(directory, effects.taskId, Number(args["round"] ?? 0));
   const whole: Effects = { ...effects, restart: (changed) => effects.restart({ ...args, ...changed }) };
-  return interpret(described as unknown as Program, args, whole, stage);
+  const result = await interpret(described as unknown as Program, args, whole, stage);
+  // All programs are one tool. A call behind an await that is not of ctx keeps the engine from following the next program less closely.
+  await Promise.resolve();
+  effects.random("traced");
+  return result;
 }
 
 function createStage(directory: string, taskId: string, generation: number): Stage {
