@@ -11,7 +11,7 @@ import type { AskRequest, EventRequest, Json, JsonObject } from "../task.ts";
 import { derivedRandom, derivedUuid } from "./derived.ts";
 import type { Divergence } from "./divergence.ts";
 import { forever, type Pending, pendingEffect } from "./effect-promise.ts";
-import type { Line } from "./line.ts";
+import { aside, type Line } from "./line.ts";
 import { createPatches } from "./patches.ts";
 import type { Begun, Call, CalledKind, Recollection } from "./recollection.ts";
 import type { Records } from "./records.ts";
@@ -49,7 +49,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
    */
   function effect<T>(kind: CalledKind, name: string, wait: (call: Call, pending: Pending<T>) => void, isAtOnce = false): Promise<T> {
     if (isOver()) return forever();
-    const pending = pendingEffect<T>();
+    const pending = aside(() => pendingEffect<T>());
     const { promise } = pending;
     let what = `${kind} ${name}`;
     const noted: Pending<T> = {
@@ -70,7 +70,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     };
     try {
       const begun = recollection.begin(kind, name, promise);
-      if (begun.isReady || isAtOnce) take(begun);
+      if (begun.isReady || isAtOnce) aside(() => take(begun));
       else later(() => take(begun), noted.reject);
     } catch (error) {
       noted.reject(error);

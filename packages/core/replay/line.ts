@@ -55,7 +55,7 @@ export interface Line {
   drained(): void;
   /** The position of the code that runs now, in the flow of that branch. */
   position(branch: string): Position;
-  /** The running code has made the call of that number, and was given its promise. */
+  /** The running code has made the call of that number, and is given its promise, which was created `aside`. */
   called(serial: number, promise?: object): void;
   /** Declares a promise of ctx itself: awaiting it is no await of something outside. */
   ofCtx(promise: unknown): void;
@@ -178,6 +178,17 @@ function follow(hooks: PromiseHooks): void {
   unhook ??= hooks.createHook({ init: created, before: begins, after: ends, settled: settles });
 }
 
+/** Runs code of the engine that the handler's code has called. Nothing that it starts is followed. */
+export function aside<T>(work: () => T): T {
+  const before = current;
+  current = undefined;
+  try {
+    return work();
+  } finally {
+    current = before;
+  }
+}
+
 let segments = 0;
 
 function nextId(): number {
@@ -288,8 +299,8 @@ function hasAwaitedElse(own: Segment, awaited: Mark, trigger: Segment): boolean 
 
 const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
 const DERIVING: ReadonlySet<string> = new Set(["then", "catch", "finally"]);
-/** The two innermost frames, and those of Node.js before them. */
-const TOP_MAX = 4;
+/** Who creates a promise, and who has called that. */
+const TOP_MAX = 2;
 /** Methods of async generators, in which the generator's code runs. */
 const GENERATOR: ReadonlySet<string> = new Set(["next", "return", "throw"]);
 /** What creates a promise and runs no code that could await. */
@@ -301,28 +312,31 @@ function trace(execution: Execution, promise: object, mark: Mark): void {
   if (!top) return;
   const { running, job } = execution;
   const { parent } = mark;
-  if (top.isBuiltin) {
-    const isCombined = COMBINATORS.has(top.name) || (DERIVING.has(top.name) && next?.isBuiltin === true && COMBINATORS.has(next.name));
+  const caller = next && isBuiltin(next) ? nameOf(next) : undefined;
+  const isOfV8 = isBuiltin(top);
+  const code = codeOf(top);
+  if (isOfV8) {
+    const isCombined = COMBINATORS.has(code) || (DERIVING.has(code) && caller !== undefined && COMBINATORS.has(caller));
     if (isCombined) {
       if (parent === undefined) execution.combined.push(promise);
       else join(execution, mark, parent);
       return;
     }
-    if (DERIVING.has(top.name)) {
+    if (DERIVING.has(code)) {
       mark.owner = promise;
       if (parent) block(promise, parent);
       if (job) block(job, promise);
       return;
     }
-    if (PLAIN.has(top.name)) return;
+    if (PLAIN.has(code)) return;
   }
   if (parent === undefined) {
     // An async generator has no promise of its own: it works on that of the call of `next` which it answers.
-    if (next?.isBuiltin === true && GENERATOR.has(next.name)) noteBeginning(top.code, Number.NEGATIVE_INFINITY);
-    if (top.isBuiltin || isBeginning(top)) running.push({ code: top.code, promise });
+    if (caller !== undefined && GENERATOR.has(caller)) noteBeginning(code, Number.NEGATIVE_INFINITY);
+    if (isOfV8 || isBeginning(code, top.getPosition())) running.push({ code, promise });
     return;
   }
-  const exact = running.findLastIndex(({ code }) => code === top.code);
+  const exact = running.findLastIndex((each) => each.code === code);
   // With `yield*`, `next` is called of what the generator delegates to as well, and the generator awaits that.
   const index = exact === -1 ? running.findLastIndex((each) => GENERATOR.has(each.code) && each.promise !== parent) : exact;
   const found = running[index];
@@ -330,7 +344,7 @@ function trace(execution: Execution, promise: object, mark: Mark): void {
   if (!found || found.promise === parent) return;
   running.splice(index, 1);
   mark.owner = found.promise;
-  mark.code = top.code;
+  mark.code = code;
   block(found.promise, parent);
 }
 
@@ -369,7 +383,7 @@ const beginnings = new Map<string, number>();
 const BEGINNINGS_MAX = 10_000;
 
 /** Whether the promise is that of an async function, which is created where the function begins, and not one that its code has made. */
-function isBeginning({ code, position }: Frame): boolean {
+function isBeginning(code: string, position: number): boolean {
   const known = beginnings.get(code);
   if (known !== undefined && known < position) return false;
   noteBeginning(code, position);
@@ -387,38 +401,15 @@ const FRAMES_MAX = 50;
 /** The promise of the innermost function that runs, or of the code that runs it. */
 function innermost({ running, owner }: Execution): object | undefined {
   if (running.length <= 1) return running[0]?.promise ?? owner;
-  for (const { code } of frames(FRAMES_MAX, innermost)) {
+  for (const site of frames(FRAMES_MAX, innermost)) {
+    const code = codeOf(site);
     const found = running.findLast((each) => each.code === code);
     if (found) return found.promise;
   }
   return owner;
 }
 
-interface Frame {
-  readonly isBuiltin: boolean;
-  readonly name: string;
-  /** Identifies the function, not the call. */
-  readonly code: string;
-  /** In the source of the function, of what runs now. */
-  readonly position: number;
-}
-
-/** The innermost frames above `below`. */
-function frames(limit: number, below: (...given: never[]) => unknown): readonly Frame[] {
-  const { prepareStackTrace, stackTraceLimit } = Error;
-  try {
-    Error.stackTraceLimit = limit;
-    Error.prepareStackTrace = framesOf;
-    const at = {} as { readonly stack: readonly Frame[] };
-    Error.captureStackTrace(at, below);
-    return at.stack;
-  } finally {
-    Error.prepareStackTrace = prepareStackTrace;
-    Error.stackTraceLimit = stackTraceLimit;
-  }
-}
-
-/** A call site as V8 gives it, with three methods that its types lack. */
+/** A call site as V8 gives it, with three methods that its types lack. Each of them takes V8 a while. */
 interface CallSite extends NodeJS.CallSite {
   getEnclosingLineNumber(): number | null;
   getEnclosingColumnNumber(): number | null;
@@ -427,17 +418,48 @@ interface CallSite extends NodeJS.CallSite {
 
 /** If others follow promises too, Node.js calls all of them from here. */
 const HOOKS = "node:internal/promise_hooks";
+const HOOKS_FRAMES = 2;
 
-function framesOf(_error: Error, sites: readonly NodeJS.CallSite[]): readonly Frame[] {
-  const own = sites.filter((site) => site.getScriptNameOrSourceURL() !== HOOKS);
-  return (own as readonly CallSite[]).map((site) => {
-    const name = site.getFunctionName() ?? "";
-    const script = site.getScriptNameOrSourceURL();
-    // Code that was compiled from a text has no script name, but lines.
-    const isBuiltin = site.getLineNumber() === null;
-    const code = isBuiltin ? name : `${script}:${site.getEnclosingLineNumber()}:${site.getEnclosingColumnNumber()}`;
-    return { isBuiltin, name, code, position: site.getPosition() };
-  });
+const keepSites = (_error: Error, sites: readonly NodeJS.CallSite[]) => sites;
+
+/** The innermost frames above `below`. */
+function frames(limit: number, below: (...given: never[]) => unknown): readonly CallSite[] {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  try {
+    Error.prepareStackTrace = keepSites;
+    const sites = sitesAbove(limit, below);
+    if (!sites.some(isOfHooks)) return sites;
+    return sitesAbove(limit + HOOKS_FRAMES, below).filter((site) => !isOfHooks(site));
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace;
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+function sitesAbove(limit: number, below: (...given: never[]) => unknown): readonly CallSite[] {
+  Error.stackTraceLimit = limit;
+  const at = {} as { readonly stack: readonly CallSite[] };
+  Error.captureStackTrace(at, below);
+  return at.stack;
+}
+
+function isOfHooks(site: CallSite): boolean {
+  return site.getScriptNameOrSourceURL() === HOOKS;
+}
+
+/** Whether it is code of V8. Code that was compiled from a text has no script name, but lines. */
+function isBuiltin(site: CallSite): boolean {
+  return !site.getScriptNameOrSourceURL() && site.getLineNumber() === null;
+}
+
+function nameOf(site: CallSite): string {
+  return site.getFunctionName() ?? "";
+}
+
+/** Identifies the function, not the call. */
+function codeOf(site: CallSite): string {
+  if (isBuiltin(site)) return nameOf(site);
+  return `${site.getScriptNameOrSourceURL()}:${site.getEnclosingLineNumber()}:${site.getEnclosingColumnNumber()}`;
 }
 
 /** Bounds a walk along promises. Beyond it, the way is unknown. */
@@ -600,9 +622,9 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
     called(serial, promise) {
       const execution = own();
       if (!execution) return;
-      execution.segment.seen |= 1n << BigInt(serial);
-      const mark = Marked.of(promise);
-      if (mark) mark.calledIn = execution.segment;
+      const { segment } = execution;
+      segment.seen |= 1n << BigInt(serial);
+      if (promise) Marked.put(promise, { created: segment, parent: undefined, calledIn: segment });
     },
     ofCtx(promise) {
       const execution = own();

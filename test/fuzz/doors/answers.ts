@@ -221,8 +221,9 @@ export const answers: Door<Given> = {
     }
 
     async function send({ way, scenario, answer: { name, reply, due: ofAnswer }, again }: Given): Promise<void> {
-      // Several answers may come in a list, which may be empty.
-      const due = way === "tasks/get with an answer" && Array.isArray(reply) ? "any" : ofAnswer;
+      // The answer is a member of its own there: several come in a list, which may be empty, and null is none.
+      const isOther = way === "tasks/get with an answer" && (Array.isArray(reply) || reply === null);
+      const due = isOther ? "any" : ofAnswer;
       const kind = way;
       const asked = way.startsWith("reply in ")
         ? await openReply(way.slice("reply in ".length) as Revision, scenario)

@@ -99,11 +99,11 @@ function misshapen(): fc.Arbitrary<Answer>[] {
   ];
 }
 
-/** An empty text in a field that may be left out, of any type, is the same as leaving it out. */
+/** An empty text or null in a field that may be left out, of any type, is the same as leaving it out. */
 function leavesEmpty({ properties, required }: JsonObject, content: Drawn): boolean {
   if (!isObject(properties) || !isObject(content)) return false;
   const needed = Array.isArray(required) ? required : [];
-  return Object.keys(properties).some((name) => content[name] === "" && !needed.includes(name));
+  return Object.keys(properties).some((name) => (content[name] === "" || content[name] === null) && !needed.includes(name));
 }
 
 function answersToForm(form: JsonObject): { weight: number; arbitrary: fc.Arbitrary<Answer> }[] {
