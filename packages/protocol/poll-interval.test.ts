@@ -1,3 +1,4 @@
+import type { TaskStatus } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { growingPollInterval } from "./poll-interval.ts";
 
@@ -6,8 +7,8 @@ const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
 
 /** The interval that a client receives for a task that has not changed for `ageMs`. */
-function intervalMs(ageMs: number, bounds = { shortestMs: SECOND, longestMs: 5 * MINUTE }): number {
-  return growingPollInterval({ ...bounds, now: () => 1_700_000_000_000 + ageMs })(1_700_000_000_000);
+function intervalMs(ageMs: number, bounds = { shortestMs: SECOND, longestMs: 5 * MINUTE }, status: TaskStatus = "working"): number {
+  return growingPollInterval({ ...bounds, now: () => 1_700_000_000_000 + ageMs })({ status, updatedAtMs: 1_700_000_000_000 });
 }
 
 /** How often a client that follows the interval polls in that time. */
@@ -35,6 +36,16 @@ describe("the poll interval", () => {
       5 * MINUTE,
       5 * MINUTE,
     ]);
+  });
+
+  test.each<[TaskStatus, number]>([
+    ["working", 5 * MINUTE],
+    ["input_required", 5 * MINUTE],
+    ["completed", SECOND],
+    ["failed", SECOND],
+    ["cancelled", SECOND],
+  ])("of a task that has been %s for a day is %i ms", (status, expectedMs) => {
+    expect(intervalMs(DAY, undefined, status)).toBe(expectedMs);
   });
 
   test("is constant where the longest is no more than the shortest", () => {

@@ -66,7 +66,7 @@ function handle(task: Task, facts: ServerFacts, capabilities = task.call.capabil
     ...(message === undefined ? {} : { statusMessage: message }),
     ...taskTimes(times),
     ttlMs: ttlMs(times),
-    pollIntervalMs: facts.pollInterval(task.updatedAtMs),
+    pollIntervalMs: facts.pollInterval(task),
   };
 }
 

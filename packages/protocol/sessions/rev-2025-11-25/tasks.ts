@@ -70,7 +70,7 @@ function wireTask(task: TaskSummary, facts: ServerFacts): object {
     ...(message === undefined ? {} : { statusMessage: message }),
     ...taskTimes(task),
     ttl: ttlMs(task),
-    pollInterval: facts.pollInterval(task.updatedAtMs),
+    pollInterval: facts.pollInterval(task),
   };
 }
 
