@@ -23,6 +23,8 @@ export interface Effects {
   readonly call: Call;
   /** Aborted when the task is cancelled, the run times out or ends, or another worker took the task over; with a RunStopped. */
   readonly signal: AbortSignal;
+  /** Maximum length of a value that is recorded, in characters of JSON. */
+  readonly storedValueMax: number;
 
   /**
    * Asks a question. Settles when it is answered, its deadline passes, the client cannot be asked or `signal` is aborted; until then the run

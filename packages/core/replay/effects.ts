@@ -191,6 +191,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     taskId: task.id,
     call: task.call,
     signal: over,
+    storedValueMax: run.settings.storedValueMax,
     ask: (name, request, options = {}) => ask("ask", name, (call) => ({ request: asked(call, request), options })),
     event(name, request, options = {}) {
       let key: string | undefined;

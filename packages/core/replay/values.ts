@@ -3,6 +3,7 @@
  * of an event, and without a secret or an access token that the run has read.
  */
 import { throughJson } from "../values/canonical-json.ts";
+import { assertNotFarTooLong, tooLong } from "../task/stored-length.ts";
 import { describeError, describeOrigin, errorText } from "../task/describe-error.ts";
 import { kindOf, ParleyError, type RpcFailure } from "../errors.ts";
 import { hasEventToken } from "../task/event-token.ts";
@@ -51,18 +52,15 @@ export function createValues({ id }: Task, { storedValueMax }: Pick<Settings, "s
     checked(what, value) {
       let stored: ReturnType<typeof throughJson>;
       try {
+        assertNotFarTooLong(what, value, storedValueMax);
         stored = throughJson(value);
       } catch (cause) {
+        if (cause instanceof ParleyError && cause.code === "TOO_LARGE") throw cause;
         throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data`, { cause });
       }
       assertNoSecret(what, stored.text);
       const { length } = stored.text;
-      if (length > storedValueMax) {
-        throw new ParleyError(
-          "TOO_LARGE",
-          `${what} has ${length} characters of JSON; the limit is ${storedValueMax} (PARLEY_STORED_VALUE_MAX)`,
-        );
-      }
+      if (length > storedValueMax) throw tooLong(what, length, storedValueMax);
       return stored.value;
     },
     assertNoSecret,

@@ -11,6 +11,7 @@
  */
 import { errorText } from "./describe-error.ts";
 import { kindOf, ParleyError, RpcFailure, type StepFailed } from "../errors.ts";
+import { assertNotFarTooLong, tooLong } from "./stored-length.ts";
 import type { Call, Json, Outcome, RpcError } from "../task.ts";
 
 const INTERNAL_ERROR = -32603;
@@ -27,21 +28,19 @@ export interface OutcomeOptions {
 
 /** Never throws: a run without an outcome would be retried forever. */
 export function outcomeOf(error: unknown, call: Pick<Call, "kind" | "name">, options: OutcomeOptions): Outcome {
+  const what = `the error of ${call.kind} ${call.name}`;
   let outcome: Outcome;
   let size: number;
   try {
+    if (kindOf(error) === "rpc") assertNotFarTooLong(what, [(error as RpcFailure).message, (error as RpcFailure).data], options.sizeMax);
     outcome = outcomeFor(error, call, options);
     size = JSON.stringify(outcome).length;
   } catch (cause) {
-    return outcomeFor(
-      new ParleyError("NOT_SERIALIZABLE", `the error of ${call.kind} ${call.name} is not plain data`, { cause }),
-      call,
-      options,
-    );
+    if (cause instanceof ParleyError && cause.code === "TOO_LARGE") return outcomeFor(cause, call, options);
+    return outcomeFor(new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data`, { cause }), call, options);
   }
   if (size <= options.sizeMax) return outcome;
-  const message = `the error of ${call.kind} ${call.name} has ${size} characters of JSON; the limit is ${options.sizeMax} (PARLEY_STORED_VALUE_MAX)`;
-  return outcomeFor(new ParleyError("TOO_LARGE", message), call, options);
+  return outcomeFor(tooLong(what, size, options.sizeMax), call, options);
 }
 
 function outcomeFor(error: unknown, call: Pick<Call, "kind" | "name">, { defectId, showErrors }: OutcomeOptions): Outcome {

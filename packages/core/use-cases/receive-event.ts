@@ -8,6 +8,7 @@
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
+import { isJsonLonger } from "../values/json-length.ts";
 import { describeViolations } from "../values/schema-violation.ts";
 import type { Answer, AwaitedEvent, Json, Task } from "../task.ts";
 import { compareAnswer, recordAnswer } from "./record-answer.ts";
@@ -40,7 +41,7 @@ export async function receiveEvent(services: Services, { token, body, door, admi
   const answer = { action: "accept", content: { body } } as const;
   if (!event) return await compare(services, { actor, taskId, key, answer });
   const { storedValueMax } = services.settings;
-  if (JSON.stringify(answer).length > storedValueMax) {
+  if (isJsonLonger(answer, storedValueMax)) {
     refused(services, { actor, task, event });
     throw new ParleyError("TOO_LARGE", `the body has more than ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)`);
   }

@@ -1,6 +1,7 @@
 /** Records a validated answer and adds the run that it makes due. The store decides which answer counts (I2). */
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
 import { cut } from "../values/cut.ts";
+import { isJsonLonger } from "../values/json-length.ts";
 import { ParleyError } from "../errors.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
 import { turnOf } from "../callers/quotas.ts";
@@ -37,7 +38,7 @@ export function comparedWith({ clock, settings }: Services, { taskId, key, by }:
 
 /** Every run loads the whole journal, including each answer. */
 export function tooLarge({ storedValueMax }: Settings, value: unknown): readonly Violation[] {
-  if (JSON.stringify(value).length <= storedValueMax) return [];
+  if (!isJsonLonger(value, storedValueMax)) return [];
   return [{ path: "", message: `must have at most ${storedValueMax} characters of JSON (PARLEY_STORED_VALUE_MAX)` }];
 }
 

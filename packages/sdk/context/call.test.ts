@@ -24,7 +24,8 @@ function calling(run: (ctx: Context) => Promise<string>, name = "caller") {
 }
 
 describe("the end of a child", () => {
-  const ending = (end: ChildEnd, options?: CallOptions) => createCall({ callTool: async () => end })("shop/hotel", {}, options);
+  const ending = (end: ChildEnd, options?: CallOptions) =>
+    createCall({ storedValueMax: 1_000, callTool: async () => end })("shop/hotel", {}, options);
   const result = (result: JsonObject): ChildEnd => ({ type: "result", result });
   const text = { type: "text", text: "Grand" };
 
@@ -72,6 +73,7 @@ describe("the end of a child", () => {
 test("a call passes on the tool, its arguments and its options, under its key", async () => {
   const asked: unknown[] = [];
   const call = createCall({
+    storedValueMax: 1_000,
     async callTool(...given) {
       asked.push(given);
       return { type: "cancelled" };

@@ -1,5 +1,6 @@
 /** `ctx.call`: another tool as a task of its own, over core's `callTool`. */
 import {
+  assertNotFarTooLong,
   type CallOptions as CoreOptions,
   type ChildEnd,
   type Duration,
@@ -39,7 +40,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-export function createCall(effects: Pick<Effects, "callTool">) {
+export function createCall(effects: Pick<Effects, "callTool" | "storedValueMax">) {
   return async (tool: Tool | string, args: object = {}, { key, timeout, signal }: CallOptions = {}): Promise<unknown> => {
     const name = nameOf(tool);
     const own = key ?? name.replaceAll("/", ".");
@@ -49,6 +50,7 @@ export function createCall(effects: Pick<Effects, "callTool">) {
         `the call of ${name} cannot have the key "${own}", which has a meaning of its own: give it another key`,
       );
     }
+    assertNotFarTooLong(`the call of ${name}`, args, effects.storedValueMax);
     const given = plainJson(`the arguments of the call of ${name}`, args) as JsonObject;
     const options: CoreOptions = present({
       timeoutMs: timeout === undefined ? undefined : parseDuration(timeout),

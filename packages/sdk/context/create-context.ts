@@ -1,5 +1,6 @@
 /** Implements `ctx` over core's `Effects`: a question becomes an ask, and the author's schema reads its answer. */
 import {
+  assertNotFarTooLong,
   ParleyError,
   describeViolations,
   isAnnouncement,
@@ -163,7 +164,7 @@ export function createContext(effects: Effects): Context {
     // that.
     step<T>(name: string, work: (attempt: StepAttempt) => T | PromiseLike<T>, options: StepOptions = {}) {
       if (typeof work !== "function") throw new TypeError(`the step "${name}" has no work: give a function after the name`);
-      return effects.step(name, plainWork(name, work, options), stepOptions(options)) as Promise<Recorded<T>>;
+      return effects.step(name, plainWork(effects, name, work, options), stepOptions(options)) as Promise<Recorded<T>>;
     },
     answeredBy(name: string, { key }: Keyed = {}): AnsweredBy | undefined {
       const { principal, accepted } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
@@ -191,6 +192,7 @@ export function createContext(effects: Effects): Context {
       return effects.branch(key, work);
     },
     restart(args: JsonObject) {
+      assertNotFarTooLong("the restart", args, effects.storedValueMax);
       const given = plainJson("the arguments of the restart", args);
       if (typeof given !== "object" || given === null || Array.isArray(given))
         throw new TypeError(`the arguments of ctx.restart must be an object, and are ${nounFor(args)}: write ctx.restart({ … })`);
@@ -403,6 +405,7 @@ function stepOptions({ attempts, backoff, timeout }: StepOptions): CoreStepOptio
 }
 
 function plainWork<T>(
+  { storedValueMax }: Pick<Effects, "storedValueMax">,
   name: string,
   work: (attempt: StepAttempt) => T | PromiseLike<T>,
   { attempts = 1 }: StepOptions,
@@ -412,6 +415,7 @@ function plainWork<T>(
     if (typeof attempts !== "number" || !(attempts >= 1))
       throw new RangeError(`the step "${name}" has attempts ${JSON.stringify(attempts)}, and needs a number from 1: it was not tried`);
     const value = await work(attempt);
+    assertNotFarTooLong(`the result of step "${name}"`, value, storedValueMax);
     assertPlain(`the result of step "${name}"`, value);
     return value;
   };

@@ -23,6 +23,7 @@ import {
   type Page,
   type Prompt,
   type Tool,
+  DEFAULT_SETTINGS,
   DEFAULT_TENANT,
   ParleyError,
   fieldsOf,
@@ -142,6 +143,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       seed: "dry-run",
     },
     signal: new AbortController().signal,
+    storedValueMax: DEFAULT_SETTINGS.storedValueMax,
     // Steps are not run, and only they read deposits.
     deposit: async (key) => `left on the page of ${key}`,
     answeredBy: () => ({ principal: "dry-run" }),

@@ -1,6 +1,15 @@
 /** `defineTool`: turns an author's definition into the tool that core runs and dialects list. */
 import type { ArgumentsRead, ClientCapabilities, Effects, EndedWithout, JsonObject, Limit, RunSettings, Tool } from "@parley/core";
-import { DEFAULT_TENANT, type Duration, ParleyError, ToolError, describeViolations, parseDuration, VIOLATIONS_WANTED } from "@parley/core";
+import {
+  assertNotFarTooLong,
+  DEFAULT_TENANT,
+  type Duration,
+  ParleyError,
+  ToolError,
+  describeViolations,
+  parseDuration,
+  VIOLATIONS_WANTED,
+} from "@parley/core";
 import { type CompensationContext, compensationContext } from "../context/compensation.ts";
 import type { TypedTool } from "../context/call.ts";
 import type { Context } from "../context/context.ts";
@@ -180,14 +189,16 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
 
   async function run(args: JsonObject, effects: Effects): Promise<JsonObject> {
     const value = await effects.ofCtx(given(args));
-    return await resultOf(value, createContext(effects));
+    return await resultOf(value, createContext(effects), effects.storedValueMax);
   }
 
-  async function resultOf(value: unknown, ctx: Context): Promise<JsonObject> {
+  async function resultOf(value: unknown, ctx: Context, lengthMax: number): Promise<JsonObject> {
     try {
       const running = definition.run(value, ctx);
       if (isGenerator(running)) return await generated(running, ctx);
       const returned = await running;
+      // The schema of the output may leave most of it out.
+      if (!output) assertNotFarTooLong("the result", returned, lengthMax);
       return output ? await structuredResult(name, output, returned) : toolResult(name, returned);
     } catch (error) {
       if (!isForModel(error)) throw error;

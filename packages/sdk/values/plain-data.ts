@@ -13,13 +13,14 @@ export function assertPlain(
   value: unknown,
   { mayHaveInstances = false }: { readonly mayHaveInstances?: boolean } = {},
 ): void {
-  const problem = find(value, { path: "", parents: [], mayHaveInstances });
+  const problem = find(value, { path: [], parents: [], mayHaveInstances });
   if (problem) throw new ParleyError("NOT_SERIALIZABLE", `${what} is not plain data: ${problem}`);
 }
 
 interface At {
-  readonly path: string;
-  readonly parents: readonly object[];
+  /** The members that lead to the value, and the objects that they are members of. */
+  readonly path: string[];
+  readonly parents: object[];
   /** A schema that reads the value next may make plain data of an instance with getters. */
   readonly mayHaveInstances: boolean;
 }
@@ -31,40 +32,49 @@ export function plainJson(what: string, value: unknown): Json {
 }
 
 function find(value: unknown, at: At): string | undefined {
-  const { path, parents, mayHaveInstances } = at;
-  const place = path === "" ? "it" : path;
   switch (typeof value) {
     case "function":
     case "symbol":
     case "bigint":
-      return `${place} is ${nounFor(value)}`;
+      return `${placeOf(at)} is ${nounFor(value)}`;
     case "number":
-      return Number.isFinite(value) ? undefined : `${place} is ${value}`;
-    case "object": {
-      if (value === null) return undefined;
-      if (value instanceof Secret) return `${place} is a secret`;
-      if (value instanceof Grant) return `${place} is a grant`;
-      // Also where the stack of this function would end.
-      if (parents.length >= STORED_DEPTH_MAX) return `it nests deeper than ${STORED_DEPTH_MAX} levels`;
-      if (parents.includes(value)) return `${place} contains itself`;
-      if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is an invalid date`;
-      if (value instanceof Promise) return `${place} is a promise: await it`;
-      // A Buffer has toJSON, but what comes back from it is no Buffer.
-      if (ArrayBuffer.isView(value))
-        return mayHaveInstances ? undefined : `${place} is ${nounFor(value)}: encode it, such as by Buffer.from(…).toString("base64")`;
-      if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
-      if (value instanceof Map || value instanceof Set || value instanceof Error) return `${place} is ${nounFor(value)}`;
-      const entries = Object.entries(value);
-      if (entries.length === 0 && !mayHaveInstances && isInstance(value)) return `${place} is ${nounFor(value)}`;
-      for (const [key, item] of entries) {
-        const problem = find(item, { ...at, path: `${path}/${key}`, parents: [...parents, value] });
-        if (problem) return problem;
-      }
-      return undefined;
-    }
+      return Number.isFinite(value) ? undefined : `${placeOf(at)} is ${value}`;
+    case "object":
+      return value === null ? undefined : findIn(value, at);
     default:
       return undefined;
   }
+}
+
+function placeOf({ path }: At): string {
+  return path.length === 0 ? "it" : path.map((member) => `/${member}`).join("");
+}
+
+function findIn(value: object, at: At): string | undefined {
+  const { path, parents, mayHaveInstances } = at;
+  if (value instanceof Secret) return `${placeOf(at)} is a secret`;
+  if (value instanceof Grant) return `${placeOf(at)} is a grant`;
+  // Also where the stack of this function would end.
+  if (parents.length >= STORED_DEPTH_MAX) return `it nests deeper than ${STORED_DEPTH_MAX} levels`;
+  if (parents.includes(value)) return `${placeOf(at)} contains itself`;
+  if (value instanceof Date && Number.isNaN(value.getTime())) return `${placeOf(at)} is an invalid date`;
+  if (value instanceof Promise) return `${placeOf(at)} is a promise: await it`;
+  // A Buffer has toJSON, but what comes back from it is no Buffer.
+  if (ArrayBuffer.isView(value))
+    return mayHaveInstances ? undefined : `${placeOf(at)} is ${nounFor(value)}: encode it, such as by Buffer.from(…).toString("base64")`;
+  if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
+  if (value instanceof Map || value instanceof Set || value instanceof Error) return `${placeOf(at)} is ${nounFor(value)}`;
+  const entries = Object.entries(value);
+  if (entries.length === 0 && !mayHaveInstances && isInstance(value)) return `${placeOf(at)} is ${nounFor(value)}`;
+  parents.push(value);
+  for (const [key, item] of entries) {
+    path.push(key);
+    const problem = find(item, at);
+    if (problem) return problem;
+    path.pop();
+  }
+  parents.pop();
+  return undefined;
 }
 
 /** For messages: "a list", "a Map", "an Error", "null". */
