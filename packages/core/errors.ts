@@ -55,7 +55,7 @@ export const ERRORS = {
     "The tool cannot call another tool here: the calls are nested too deep, or too many of their tasks are unfinished; the message says which. Wait for some of them first, or do the work in steps.",
   JOURNAL_FULL: "The task has recorded as much as a task may. Keep large data elsewhere, and start long loops over with ctx.restart.",
   POISONED:
-    "Workers died under this task several times without progress, so it is not tried again. Look for code that exits, blocks or exhausts the process.",
+    "Several workers in a row died under this task, or were blocked, without progress, so it is not tried again. Look for code that exits, blocks or exhausts the process.",
   RUN_TIMEOUT: "The tool worked longer than its runTimeout without asking or ending. Raise it, or split the work into steps.",
   STEP_FAILED: "Every attempt at a step failed; the message is that of the last one.",
   STEP_TIMEOUT: "One attempt at a step took longer than its timeout.",

@@ -313,7 +313,11 @@ describe("a compensation", () => {
     expect(await work(2)).toEqual({ type: "given-up" });
     expect(logged.at(-1)).toMatchObject({
       level: "error",
-      fields: { code: "POISONED", detail: "the worker died under the compensation 2 times in a row" },
+      fields: {
+        code: "POISONED",
+        detail:
+          "2 workers in a row lost this compensation: each died, or its event loop was blocked for longer than its lease (PARLEY_TAKEOVERS_MAX)",
+      },
     });
   });
 

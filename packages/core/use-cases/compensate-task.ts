@@ -24,6 +24,7 @@ import { about, described } from "./finish-task.ts";
 import { retryAfterMs } from "./put-back.ts";
 import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
+import { poisoned } from "./suspects.ts";
 
 export interface LastRun {
   readonly begun: Held;
@@ -47,8 +48,8 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
   const { settings, log } = services;
   const fields = { ...about(task), why: owed };
   if (takeovers > settings.takeoversMax) {
-    const message = `the worker died under the compensation ${takeovers} times in a row`;
-    return await giveUp(services, run, fields, new ParleyError("POISONED", message));
+    const error = poisoned("this compensation", takeovers, services.suspects?.hasBlocked(task.id) === true);
+    return await giveUp(services, run, fields, error);
   }
   const newest = runnableOf(catalogue, task.call);
   // Only the code that did the work knows how to undo it.

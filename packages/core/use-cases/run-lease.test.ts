@@ -58,10 +58,22 @@ async function held(over: (memory: TaskStore) => Partial<TaskStore> = () => ({})
   } as const;
   await memory.create({ taskId: "0-1", call, graceMs: 7 });
   await memory.begin({ taskId: "0-1", run: 1, token: "token", nowMs: startMs, leaseMs: LEASE_MS });
-  const lease = leaseRun(services, { taskId: "0-1", token: "token", heldUntilMs: startMs + LEASE_MS });
+  let blockings = 0;
+  const blocked = () => void (blockings += 1);
+  const lease = leaseRun(services, { taskId: "0-1", token: "token", heldUntilMs: startMs + LEASE_MS, blocked });
   /** Whether another worker could take the task over. */
   const isFree = async () => (await memory.overdue({ partition: 0, nowMs: clock.now(), limit: 1 })).length > 0;
-  return { lease, memory, clock, time, renewedAtMs, warnings, isFree, setBack: (ms: number) => void (setBackMs = ms) };
+  return {
+    lease,
+    memory,
+    clock,
+    time,
+    renewedAtMs,
+    warnings,
+    isFree,
+    blockings: () => blockings,
+    setBack: (ms: number) => void (setBackMs = ms),
+  };
 }
 
 describe("a run's lease", () => {
@@ -99,6 +111,19 @@ describe("a run's lease", () => {
     expect(warnings).toStrictEqual([[{ taskId: "0-1" }, "lease could not be renewed in time, run stopped"]]);
     await time.pass(LEASE_MS);
     expect(time.sleeping()).toStrictEqual([]);
+  });
+
+  test("says so when it is lost because nothing could run until it expired", async () => {
+    const { lease, time, warnings, blockings } = await held(() => ({ renew: away }));
+    time.stand(LEASE_MS + 500);
+    await time.pass(0);
+    expect([lease.signal.aborted, blockings()]).toStrictEqual([true, 1]);
+    expect(warnings).toStrictEqual([[{ taskId: "0-1" }, "event loop blocked until the lease expired, run stopped"]]);
+
+    const late = await held(() => ({ renew: away }));
+    late.time.stand(LEASE_MS + 499);
+    await late.time.pass(0);
+    expect([late.lease.signal.aborted, late.blockings()]).toStrictEqual([true, 0]);
   });
 
   test("survives failed renewals when one succeeds in time", async () => {

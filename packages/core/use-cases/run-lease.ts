@@ -14,6 +14,9 @@ import type { KeyedEntry } from "../journal.ts";
 import type { Open, ParentLink } from "../task.ts";
 import type { Services } from "./services.ts";
 
+/** How late the timer at the end of a lease is at least if the event loop was blocked. A busy loop is late by less. */
+const BLOCKED_FROM_MS = 500;
+
 /** A task that a run holds, as the store returned it. */
 export type Held = Extract<Begun, { type: "begun" }>;
 
@@ -52,11 +55,13 @@ export interface RunLeaseOptions {
   readonly heldUntilMs: number;
   /** Called when something was recorded. */
   readonly progressed?: () => void;
+  /** Called when the lease expired because this process' event loop was blocked. */
+  readonly blocked?: () => void;
 }
 
 export function leaseRun(
   { store, clock, settings, log, stopping }: Services,
-  { taskId, tenant, token, progressed, ...begun }: RunLeaseOptions,
+  { taskId, tenant, token, progressed, blocked, ...begun }: RunLeaseOptions,
 ): RunLease {
   const ofTenant = tenant === undefined ? {} : { tenant };
   const { leaseMs, renewEveryMs, graceMs } = settings;
@@ -120,7 +125,10 @@ export function leaseRun(
       stopWatching = clock.after(leftMs, watchLease);
       return;
     }
-    log.warn({ taskId }, "lease could not be renewed in time, run stopped");
+    // A timer is that late only if nothing else could run either, renewals included.
+    const isBlocked = -leftMs >= BLOCKED_FROM_MS;
+    if (isBlocked) blocked?.();
+    log.warn({ taskId }, `${isBlocked ? "event loop blocked until the lease expired" : "lease could not be renewed in time"}, run stopped`);
     lose();
   }
 

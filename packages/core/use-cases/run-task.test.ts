@@ -9,6 +9,7 @@ import type { RunReport, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { JsonObject } from "../task.ts";
 import { deployment, size, text } from "./run-task.fixture.ts";
+import { createSuspects } from "./suspects.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -107,7 +108,7 @@ describe("a run leaves behind", () => {
       },
     });
     const subject = deployment(async () => text("never"), {
-      services: { suspects: { takeOver: async () => "deferred" } },
+      services: { suspects: { ...createSuspects(systemClock), takeOver: async () => "deferred" } },
       store: suspect,
     });
     const taskId = await subject.create();
@@ -142,7 +143,8 @@ describe("a poisonous task (I12)", () => {
           status: "failed",
           outcome: {
             error: {
-              message: "the worker died under this task 5 times in a row (PARLEY_TAKEOVERS_MAX)",
+              message:
+                "5 workers in a row lost this task: each died, or its event loop was blocked for longer than its lease (PARLEY_TAKEOVERS_MAX)",
               data: { code: "POISONED" },
             },
           },
@@ -165,6 +167,31 @@ describe("a poisonous task (I12)", () => {
         },
       ]);
     }
+  });
+
+  test("that blocks the event loop until its lease has expired is told apart from one whose worker died", async () => {
+    const suspects = createSuspects(systemClock);
+    const blocking = async () => {
+      for (const untilMs = Date.now() + 700; Date.now() < untilMs;);
+      return await new Promise<never>(() => undefined);
+    };
+    const subject = deployment(blocking, {
+      settings: { takeoversMax: 0, leaseMs: 60, renewEveryMs: 20 },
+      services: { suspects },
+      // The reply of a real store comes after the timers that are overdue.
+      store: () => ({ renew: () => new Promise(() => undefined) }),
+    });
+    const taskId = await subject.create();
+    expect(await subject.run(taskId, 1)).toEqual({ type: "fenced" });
+    expect(await subject.run(taskId, 1, true)).toMatchObject({ type: "finished", code: "POISONED" });
+    expect(await subject.task(taskId)).toMatchObject({
+      outcome: {
+        error: {
+          message:
+            "code blocked the event loop of a worker for longer than its lease (PARLEY_LEASE); a worker lost this task (PARLEY_TAKEOVERS_MAX)",
+        },
+      },
+    });
   });
 
   test.each<[string, (memory: TaskStore, away: () => void) => Partial<TaskStore>, Partial<Settings>]>([

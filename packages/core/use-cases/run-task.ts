@@ -27,7 +27,7 @@ import { AWAITING_WORKER, missingTool, putBack, withoutVersion } from "./put-bac
 import { type Held, leaseRun, type RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
 import { startChild } from "./start-child.ts";
-import { isSuspect } from "./suspects.ts";
+import { isSuspect, poisoned } from "./suspects.ts";
 import { withSlot } from "./take-slot.ts";
 import { writeEnd } from "./write-end.ts";
 
@@ -61,6 +61,7 @@ export async function runTask(services: Services, catalogue: Catalogue, ref: Due
       token,
       heldUntilMs,
       progressed: cleared,
+      blocked: () => services.suspects?.blocked(ref.taskId),
     });
     let hasStarted = false;
     try {
@@ -156,8 +157,8 @@ async function runBegun(services: Services, { catalogue, begun, lease, isOpened,
     });
   }
   if (takeovers > settings.takeoversMax) {
-    const message = `the worker died under this task ${takeovers} times in a row (PARLEY_TAKEOVERS_MAX)`;
-    return await finish(services, task, lease, [], new ParleyError("POISONED", message));
+    const error = poisoned("this task", takeovers, services.suspects?.hasBlocked(task.id) === true);
+    return await finish(services, task, lease, [], error);
   }
   const { journal, asks } = await closeOverdueAsks(services, begun, lease);
   const newest = runnableOf(catalogue, task.call);

@@ -14,6 +14,7 @@
  * If the worker dies again, the suspect did it, or a task that was not taken over as often. The neighbours' counts
  * stand still, and the guilty task reaches `takeoversMax` alone.
  */
+import { ParleyError } from "../errors.ts";
 import type { Begun, Clock } from "../ports.ts";
 import type { Task } from "../task.ts";
 
@@ -23,9 +24,25 @@ const SUSPECT_FROM = 2;
 /** A task that kills its worker mostly does so within seconds. */
 const ALONE_MS = 30_000;
 
+/** A blocked process loses all of its runs at once. */
+const BLOCKED_KEPT = 1_000;
+
 export interface Suspects {
   /** Calls `begin`, or returns `deferred` while another suspect is running. */
   takeOver(begin: () => Promise<Begun>): Promise<TakenOver | "deferred">;
+  /** Notes that the event loop of this process was blocked until its lease on the task expired. */
+  blocked(taskId: string): void;
+  /** Whether that happened lately. Other processes' losses are not known here. */
+  hasBlocked(taskId: string): boolean;
+}
+
+/** The error of a task that is not tried again. `what` was lost: the task, or its compensation. */
+export function poisoned(what: string, takeovers: number, isKnownToBlock: boolean): ParleyError {
+  const lost = `${takeovers === 1 ? "a worker" : `${takeovers} workers in a row`} lost ${what}`;
+  const message = isKnownToBlock
+    ? `code blocked the event loop of a worker for longer than its lease (PARLEY_LEASE); ${lost} (PARLEY_TAKEOVERS_MAX)`
+    : `${lost}: ${takeovers === 1 ? "it" : "each"} died, or its event loop was blocked for longer than its lease (PARLEY_TAKEOVERS_MAX)`;
+  return new ParleyError("POISONED", message);
 }
 
 export interface TakenOver {
@@ -41,8 +58,14 @@ export function isSuspect(task: Task | undefined, run: number): boolean {
 
 export function createSuspects({ sleep }: Pick<Clock, "sleep">): Suspects {
   let atWork: AbortController | undefined;
+  const blocked = new Set<string>();
 
   return {
+    blocked(taskId) {
+      blocked.add(taskId);
+      for (const oldest of blocked) if (blocked.size > BLOCKED_KEPT) blocked.delete(oldest);
+    },
+    hasBlocked: (taskId) => blocked.has(taskId),
     async takeOver(begin) {
       if (atWork) return "deferred";
       const own = new AbortController();
