@@ -20,7 +20,7 @@ import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
-import { gate, gates } from "./front-end/gate.ts";
+import { sharedGate } from "./front-end/gate.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
@@ -129,10 +129,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     announcements: announced,
     lifecycle: life,
     heartbeat: beat,
-    waits: gate("calls that wait for their task (PARLEY_WAITS_MAX)", limits.waitsMax),
-    ownWaits: gates("calls of this caller that wait for their task (PARLEY_QUOTA_WAITS)", limits.ownWaitsMax, "QUOTA_EXCEEDED"),
-    listens: gate("listen streams (PARLEY_LISTENS_MAX)", limits.listensMax),
-    streams: gates("streams of this caller (PARLEY_QUOTA_STREAMS)", limits.streamsMax, "QUOTA_EXCEEDED"),
+    waits: sharedGate({
+      what: "calls that wait for their task (PARLEY_WAITS_MAX)",
+      most: limits.waitsMax,
+      own: { what: "calls of this caller that wait for their task (PARLEY_QUOTA_WAITS)", most: limits.ownWaitsMax },
+    }),
+    listens: sharedGate({
+      what: "listen streams (PARLEY_LISTENS_MAX)",
+      most: limits.listensMax,
+      own: { what: "streams of this caller (PARLEY_QUOTA_STREAMS)", most: limits.streamsMax },
+    }),
     rates: auditedRates(rates, services),
     limits,
     times,

@@ -1,10 +1,10 @@
 import type { Telemetry } from "@parley/telemetry";
 import type { Lifecycle } from "./front-end/lifecycle.ts";
-import type { Gate } from "./front-end/gate.ts";
+import type { SharedGate } from "./front-end/gate.ts";
 
 export interface OperatorView {
-  readonly waits: Gate;
-  readonly listens: Gate;
+  readonly waits: Pick<SharedGate, "open">;
+  readonly listens: Pick<SharedGate, "open">;
   readonly lifecycle: Lifecycle;
   readonly reachable: () => Promise<void>;
 }

@@ -236,3 +236,44 @@ test("the streams of a caller on a front end are limited, at the limit and one b
     .toBe("notifications/subscriptions/acknowledged");
   for (const each of [streams[1]!, bobs]) each.close();
 });
+
+describe("the callers of one tenant", () => {
+  const people = { authenticate: ({ headers }: { headers: { [name: string]: unknown } }) => callerOf(String(headers["x-principal"])) };
+  const callerOf = (principal: string) => callerNamed(principal, { tenant: principal.split("-")[0]! });
+  const shared = { code: "QUOTA_EXCEEDED", retryAfterMs: 10_000 };
+
+  test("share the streams of a front end with other tenants: four of them take seven eighths, and another tenant listens", async () => {
+    const { here } = await front({ ...people, limits: { listensMax: 16 } });
+    const listen = (principal: string) =>
+      stream(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { principal });
+    const streams = [];
+    for (let each = 0; each < 14; each += 1) {
+      const opened = await listen(`acme-${each % 4}`);
+      expect((await opened.next()).method).toBe("notifications/subscriptions/acknowledged");
+      streams.push(opened);
+    }
+    const beyond = await rpc(here, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { principal: "acme-0" });
+    expect(beyond).toMatchObject({ status: 429, error: { message: expect.stringContaining("share"), data: shared } });
+    const other = await listen("globex-0");
+    expect((await other.next()).method).toBe("notifications/subscriptions/acknowledged");
+    for (const each of [...streams, other]) each.close();
+  });
+
+  test("share the held calls of a front end in the same way, and nothing of a refused one is started", async () => {
+    const { here, logged } = await front({ ...people, limits: { waitsMax: 16 } });
+    const created = () => logged.filter(({ message }) => message === "task created").length;
+    const hold = { name: "hold", arguments: {} };
+    const leave = new AbortController();
+    const held = Array.from({ length: 14 }, (_, each) =>
+      post(here, "tools/call", hold, { principal: `acme-${each % 4}`, tasks: false, signal: leave.signal }).catch(() => "left"),
+    );
+    await expect.poll(created).toBe(14);
+    const beyond = await rpc(here, "tools/call", hold, { principal: "acme-0", tasks: false });
+    expect(beyond).toMatchObject({ status: 429, error: { message: expect.stringContaining("share"), data: shared } });
+    expect(created()).toBe(14);
+    const echo = { name: "echo", arguments: { text: "hi" } };
+    expect((await rpc(here, "tools/call", echo, { principal: "globex-0", tasks: false })).result).toBeDefined();
+    leave.abort();
+    await Promise.all(held);
+  });
+});

@@ -3,6 +3,7 @@
  * from what authors write. Front ends and workers load the same modules: front ends list and validate, workers run.
  */
 import type { Caller } from "./callers/caller.ts";
+import type { Taker } from "./callers/shares.ts";
 import type { Effects } from "./effects.ts";
 import type { Journal, KeyedEntry } from "./journal.ts";
 import type { Limit } from "./ports/slots.ts";
@@ -197,7 +198,7 @@ export interface PromptArgument {
   readonly title?: string;
   readonly description?: string;
   readonly required: boolean;
-  complete?(value: string, others: { readonly [name: string]: string }): readonly string[] | Promise<readonly string[]>;
+  complete?(value: string, others: { readonly [name: string]: string }, taker?: Taker): readonly string[] | Promise<readonly string[]>;
 }
 
 interface ResourceFacts {
@@ -213,7 +214,8 @@ interface ResourceFacts {
 export interface Resource extends ResourceFacts {
   readonly uri: string;
   readonly size?: number;
-  read(): Promise<readonly ResourceContents[]>;
+  /** `taker`: for whom, where what reads it has few places. */
+  read(taker?: Taker): Promise<readonly ResourceContents[]>;
 }
 
 export interface ResourceTemplate extends ResourceFacts {
@@ -221,8 +223,13 @@ export interface ResourceTemplate extends ResourceFacts {
   readonly uriTemplate: string;
   /** The variables if the URI matches the template, otherwise undefined. */
   match(uri: string): { readonly [variable: string]: string } | undefined;
-  read(uri: string, variables: { readonly [variable: string]: string }): Promise<readonly ResourceContents[]>;
-  complete?(variable: string, value: string, others: { readonly [name: string]: string }): readonly string[] | Promise<readonly string[]>;
+  read(uri: string, variables: { readonly [variable: string]: string }, taker?: Taker): Promise<readonly ResourceContents[]>;
+  complete?(
+    variable: string,
+    value: string,
+    others: { readonly [name: string]: string },
+    taker?: Taker,
+  ): readonly string[] | Promise<readonly string[]>;
 }
 
 export type UnlistedResources = Pick<ResourceTemplate, "match" | "read">;

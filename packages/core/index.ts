@@ -33,6 +33,7 @@ export * from "./callers/caller.ts";
 export * from "./callers/policy.ts";
 export * from "./callers/quotas.ts";
 export * from "./callers/scopes.ts";
+export * from "./callers/shares.ts";
 export type { ApiKey, ApiKeys } from "./callers/api-key.ts";
 
 // Questions and replies

@@ -1,7 +1,5 @@
 /** What other processes reply to requests of this one. A reply names its request, and may be lost. */
 export interface Replies<Reply> {
-  /** The number of requests that wait for their reply. */
-  waiting(): number;
   expect(id: string, withinMs: number): Expected<Reply>;
   close(): void;
 }
@@ -23,7 +21,6 @@ export async function createReplies<Reply extends { readonly id: string }>(liste
   });
 
   return {
-    waiting: () => waiting.size,
     expect(id, withinMs) {
       const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
       const settle = (reply?: Reply) => {

@@ -1,7 +1,7 @@
 import type { Log, Rates, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
-import type { Gate, Gates } from "./gate.ts";
+import type { SharedGate } from "./gate.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Limits, Times } from "./limits.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
@@ -14,12 +14,10 @@ export interface FrontEnd {
   readonly announcements: Announcements;
   readonly lifecycle: Lifecycle;
   readonly heartbeat: Heartbeat;
-  /** Calls that wait for their task: of all callers, and of each caller by principal. */
-  readonly waits: Gate;
-  readonly ownWaits: Gates;
-  /** Streams that report changes: of all callers, and of each caller by principal. */
-  readonly listens: Gate;
-  readonly streams: Gates;
+  /** Calls that wait for their task. */
+  readonly waits: SharedGate;
+  /** Streams that report changes. */
+  readonly listens: SharedGate;
   /** Limits what identified callers do per second. */
   readonly rates: Rates;
   readonly limits: Limits;

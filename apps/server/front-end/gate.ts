@@ -1,4 +1,4 @@
-import { type Caller, type ErrorCode, isCounted, noteQuota, ParleyError, RETRY_AFTER_MS, type Services } from "@parley/core";
+import { type Caller, type ErrorCode, noteQuota, ParleyError, RETRY_AFTER_MS, type Services, sharedPlaces, takerOf } from "@parley/core";
 
 /** Limits how many things of one kind are open at once in this process. */
 export interface Gate {
@@ -15,10 +15,7 @@ export function gate(what: string, most: number, code: ErrorCode = "OVERLOADED")
       return open;
     },
     enter() {
-      if (open >= most) {
-        const data = code === "QUOTA_EXCEEDED" ? { data: { retryAfterMs: RETRY_AFTER_MS } } : {};
-        throw new ParleyError(code, `${most} ${what} are open`, data);
-      }
+      if (open >= most) throw full(`${most} ${what} are open`, code);
       open += 1;
       let inside = true;
       return () => {
@@ -50,57 +47,67 @@ export function gates(what: string, most: number, code: ErrorCode): Gates {
   };
 }
 
-interface Places {
-  /** A caller that has reached its quota is noted in the audit. */
-  readonly services: Pick<Services, "audit" | "digest" | "clock">;
+/** Places of one kind that callers divide among themselves by shares: packages/core/callers/shares.ts has the rule. */
+export interface SharedGate {
+  /** Takes a place for the caller and returns the function that releases it. Throws OVERLOADED, QUOTA_EXCEEDED, or the code of `own`. */
+  enter(caller: Caller): () => void;
+  readonly open: number;
 }
 
-/** Takes the places of a stream that reports changes: one of this front end and one of the caller. Throws OVERLOADED, QUOTA_EXCEEDED. */
-export function enterStream(
-  { listens, streams, services }: Places & { readonly listens: Gate; readonly streams: Gates },
-  caller: Caller,
-): () => void {
-  return audited(services, caller, gateFor(caller, listens, streams)).enter();
+export interface SharedGateOptions {
+  /** Names the things that are counted, and the setting that limits them, for the error message. */
+  readonly what: string;
+  readonly most: number;
+  /** How many one caller may have at most, however many are free. */
+  readonly own: { readonly what: string; readonly most: number; readonly code?: ErrorCode };
 }
 
-/**
- * The gate for a call that waits for its task. Without a limit per caller, one caller with thousands of unfinished tasks would take every
- * place of the front end.
- */
-export function waitGateFor(
-  { waits, ownWaits, services }: Places & { readonly waits: Gate; readonly ownWaits: Gates },
-  caller: Caller,
-): Pick<Gate, "enter"> {
-  return audited(services, caller, gateFor(caller, waits, ownWaits));
-}
-
-function audited(services: Places["services"], caller: Caller, entered: Pick<Gate, "enter">): Pick<Gate, "enter"> {
+export function sharedGate({ what, most, own }: SharedGateOptions): SharedGate {
+  const places = sharedPlaces(most, own.most);
   return {
-    enter() {
-      try {
-        return entered.enter();
-      } catch (error) {
-        noteQuota(services, { caller }, error);
-        throw error;
+    get open() {
+      return places.taken;
+    },
+    enter(caller) {
+      const taken = places.take(takerOf(caller));
+      switch (taken) {
+        case "all":
+          throw new ParleyError("OVERLOADED", `${most} ${what} are open`);
+        case "own":
+          throw full(`${own.most} ${own.what} are open`, own.code ?? "QUOTA_EXCEEDED");
+        case "share":
+          throw full(`this caller has its share of the ${most} ${what}; some are kept for others`, own.code ?? "QUOTA_EXCEEDED");
+        default:
+          return taken;
       }
     },
   };
 }
 
-/** Limits all callers together and each caller alone. If callers cannot be told apart, only the common limit applies. */
-export function gateFor(caller: Caller, all: Gate, own: Gates): Pick<Gate, "enter"> {
-  if (!isCounted(caller)) return all;
+function full(message: string, code: ErrorCode): ParleyError {
+  return new ParleyError(code, message, code === "QUOTA_EXCEEDED" ? { data: { retryAfterMs: RETRY_AFTER_MS } } : {});
+}
+
+/** A caller that has reached its quota is noted in the audit. */
+type Noted = { readonly services: Pick<Services, "audit" | "digest" | "clock"> };
+
+/** Takes the place of a stream that reports changes. Throws OVERLOADED, QUOTA_EXCEEDED. */
+export function enterStream({ listens, services }: Noted & { readonly listens: SharedGate }, caller: Caller): () => void {
+  return audited(services, caller, listens).enter();
+}
+
+/** The gate for a call that waits for its task. */
+export function waitGateFor({ waits, services }: Noted & { readonly waits: SharedGate }, caller: Caller): Pick<Gate, "enter"> {
+  return audited(services, caller, waits);
+}
+
+function audited(services: Noted["services"], caller: Caller, gate: SharedGate): Pick<Gate, "enter"> {
   return {
     enter() {
-      const leaveOwn = own.enter(caller.principal);
       try {
-        const leave = all.enter();
-        return () => {
-          leave();
-          leaveOwn();
-        };
+        return gate.enter(caller);
       } catch (error) {
-        leaveOwn();
+        noteQuota(services, { caller }, error);
         throw error;
       }
     },

@@ -1,24 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { callerNamed } from "./caller.fixture.ts";
-import { type Counted, isCounted, quotaExceeded, shareOf, type TaskQuota } from "./quotas.ts";
+import { type Counted, isCounted, quotaExceeded, type TaskQuota } from "./quotas.ts";
 
 test("only callers that can be told apart are counted", () => {
   expect(isCounted(callerNamed("alice", { authenticatedBy: "oidc" }))).toBe(true);
   expect(isCounted(callerNamed("nobody", { authenticatedBy: "proxy" }))).toBe(true);
   expect(isCounted(callerNamed("anonymous", { authenticatedBy: "nobody" }))).toBe(false);
-});
-
-describe("a share in the order of new tasks", () => {
-  test("belongs to the principal if there are no tenants", () => {
-    expect(shareOf({ principal: "alice" })).toBe("principal:alice");
-    expect(shareOf({ principal: "alice", tenant: "default" })).toBe("principal:alice");
-  });
-
-  test("belongs to the tenant for all of its principals, and never equals a principal's", () => {
-    expect(shareOf({ principal: "alice", tenant: "acme" })).toBe("tenant:acme");
-    expect(shareOf({ principal: "bob", tenant: "acme" })).toBe("tenant:acme");
-    expect(shareOf({ principal: "acme" })).not.toBe(shareOf({ principal: "bob", tenant: "acme" }));
-  });
 });
 
 test.each<[Counted, keyof TaskQuota, string]>([

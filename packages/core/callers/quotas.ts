@@ -2,9 +2,8 @@
  * What one caller, and its tenant, may use. Only callers that can be told apart are counted; otherwise a quota would
  * apply to the whole deployment.
  */
-import { ANONYMOUS, type Caller, DEFAULT_TENANT } from "./caller.ts";
+import type { Caller } from "./caller.ts";
 import { ParleyError } from "../errors.ts";
-import type { CallFacts } from "../task.ts";
 
 /** Classes of requests by cost, each counted per second. */
 export const RATED = ["calls", "reads", "answers", "sessions"] as const;
@@ -42,16 +41,6 @@ export interface Over {
 
 export function isCounted({ authenticatedBy }: Caller): boolean {
   return authenticatedBy !== "nobody";
-}
-
-/** The group that takes one turn in the order of runs: a tenant, or a principal in the default tenant. */
-export function shareOf({ principal, tenant = DEFAULT_TENANT }: Pick<CallFacts, "principal" | "tenant">): string {
-  return tenant === DEFAULT_TENANT ? `principal:${principal}` : `tenant:${tenant}`;
-}
-
-/** The share of a task for runs after its first. Undefined for tasks of callers that cannot be told apart: they take no turns. */
-export function turnOf(call: Pick<CallFacts, "principal" | "tenant">): { readonly share?: string } {
-  return call.principal === ANONYMOUS ? {} : { share: shareOf(call) };
 }
 
 const SAYS: { readonly [kind in keyof TaskQuota]-?: string } = {

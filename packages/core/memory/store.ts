@@ -21,7 +21,8 @@ import {
   answersIn,
 } from "../journal.ts";
 import type { Clock, CreateRequest, Known, ParentDue, TaskStore } from "../ports.ts";
-import { type Over, shareOf, type TaskQuotas } from "../callers/quotas.ts";
+import type { Over, TaskQuotas } from "../callers/quotas.ts";
+import { shareOf } from "../callers/shares.ts";
 import { apply, type TaskEvent } from "../task/state-machine.ts";
 import { PAGE_SIZE_MAX, type TaskSummary } from "../task/summary.ts";
 import {

@@ -4,7 +4,7 @@ import { cut } from "../values/cut.ts";
 import { isJsonLonger } from "../values/json-length.ts";
 import { ParleyError } from "../errors.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
-import { turnOf } from "../callers/quotas.ts";
+import { turnOf } from "../callers/shares.ts";
 import { countAcceptance, QUORUM_MAX, acceptancesSoFar } from "../callers/quorum.ts";
 import type { Settings } from "../settings.ts";
 import { type Answer, type Ask, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";

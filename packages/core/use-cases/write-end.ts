@@ -11,7 +11,7 @@ import { about, described, finish, letGo } from "./finish-task.ts";
 import { earliest, missingPatches, putBack } from "./put-back.ts";
 import type { Held, RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
-import { turnOf } from "../callers/quotas.ts";
+import { turnOf } from "../callers/shares.ts";
 import { wakeParent } from "./start-child.ts";
 
 interface Ended {

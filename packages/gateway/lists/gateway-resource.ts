@@ -4,7 +4,7 @@
  *
  *   front end ── read ──▶ a worker, which has the connections ──▶ upstream
  */
-import type { JsonObject, Prompt, Resource, ResourceContents, ResourceTemplate, UnlistedResources } from "@parley/core";
+import type { JsonObject, Prompt, Resource, ResourceContents, ResourceTemplate, Taker, UnlistedResources } from "@parley/core";
 import { type ListedResource, type ListedTemplate, URI_CHARS_MAX } from "./listing.ts";
 import type { Upstream } from "../config/upstreams.ts";
 import { HOPS_MAX } from "./via.ts";
@@ -12,8 +12,8 @@ import { HOPS_MAX } from "./via.ts";
 /** What a front end asks workers to do at an upstream. */
 export interface ReadThrough {
   /** Throws UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, UPSTREAM_INVALID, TOO_LARGE, RESOURCE_NOT_FOUND, and RpcFailure with the upstream's own error. */
-  read(upstream: Upstream, uri: string): Promise<readonly ResourceContents[]>;
-  complete(upstream: Upstream, completion: Completion): Promise<readonly string[]>;
+  read(upstream: Upstream, uri: string, taker?: Taker): Promise<readonly ResourceContents[]>;
+  complete(upstream: Upstream, completion: Completion, taker?: Taker): Promise<readonly string[]>;
 }
 
 export interface Completion {
@@ -39,7 +39,7 @@ export function gatewayResource(listed: ListedResource, { upstream, reads }: Omi
     ...factsOf(listed, upstream),
     uri: `${uriPrefix(upstream)}${uri}`,
     ...(size !== undefined && { size }),
-    read: () => readAt(upstream, reads, uri),
+    read: (taker) => readAt({ upstream, reads }, uri, taker),
   };
 }
 
@@ -51,10 +51,10 @@ export function gatewayTemplate(listed: ListedTemplate, { upstream, reads, compl
     ...factsOf(listed, upstream),
     uriTemplate: `${prefix}${uriTemplate}`,
     match: (uri) => (uri.startsWith(prefix) && hasInOrder(uri.slice(prefix.length), literals) ? {} : undefined),
-    read: (uri) => readAt(upstream, reads, uri.slice(prefix.length)),
+    read: (uri, _variables, taker) => readAt({ upstream, reads }, uri.slice(prefix.length), taker),
     ...(completes && {
-      complete: (variable: string, value: string, others: { readonly [name: string]: string }) =>
-        reads.complete(upstream, completionOf({ type: "ref/resource", uri: uriTemplate }, { variable, value, others })),
+      complete: (variable: string, value: string, others: { readonly [name: string]: string }, taker?: Taker) =>
+        reads.complete(upstream, completionOf({ type: "ref/resource", uri: uriTemplate }, { variable, value, others }), taker),
     }),
   };
 }
@@ -68,7 +68,7 @@ export function unlistedResources({ upstream, reads }: Omit<ResourceDeps, "compl
   const isReadable = (uri: string) => uri.length <= URI_CHARS_MAX && (uri.split(":", 1)[0] ?? "").split("+").length <= HOPS_MAX;
   return {
     match: (uri) => (uri.startsWith(prefix) && isReadable(uri.slice(prefix.length)) ? {} : undefined),
-    read: (uri) => readAt(upstream, reads, uri.slice(prefix.length)),
+    read: (uri, _variables, taker) => readAt({ upstream, reads }, uri.slice(prefix.length), taker),
   };
 }
 
@@ -78,8 +78,8 @@ export function promptCompletion(
   argument: string,
   { upstream, reads }: Omit<ResourceDeps, "completes">,
 ): NonNullable<Prompt["arguments"][number]["complete"]> {
-  return (value, others) =>
-    reads.complete(upstream, completionOf({ type: "ref/prompt", name: prompt }, { variable: argument, value, others }));
+  return (value, others, taker) =>
+    reads.complete(upstream, completionOf({ type: "ref/prompt", name: prompt }, { variable: argument, value, others }), taker);
 }
 
 interface Completing {
@@ -96,8 +96,12 @@ function completionOf(ref: Completion["ref"], { variable, value, others }: Compl
   };
 }
 
-async function readAt(upstream: Upstream, reads: ReadThrough, uri: string): Promise<readonly ResourceContents[]> {
-  const contents = await reads.read(upstream, uri);
+async function readAt(
+  { upstream, reads }: Omit<ResourceDeps, "completes">,
+  uri: string,
+  taker: Taker | undefined,
+): Promise<readonly ResourceContents[]> {
+  const contents = await reads.read(upstream, uri, taker);
   return contents.map((each) => ({ ...each, uri: `${uriPrefix(upstream)}${each.uri}` }));
 }
 

@@ -246,6 +246,45 @@ test("a front end has a limit of waiting reads; one more is told when to retry",
   expect(await again).toBe("given up");
 });
 
+const of = (tenant: string, caller = 0) => ({ share: `tenant:${tenant}`, principal: `${caller} of ${tenant}` });
+
+test("four callers of one tenant take their share of the reads that wait; one more is refused, and another tenant's is asked for", async () => {
+  const { reads, upstream, redis } = await between("http://127.0.0.1:1", { workers: 0 });
+  const asked: string[] = [];
+  closers.push(await redis.asking().onAsked((text) => void asked.push(text)));
+  vi.useFakeTimers({ toFake: ["setTimeout", "setInterval", "clearTimeout", "clearInterval"] });
+  const refused: unknown[] = [];
+  const noisy = Array.from({ length: READS_WAITING_MAX }, (_, read) =>
+    reads.read(upstream, "x:a", of("noisy", read % 4)).catch((error: unknown) => refused.push(error)),
+  );
+  const quiet = reads.read(upstream, "x:b", of("quiet")).catch(() => "given up");
+  await vi.advanceTimersByTimeAsync(1);
+  expect(asked.length).toBeGreaterThan(READS_WAITING_MAX * 0.86);
+  expect(asked.at(-1)).toContain("x:b");
+  expect(asked.join("")).not.toMatch(/noisy|quiet/);
+  expect(refused).toHaveLength(READS_WAITING_MAX + 1 - asked.length);
+  expect(refused[0]).toMatchObject({ code: "UPSTREAM_BUSY", data: { retryAfterMs: 1_000 } });
+  await vi.advanceTimersByTimeAsync(31_000);
+  await Promise.all([...noisy, quiet]);
+});
+
+test("a worker that reads all that a tenant may have reads another tenant's at once", async () => {
+  const { promise: opens, resolve: letRead } = Promise.withResolvers<void>();
+  const server = await serving({
+    async read(uri) {
+      if (uri === "x:noisy") await opens;
+      return { contents: [{ uri, text: "" }] };
+    },
+  });
+  const { reads, upstream } = await between(server.url);
+  const noisy = Array.from({ length: READS_MAX }, (_, read) => reads.read(upstream, "x:noisy", of("noisy", read % 4)));
+  await until(() => server.reads() >= READS_MAX * 0.86);
+  expect(await reads.read(upstream, "x:quiet", of("quiet"))).toHaveLength(1);
+  expect(server.reads()).toBeLessThan(READS_MAX);
+  letRead();
+  await Promise.all(noisy);
+});
+
 test("a worker reads up to the limit at once; one more is requested again, and read when there is room", async () => {
   const { promise: opens, resolve: letRead } = Promise.withResolvers<void>();
   const server = await serving({

@@ -6,13 +6,22 @@
  *      └──────────────── reply to that front end ◀───────────────────────┘
  *
  * Nothing is stored: if a request, a reply or the worker is lost, the front end asks again, because a read has no effect. The size of a read
- * is bounded.
+ * is bounded. Tenants and callers share the places of workers, and those of front ends for reads that wait (packages/core/callers/shares.ts).
  */
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
-import { describeError, type Json, type Log, ParleyError, type ResourceContents, resourceNotFound, RpcFailure } from "@parley/core";
+import {
+  describeError,
+  type Json,
+  type Log,
+  ParleyError,
+  type ResourceContents,
+  resourceNotFound,
+  RpcFailure,
+  sharedPlaces,
+  type Taker,
+} from "@parley/core";
 import { withBodyError } from "../wire/body-error.ts";
-import { gate } from "../gate.ts";
 import { type Completion, type ReadThrough, uriPrefix } from "./gateway-resource.ts";
 import type { Post } from "../post.ts";
 import { createReplies } from "../replies.ts";
@@ -48,6 +57,8 @@ interface Asked {
   readonly from: string;
   readonly upstream: string;
   readonly wanted: Wanted;
+  /** The words of whom it is for; absent from a process of an older version, and for callers that cannot be told apart. */
+  readonly taker?: Taker;
 }
 
 type Came =
@@ -65,15 +76,21 @@ const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_
 
 export async function createReadThrough(asking: Asking): Promise<ReadThrough & { close(): void }> {
   const replies = await createReplies<Reply>((listener) => asking.onPost("read", listener));
+  const places = sharedPlaces(READS_WAITING_MAX);
 
-  async function through(upstream: Upstream, wanted: Wanted): Promise<Came> {
+  async function through(upstream: Upstream, wanted: Wanted, taker: Taker | undefined): Promise<Came> {
     const { name } = upstream;
-    if (replies.waiting() >= READS_WAITING_MAX) {
-      const message = `${READS_WAITING_MAX} reads of upstreams are waiting already`;
+    const leave = places.take(taker);
+    if (typeof leave === "string") {
+      const message =
+        leave === "all"
+          ? `${READS_WAITING_MAX} reads of upstreams are waiting already`
+          : `this caller has its share of the ${READS_WAITING_MAX} reads of upstreams that may wait`;
       throw new ParleyError("UPSTREAM_BUSY", message, { data: { upstream: name, retryAfterMs: 1_000 } });
     }
     const id = randomUUID();
-    const text = JSON.stringify({ id, from: asking.id, upstream: name, wanted } satisfies Asked);
+    const asked: Asked = { id, from: asking.id, upstream: name, wanted, ...(taker && { taker: wordsOf(taker) }) };
+    const text = JSON.stringify(asked);
     // The worker's own deadline is earlier.
     const withinMs = timeoutOf(upstream) + ASK_AGAIN_MS;
     const { reply, giveUp } = replies.expect(id, withinMs);
@@ -82,26 +99,32 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
       await asking.ask(text);
       return (await reply) ?? { type: "unavailable", message: `no worker read it within ${withinMs} ms` };
     } finally {
+      leave();
       giveUp();
       clearInterval(again);
     }
   }
 
   return {
-    async read(upstream, uri) {
-      const came = await through(upstream, { type: "read", uri });
+    async read(upstream, uri, taker) {
+      const came = await through(upstream, { type: "read", uri }, taker);
       if (came.type === "read") return came.contents;
       // −32002 up to 2025-11-25, −32602 afterwards: each dialect encodes it in its own way.
       const isMissing = came.type === "error" && (came.code === -32002 || (came.code === -32602 && isAbout(came.data, uri)));
       throw isMissing ? resourceNotFound("no resource of that uri", `${uriPrefix(upstream)}${uri}`) : failureOf(came, upstream, "resource");
     },
-    async complete(upstream, completion) {
-      const came = await through(upstream, { type: "complete", completion });
+    async complete(upstream, completion, taker) {
+      const came = await through(upstream, { type: "complete", completion }, taker);
       if (came.type === "completed") return came.values;
       throw failureOf(came, upstream, "completion");
     },
     close: replies.close,
   };
+}
+
+/** Processes need to tell takers apart, and not to learn who they are. */
+function wordsOf({ share, principal }: Taker): Taker {
+  return { share: hash("sha256", share, "base64url"), principal: hash("sha256", principal, "base64url") };
 }
 
 function isAbout(data: Json | undefined, uri: string): boolean {
@@ -141,7 +164,7 @@ export interface ServeReads {
 
 /** Serves the reads that front ends ask for. Returns the function that stops serving. */
 export async function serveReads({ asking, connector, upstreams, log }: ServeReads): Promise<() => void> {
-  const places = gate(READS_MAX);
+  const places = sharedPlaces(READS_MAX);
   /** Requests that were answered here a moment ago. One that comes again lost its reply. */
   const answered = new Set<string>();
 
@@ -150,11 +173,12 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
     setTimeout(() => answered.delete(id), READ_TIMEOUT_MS).unref();
   }
 
-  async function serve({ id, from, upstream: name, wanted }: Asked): Promise<void> {
+  async function serve({ id, from, upstream: name, wanted, taker }: Asked): Promise<void> {
     const upstream = upstreams().find((each) => each.name === name);
-    const leave = upstream && places.enter();
-    // No place is free. Another worker takes the request, or this one when it is repeated.
-    if (!upstream || !leave) return;
+    if (!upstream) return;
+    const leave = places.take(taker);
+    // No place is free for it. Another worker takes the request, or this one when it is repeated.
+    if (typeof leave === "string") return;
     let renewal: NodeJS.Timeout | undefined;
     try {
       if (!answered.delete(id) && !(await asking.claimAsked(id, CLAIM_MS))) return;

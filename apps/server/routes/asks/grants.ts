@@ -21,7 +21,7 @@ import {
 import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { gate, gateFor, gates } from "../../front-end/gate.ts";
+import { sharedGate } from "../../front-end/gate.ts";
 import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Signatures } from "../../seals/signatures.ts";
@@ -62,8 +62,11 @@ export const OWN_REDEMPTIONS_MAX = 10;
 
 export function createGrants({ services, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
   const { log } = services;
-  const redemptions = gate("codes that are being redeemed", REDEMPTIONS_MAX);
-  const ownRedemptions = gates("codes of this person that are being redeemed", OWN_REDEMPTIONS_MAX, "OVERLOADED");
+  const redemptions = sharedGate({
+    what: "codes that are being redeemed",
+    most: REDEMPTIONS_MAX,
+    own: { what: "codes of this person that are being redeemed", most: OWN_REDEMPTIONS_MAX, code: "OVERLOADED" },
+  });
 
   /** Created on use, because the address of this server is known only once it listens. */
   const journeys = () => createJourneys(services, sealedCookies(seal, !addresses.base().startsWith("http:")));
@@ -95,7 +98,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
   async function redeem(provider: OauthProvider, journey: Journey, { caller, page, parameters }: Returned): Promise<GrantedTokens> {
     const { state, verifier = "" } = journey;
     const { scopes } = oauthPage(page);
-    const leave = gateFor(caller, redemptions, ownRedemptions).enter();
+    const leave = redemptions.enter(caller);
     return await provider.finish({ parameters, begun: { state, verifier }, scopes, callback: callbackOf(provider) }).finally(leave);
   }
 

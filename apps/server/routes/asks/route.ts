@@ -11,7 +11,7 @@ import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError } fr
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
-import { gate, gates, gateFor } from "../../front-end/gate.ts";
+import { sharedGate } from "../../front-end/gate.ts";
 import { receiveUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
@@ -62,8 +62,7 @@ export function asksRoute(
   formBodies(scope, FORM_BYTES_MAX);
   // The handler reads the body as it arrives: see upload.ts.
   scope.addContentTypeParser("multipart/form-data", (_request, payload, done) => done(null, payload));
-  const uploads = gate("uploads", UPLOADS_MAX);
-  const ownUploads = gates("uploads of this person", OWN_UPLOADS_MAX, "QUOTA_EXCEEDED");
+  const uploads = sharedGate({ what: "uploads", most: UPLOADS_MAX, own: { what: "uploads of this person", most: OWN_UPLOADS_MAX } });
 
   const refOf = (request: FastifyRequest) => {
     const { taskId, key } = parsePageAddress(request);
@@ -158,7 +157,7 @@ export function asksRoute(
     if (!files) throw new ParleyError("FILES_UNAVAILABLE", "this front end stores no files (PARLEY_FILES)");
     const ref = refOf(request);
     const hasToken = (fields: ReadonlyMap<string, string>) => signatures.verify(formText(ref, page.ask.digest), fields.get("token") ?? "");
-    const leave = gateFor(request.caller, uploads, ownUploads).enter();
+    const leave = uploads.enter(request.caller);
     const uploaded = await receiveUpload(request, { taskId: ref.taskId, wanted, files, hasToken }).finally(leave);
     if (uploaded.type === "notice") return notice(reply, uploaded.name);
     if (uploaded.type === "problem") return show(request, reply, page, `${uploaded.sentence} Nothing was stored.`);

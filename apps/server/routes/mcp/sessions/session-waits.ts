@@ -7,7 +7,7 @@ import type { SessionExchange, SessionRoute } from "./session-route.ts";
  * QUOTA_EXCEEDED or OVERLOADED, and then takes no place.
  */
 export function waitsOf(
-  { waits, ownWaits, sessionWaits, services }: SessionRoute,
+  { waits, sessionWaits, services }: SessionRoute,
   { session, caller, batchWaits }: Pick<SessionExchange, "session" | "caller" | "batchWaits">,
 ): Pick<Gate, "enter"> {
   return {
@@ -17,7 +17,7 @@ export function waitsOf(
       try {
         if (batchWaits) entered.push(batchWaits.enter());
         entered.push(sessionWaits.enter(session.id));
-        entered.push(waitGateFor({ waits, ownWaits, services }, caller).enter());
+        entered.push(waitGateFor({ waits, services }, caller).enter());
       } catch (error) {
         leave();
         throw error;

@@ -13,10 +13,10 @@ export const SERVED = {
   listPrompts: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.promptList(catalogue, cursor),
   listResources: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.resourceList(catalogue, cursor),
   listTemplates: (_route: FrontEnd, { cursor }: List, { encode, catalogue }: Exchange) => encode.templateList(catalogue, cursor),
-  readResource: async (route: FrontEnd, { uri }: ReadResource, { encode, catalogue }: Exchange) =>
-    encode.resourceContents(await inTime(route, "reading the resource", contentsOf(catalogue, uri))),
-  complete: async (route: FrontEnd, intent: Complete, { encode, catalogue }: Exchange) =>
-    encode.completion(await inTime(route, "completing the argument", completionsOf(catalogue, intent))),
+  readResource: async (route: FrontEnd, { uri }: ReadResource, { encode, catalogue, caller }: Exchange) =>
+    encode.resourceContents(await inTime(route, "reading the resource", contentsOf(catalogue, uri, caller))),
+  complete: async (route: FrontEnd, intent: Complete, { encode, catalogue, caller }: Exchange) =>
+    encode.completion(await inTime(route, "completing the argument", completionsOf(catalogue, intent, caller))),
 };
 
 /** Throws TOOL_NOT_FOUND. */
