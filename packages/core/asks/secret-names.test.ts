@@ -154,6 +154,37 @@ describe("descriptions", () => {
   });
 });
 
+describe("words with two meanings are judged by all texts of the field", () => {
+  test.each([
+    { name: "pincode", title: "PIN code", description: "6-digit postal PIN code of the delivery address" },
+    { name: "pin", title: "PIN code (postal)" },
+    { name: "delivery_pincode" },
+    { name: "authorization_code", description: "Return authorization code (RMA) printed on the parcel" },
+    { name: "rma_authorization_code" },
+    { name: "tls_secret", description: "Name of the Kubernetes secret with the certificate" },
+    { name: "image_pull_secret", title: "Pull secret in the namespace" },
+    { name: "cardNumber", description: "The card's number on the Kanban board" },
+    { name: "boardCardNumber" },
+    { name: "passkey_enabled" },
+  ])("and are harmless here: %j", (field) => {
+    expect(secretNames().find(field)).toBeUndefined();
+  });
+
+  test.each([
+    { name: "pincode", title: "PIN code" },
+    { name: "pin", description: "PIN of your bank card, sent to your address" },
+    { name: "authorization_code", description: "From the OAuth provider's return page" },
+    { name: "authorization_code" },
+    { name: "tls_secret", description: "Value of the Kubernetes secret" },
+    { name: "clientSecret", description: "Name of the client, and its secret" },
+    { name: "cardNumber", description: "Credit card to pay the board fee with" },
+    { name: "password", description: "Postal address, Kubernetes, board, parcel" },
+    { name: "pincode", description: "Postal PIN code", title: "Password" },
+  ])("and are secrets here: %j", (field) => {
+    expect(secretNames().find(field)).toBeDefined();
+  });
+});
+
 describe("a deployment's own phrases", () => {
   test("are recognised besides the built-in ones, as words or within scripts without spaces", () => {
     const more = ["Kundengeheimnis", "vault code", "密语"];

@@ -7,9 +7,10 @@
  *   description   if it asks for a secret: "Your API key", but not "Shown after the password was changed"
  *   message       of a form with one field: like a description
  *
- * Something about a secret is not a secret: "passwordLength", "token count", "Name of the secret". Words are compared
- * in lower case and without accents, in the languages of the lists below. A deployment can add phrases and remove
- * some (PARLEY_SECRET_NAMES).
+ * Something about a secret is not a secret: "passwordLength", "token count", "Name of the secret". Words that mean a
+ * secret in one place and something harmless in another are judged by all texts of the field: a PIN code is postal in
+ * India, and a card number is harmless on a board. Words are compared in lower case and without accents, in the
+ * languages of the lists below. A deployment can add phrases and remove some (PARLEY_SECRET_NAMES).
  */
 
 /** Match anywhere in a word: long enough not to occur in unrelated words. */
@@ -85,11 +86,37 @@ const GENITIVES = new Set(phrases("de d del della dell di da do du des der von o
 /** Words that, after a secret or before "of the" and a secret, are about the secret. */
 const ABOUT = new Set(
   phrases(`length size policy policies strength rule rules requirement requirements expiry expires expiration age days count counts limit rotation
-    reset attempts manager label name names nickname id ids type kind format url uri link path file location provider store vault version
+    reset attempts enabled disabled supported allowed changed updated manager label name names nickname id ids type kind format url uri link path file location provider store vault version
     status algorithm brand issuer network holder fee fees statement symbol address amount price balance supply santa sharing generator
     lange richtlinie anzahl longitud politica nombre longueur politique nom lunghezza nome comprimento 길이 정책`),
 );
 const ABOUT_SCRIPT = /^的?の?(长度|長度|强度|強度|策略|规则|規則|位数|位數|有效期|名称|名稱|長さ|ポリシー|길이|정책|강도)/u;
+/** Secrets whose words also mean something harmless. `near` says so anywhere in the field, and `unless` says that it is the secret after all. */
+const AMBIGUOUS = [
+  {
+    // Postal codes of India.
+    words: new Set(["pin", "pin code", "pin number", "pincode", "code pin"]),
+    near: new Set(phrases("postal post postcode zip delivery shipping address district locality")),
+    unless: new Set(phrases("card bank atm account login debit credit sim unlock device phone")),
+  },
+  {
+    // A merchant's permission to send goods back.
+    words: new Set(["authorization code"]),
+    near: new Set(phrases("rma return returns merchandise parcel shipment package warranty repair")),
+    unless: new Set(phrases("oauth auth login token grant sign device")),
+  },
+  {
+    words: new Set(["card number", "cardnumber"]),
+    near: new Set(phrases("board kanban trello column swimlane backlog sprint deck library loyalty membership")),
+    unless: new Set(phrases("credit debit bank payment pay charge cvv cvc")),
+  },
+  {
+    // The objects of Kubernetes, by their names.
+    words: new Set(["secret", "secrets"]),
+    near: new Set(phrases("kubernetes k8s namespace cluster helm ingress name")),
+    unless: new Set(phrases("value content contents key")),
+  },
+];
 const NO_STEMS = new Set(phrases("passwordless"));
 
 /** In a description: what follows these words is not asked for. */
@@ -133,7 +160,7 @@ export function secretNames(more: readonly string[] = []): SecretNames {
   const addedPhrases = byFirst(added);
   const allowed = byFirst(more.filter((phrase) => phrase.startsWith("-")).map(wordsOf));
 
-  function inWords(words: readonly string[], isProse: boolean): string | undefined {
+  function inWords(words: readonly string[], { isProse, isHarmless }: Reading): string | undefined {
     for (let at = 0; at < words.length; at += 1) {
       const passedOver = longest(allowed, words, at);
       if (passedOver > 0) {
@@ -142,17 +169,21 @@ export function secretNames(more: readonly string[] = []): SecretNames {
       }
       const isStem = stems.some((stem) => words[at]?.includes(stem));
       const length = isStem ? 1 : longest(addedPhrases, words, at) || secretAt(words, at, isProse);
-      if (length > 0 && !isAbout(words, at, length)) return words.slice(at, at + length).join(" ");
+      if (length === 0 || isAbout(words, at, length)) continue;
+      const found = words.slice(at, at + length).join(" ");
+      if (!isHarmless(found)) return found;
+      at += length - 1;
     }
     return undefined;
   }
 
-  function inProse(text = ""): string | undefined {
+  function inProse(text: string | undefined, isHarmless: Reading["isHarmless"]): string | undefined {
+    if (text === undefined) return undefined;
     for (const sentence of text.split(/[.!?:;。！？\n]+/)) {
       if (NEVER_SCRIPT.test(sentence)) continue;
       const words = wordsOf(sentence);
       const end = words.findIndex((word) => NOT_ASKED.has(word));
-      const asked = inWords(end === -1 ? words : words.slice(0, end), true);
+      const asked = inWords(end === -1 ? words : words.slice(0, end), { isProse: true, isHarmless });
       if (asked !== undefined) return asked;
     }
     return undefined;
@@ -160,15 +191,32 @@ export function secretNames(more: readonly string[] = []): SecretNames {
 
   return {
     find({ name, title, description, message }) {
-      const named = inWords(wordsOf(name), false);
+      const isHarmless = harmlessIn([name, title, description, message]);
+      const named = inWords(wordsOf(name), { isProse: false, isHarmless });
       if (named !== undefined) return { in: "name", words: named };
-      const titled = title === undefined ? undefined : inWords(wordsOf(title), false);
+      const titled = title === undefined ? undefined : inWords(wordsOf(title), { isProse: false, isHarmless });
       if (titled !== undefined) return { in: "title", words: titled };
-      const described = inProse(description);
+      const described = inProse(description, isHarmless);
       if (described !== undefined) return { in: "description", words: described };
-      const asked = inProse(message);
+      const asked = inProse(message, isHarmless);
       return asked === undefined ? undefined : { in: "message", words: asked };
     },
+  };
+}
+
+interface Reading {
+  readonly isProse: boolean;
+  /** Whether the found words mean something harmless in this field. */
+  isHarmless(found: string): boolean;
+}
+
+function harmlessIn(texts: readonly (string | undefined)[]): Reading["isHarmless"] {
+  let all: readonly string[] | undefined;
+  return (found) => {
+    const meaning = AMBIGUOUS.find(({ words }) => words.has(found));
+    if (!meaning) return false;
+    all ??= texts.flatMap((text) => (text === undefined ? [] : wordsOf(text)));
+    return all.some((word) => meaning.near.has(word)) && !all.some((word) => meaning.unless.has(word));
   };
 }
 
