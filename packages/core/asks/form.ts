@@ -52,12 +52,17 @@ export function fieldsOf(schema: JsonObject): readonly Field[] {
   );
 }
 
+/** The object that a schema describes, with what its root says by reference or composition. */
+export function rootOf(schema: JsonObject): JsonObject {
+  return read(schema, { schema, left: READ_MAX }).schema;
+}
+
 /**
  * Whether members beyond `fieldsOf` may be required or allowed: by alternatives at the root, or by names that the
  * author does not know. They are entered as one JSON object.
  */
 export function hasMore(schema: JsonObject): boolean {
-  const { properties, additionalProperties, patternProperties, ...root } = read(schema, { schema, left: READ_MAX }).schema;
+  const { properties, additionalProperties, patternProperties, ...root } = rootOf(schema);
   const isOpen = additionalProperties === true || isJsonObject(additionalProperties) || isJsonObject(patternProperties);
   const hasFields = isJsonObject(properties) && Object.keys(properties).length > 0;
   return ["oneOf", "anyOf", "allOf", "$ref", "if"].some((keyword) => root[keyword] !== undefined) || (isOpen && !hasFields);

@@ -68,6 +68,21 @@ describe("elicit", () => {
     expect(running.text).toBe('{"count":20}');
   });
 
+  test("offers choices that are numbers, and gives the author null for what was left out", async () => {
+    const schema = z.object({ at: z.literal([1, 2, 3]), nick: z.string().nullable() });
+    const running = await startTool(asking({ message: "?", schema }), {}, { crashAt: "every" });
+    await expect(running.answer({ question: { at: 5 } })).rejects.toThrow(/at must be one of 1, 2, 3/);
+    await running.answer({ question: { at: 2 } });
+    expect(running.text).toBe('{"at":2,"nick":null}');
+  });
+
+  test("is the question of a version that left out choices that are numbers, so that its waiting tasks continue", async () => {
+    const { asked, ctx } = over({});
+    await ctx.ask("question", { message: "?", schema: z.object({ at: z.literal([1, 2]) }) });
+    const identity = { schema: { type: "object", properties: { at: { type: "number" } }, required: ["at"] } };
+    expect(asked).toMatchObject([["question", { schema: { properties: { at: { enum: [1, 2] } } } }, { identity }]]);
+  });
+
   test("asks again with the form filled in, and with each problem at its field", async () => {
     const trip = z
       .object({ from: z.iso.date().meta({ title: "Start" }), to: z.iso.date().meta({ title: "Return" }), note: z.string().optional() })

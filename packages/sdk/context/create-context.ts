@@ -24,7 +24,7 @@ import {
 import { askedAgain, type FormRequest, identityAgain } from "../asks/asked-again.ts";
 import { createShorthands } from "../asks/shorthands.ts";
 import { MESSAGE_WANTED, wrongAsk } from "../asks/wrong-ask.ts";
-import { formSchema } from "../schemas/ask-schema.ts";
+import { type AskForm, formSchema } from "../schemas/ask-schema.ts";
 import { createCall } from "./call.ts";
 import type { Root, SamplingReply, SamplingRequest } from "../results/content.ts";
 import { createMap } from "./map.ts";
@@ -61,16 +61,17 @@ export function createContext(effects: Effects): Context {
   }
 
   async function askForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
-    const { schema, form } = formOf(name, ask.schema);
+    const { schema, form, identity: former = form, nulls } = formOf(name, ask.schema);
     // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
     const policy =
       ask.onTimeout instanceof Object ? await effects.ofCtx(checkedDefault(name, ask.onTimeout.default, schema)) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
     const asked: FormRequest = { type: "form", message: ask.message, schema: form, ...present({ hints: ask.hints }) };
-    for (let request = asked, identity = asked, round = 1; ; round += 1) {
+    const askedBefore = former === form ? asked : { ...asked, schema: former };
+    for (let request = asked, identity = askedBefore, round = 1; ; round += 1) {
       const answer = await answerTo(name, request, { ...options, ...(request !== identity && { identity }) });
       if (answer.action !== "accept") return refusal(answer, ask.quorum);
-      const content = await effects.ofCtx(checked(schema, answer, effects.readingOf(name)));
+      const content = await effects.ofCtx(checked(schema, withNulls(answer, nulls), effects.readingOf(name)));
       if (content.ok) return { action: "accept", content: content.value };
       if (round === ROUNDS_MAX) {
         throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, but never as its schema requires`, {
@@ -79,16 +80,12 @@ export function createContext(effects: Effects): Context {
       }
       // The form could not say all that the author's schema wants: ask again, as the next occurrence of the name.
       request = askedAgain(asked, { content: answer.accepted ? {} : answer.content, violations: content.violations });
-      identity = identityAgain(asked, content.violations);
+      identity = identityAgain(askedBefore, content.violations);
     }
   }
 
   /** The one person's content, or that of each person who had to accept. */
-  async function checked(
-    schema: Schema,
-    { content = {}, accepted }: Extract<Settled, { action: "accept" }>,
-    reading: Reading,
-  ): Promise<Checked<unknown>> {
+  async function checked(schema: Schema, { content = {}, accepted }: Accepted, reading: Reading): Promise<Checked<unknown>> {
     if (!accepted) return await readAnswer(schema, content, reading);
     const each = await readAnswers(schema, accepted, reading);
     const violations = each.flatMap((one) => (one.ok ? [] : one.violations));
@@ -324,9 +321,21 @@ function valueOf(checked: Checked<unknown> | undefined): unknown {
   return checked?.ok ? checked.value : undefined;
 }
 
-interface Form {
+type Accepted = Extract<Settled, { action: "accept" }>;
+
+/** Forms have no null: a field that may be null is left out of the answer, and its author expects null. */
+function withNulls(answer: Accepted, nulls: readonly string[]): Accepted {
+  if (nulls.length === 0) return answer;
+  const empty = Object.fromEntries(nulls.map((name) => [name, null]));
+  return {
+    ...answer,
+    content: { ...empty, ...answer.content },
+    ...(answer.accepted && { accepted: answer.accepted.map((each) => ({ ...each, content: { ...empty, ...each.content } })) }),
+  };
+}
+
+interface Form extends AskForm {
   readonly schema: Schema;
-  readonly form: JsonObject;
 }
 
 /**
@@ -342,7 +351,7 @@ function formOf(name: string, given: Schema | JsonObject): Form {
   if (known) return known;
   try {
     const schema = isSchema(given) ? given : jsonSchema(given);
-    const made = { schema, form: formSchema(name, jsonOf(`the ask "${name}"`, schema, "input")) };
+    const made = { schema, ...formSchema(name, jsonOf(`the ask "${name}"`, schema, "input")) };
     forms.set(schema, made);
     return made;
   } catch (error) {

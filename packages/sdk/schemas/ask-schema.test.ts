@@ -2,8 +2,10 @@ import { ElicitRequestFormParamsSchema } from "@modelcontextprotocol/sdk/types.j
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type JsonObject, ParleyError } from "@parley/core";
-import { formSchema } from "./ask-schema.ts";
+import { formSchema as askForm } from "./ask-schema.ts";
 import { jsonOf } from "./schema.ts";
+
+const formSchema = (ask: string, schema: JsonObject): JsonObject => askForm(ask, schema).form;
 
 function formOf(schema: z.ZodType): JsonObject {
   return formSchema("question", jsonOf("the ask", schema, "input"));
@@ -281,11 +283,81 @@ describe("JSON Schema that a form cannot express", () => {
   });
 });
 
+describe("one meaning in many spellings", () => {
+  const ask = (field: JsonObject, more: JsonObject = {}) =>
+    askForm("question", {
+      type: "object",
+      properties: { field },
+      required: ["field"],
+      $defs: { Level: { enum: ["low", "high"] } },
+      ...more,
+    });
+  const level = { type: "string", enum: ["low", "high"] };
+
+  test.each<[JsonObject, JsonObject]>([
+    [
+      { allOf: [{ $ref: "#/$defs/Level" }], default: "low" },
+      { ...level, default: "low" },
+    ],
+    [{ oneOf: [{ $ref: "#/$defs/Level" }] }, level],
+    [
+      { type: "array", items: { $ref: "#/$defs/Level" } },
+      { type: "array", items: level },
+    ],
+    [{ type: ["string", "integer"] }, { type: "string" }],
+    [{ anyOf: [{ type: "integer" }, { type: "number" }] }, { type: "number" }],
+  ])("%j is asked as %j", (field, shown) => {
+    expect(ask(field)).toStrictEqual({ form: { type: "object", properties: { field: shown }, required: ["field"] }, nulls: [] });
+  });
+
+  test.each<[JsonObject, JsonObject]>([
+    [{ type: ["string", "null"] }, { type: "string" }],
+    [
+      { anyOf: [{ type: "string", maxLength: 9 }, { type: "null" }], default: null },
+      { type: "string", maxLength: 9 },
+    ],
+    [{ anyOf: [{ $ref: "#/$defs/Level" }, { type: "null" }] }, level],
+  ])("%j may be left out, and is null then", (field, shown) => {
+    expect(ask(field)).toStrictEqual({ form: { type: "object", properties: { field: shown } }, nulls: ["field"] });
+  });
+
+  test.each<[JsonObject, JsonObject]>([
+    [
+      { type: "number", enum: [1, 2.5] },
+      { type: "number", description: "One of 1, 2.5.", enum: [1, 2.5] },
+    ],
+    [
+      { enum: [1, 2], description: "How many." },
+      { type: "integer", description: "How many. One of 1, 2.", enum: [1, 2] },
+    ],
+    [{ const: 7 }, { type: "integer", description: "One of 7.", enum: [7] }],
+    [
+      { oneOf: [{ const: 1, title: "One" }, { const: 2 }], default: 2 },
+      {
+        type: "integer",
+        description: "One of 1 (One), 2.",
+        oneOf: [
+          { const: 1, title: "One" },
+          { const: 2, title: "2" },
+        ],
+        default: 2,
+      },
+    ],
+  ])("%j offers its numbers, and names them to people whose client knows no such choices", (field, shown) => {
+    expect(ask(field).form["properties"]).toStrictEqual({ field: shown });
+  });
+
+  test("a question with numbers to choose from is the one that versions asked which left them out", () => {
+    const number = { type: "number", title: "T", minimum: 0 };
+    expect(ask({ ...number, enum: [1, 2] }).identity).toStrictEqual({ type: "object", properties: { field: number }, required: ["field"] });
+    expect(ask({ enum: ["a"] })).not.toHaveProperty("identity");
+  });
+});
+
 describe("a schema that cannot be asked is refused, naming the field and the alternative", () => {
   const nested = "is a nested object: forms are flat, so give its fields names of their own (addressStreet, addressCity) or ask again";
   const list = "is a list of something else than choices: forms know lists of an enum only, so take one text and split it, or ask again";
-  const nullable = "can be null: forms have no null, so make the field optional instead";
-  const numbers = "has choices that are not strings";
+  const mixed = "has choices of several types, or choices that are neither strings nor numbers";
   const several = "has alternatives of several types: give each its own optional field, or use an enum of strings";
   const unknown = "has no type that forms know: use string, number, integer, boolean, an enum of strings or a list of those";
   const secret = "has the format password: a secret must not pass through the client, so use ctx.secret";
@@ -298,14 +370,9 @@ describe("a schema that cannot be asked is refused, naming the field and the alt
     ["a free list", { type: "array", items: { type: "string" } }, list],
     ["a list of anything", { type: "array" }, list],
     ["a list of several kinds", { type: "array", items: [{ enum: ["a"] }] }, list],
-    ["null", { type: ["string", "null"] }, nullable],
-    ["null among alternatives", { anyOf: [{ type: "string" }, { type: "null" }] }, nullable],
-    ["null as one of them", { oneOf: [{ type: "string" }, { type: "null" }] }, nullable],
-    ["numbers to choose from", { enum: [1, 2] }, numbers],
-    ["texts and numbers to choose from", { enum: ["a", 2], enumNames: ["A", "2"] }, numbers],
-    ["a number that is the only choice", { const: 1 }, numbers],
-    ["several types", { anyOf: [{ type: "string" }, { type: "number" }] }, several],
-    ["several types in a list", { type: ["string", "number"] }, several],
+    ["texts and numbers to choose from", { enum: ["a", 2], enumNames: ["A", "2"] }, mixed],
+    ["several types", { anyOf: [{ type: "string" }, { type: "object" }] }, several],
+    ["several types in a list", { type: ["string", "array"] }, several],
     ["alternatives that are not schemas", { anyOf: [5, null] }, several],
     ["no type", {}, unknown],
     ["a type of its own", { type: "date" }, unknown],

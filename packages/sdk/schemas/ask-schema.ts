@@ -3,44 +3,76 @@
  *
  *   flat object ─┬─ string   minLength maxLength pattern format(email uri date date-time) default
  *                ├─ string   enum (enumNames) · oneOf of const + title
- *                ├─ number · integer   minimum maximum default
+ *                ├─ number · integer   minimum maximum default, or choices, which are also named in the description
  *                ├─ boolean  default
  *                └─ array    minItems maxItems default, items: enum · anyOf of const + title
  *
  * Constraints that the subset cannot express (multipleOf, refinements) are left out of the form; the author's own
- * schema also validates the answer. Shapes that it cannot express (nesting, null, free lists) and the format of a
- * password are the author's mistake, and are refused before anything is asked.
+ * schema also validates the answer. A field that may be null may be left out of the form, and is null for the author.
+ * Shapes that the subset cannot express (nesting, free lists) and the format of a password are the author's mistake,
+ * and are refused before anything is asked.
  *
  * The form depends on the schema's meaning and not on a generator's spelling, because the ask's digest is taken from
  * it (I4).
  */
-import { type Choice, choicesOf, type Json, type JsonObject, ParleyError, type Violation } from "@parley/core";
+import {
+  type Choice,
+  choicesOf,
+  type Field,
+  fieldsOf,
+  type Json,
+  type JsonObject,
+  ParleyError,
+  rootOf,
+  valueOf,
+  type Violation,
+} from "@parley/core";
 import { isValid } from "./patterns.ts";
 
 const FORMATS = new Set(["email", "uri", "date", "date-time"]);
 
+export interface AskForm {
+  readonly form: JsonObject;
+  /** What the ask's digest is taken from: the form as versions asked it that left out choices that are numbers. Absent if it is the same. */
+  readonly identity?: JsonObject;
+  /** Fields that are null if they are left out. */
+  readonly nulls: readonly string[];
+}
+
 /** The form for `schema`. Throws INVALID_ASK with a violation for each field that cannot be asked. */
-export function formSchema(ask: string, schema: JsonObject): JsonObject {
-  const root = resolved(schema, schema);
+export function formSchema(ask: string, schema: JsonObject): AskForm {
+  const root = rootOf(schema);
   const properties = root["properties"] ?? {};
   if (root["type"] !== "object" || !isObject(properties)) {
     throw invalidAsk(ask, [{ path: "", message: "must be one flat object, such as z.object({ … }): MCP forms have no other shape" }]);
   }
   const violations: Violation[] = [];
-  const fields: JsonObject = {};
-  for (const [name, property] of Object.entries(properties)) {
-    const found = isObject(property) ? field(name, resolved(property, schema)) : "must be a schema";
+  const made: (readonly [name: string, field: FormField])[] = [];
+  const fields = new Map(fieldsOf(schema).map((field) => [field.name, field]));
+  for (const name of Object.keys(properties)) {
+    const field = fields.get(name);
+    const found = field ? formField(field) : "must be a schema";
     if (typeof found === "string") violations.push({ path: `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, message: found });
-    else fields[name] = found;
+    else made.push([name, found]);
   }
-  const required = Array.isArray(root["required"]) ? root["required"] : [];
+  const wanted = Array.isArray(root["required"]) ? root["required"] : [];
   // No one could fill in such a field, so the question would have no answer.
-  for (const name of required) {
+  for (const name of wanted) {
     if (typeof name !== "string" || !Object.hasOwn(properties, name))
       violations.push({ path: "/required", message: `names ${JSON.stringify(name)}, which is no field of the form` });
   }
   if (violations.length > 0) throw invalidAsk(ask, violations);
-  return { type: "object", properties: fields, ...(required.length > 0 ? { required } : {}) };
+  const nulls = [...fields.values()].filter(({ isRequired, isNullable }) => isRequired && isNullable).map(({ name }) => name);
+  const required = wanted.filter((name) => !nulls.includes(name as string));
+  // A field may have the name `__proto__`.
+  const withFields = (fieldOf: (field: FormField) => JsonObject): JsonObject => ({
+    type: "object",
+    properties: Object.fromEntries(made.map(([name, field]) => [name, fieldOf(field)])),
+    ...(required.length > 0 ? { required } : {}),
+  });
+  const form = withFields(({ field }) => field);
+  const isAsBefore = made.every(([, { former }]) => former === undefined);
+  return { form, nulls, ...(!isAsBefore && { identity: withFields(({ field, former = field }) => former) }) };
 }
 
 function invalidAsk(ask: string, violations: readonly Violation[]): ParleyError {
@@ -48,27 +80,39 @@ function invalidAsk(ask: string, violations: readonly Violation[]): ParleyError 
   return new ParleyError("INVALID_ASK", `the ask "${ask}" is invalid: ${named}`, { violations });
 }
 
+interface FormField {
+  readonly field: JsonObject;
+  readonly former?: JsonObject;
+}
+
 /** The field of the form, or the problem with it. */
-function field(name: string, property: JsonObject): JsonObject | string {
+function formField({ schema: property, choices }: Field): FormField | string {
   const options = singleChoice(property);
-  if (options) return withDefault(property, { type: "string", ...texts(property), ...options }, "string");
+  if (options) return { field: withDefault(property, { type: "string", ...texts(property), ...options }, "string") };
+  if (choices.length > 0 && property["type"] !== "array") return numberChoice(property, choices);
   switch (property["type"]) {
     case "string":
       if (property["format"] === "password") return SECRET;
       if (typeof property["pattern"] === "string" && !isValid(property["pattern"], "u")) return NO_PATTERN;
-      return withDefault(property, { type: "string", ...texts(property), ...stringLimits(property) }, "string");
+      return { field: withDefault(property, { type: "string", ...texts(property), ...stringLimits(property) }, "string") };
     case "number":
     case "integer":
-      return withDefault(property, { type: property["type"], ...texts(property), ...numberLimits(property) }, "number");
+      return { field: number(property, property["type"]) };
     case "boolean":
-      return withDefault(property, { type: "boolean", ...texts(property) }, "boolean");
-    case "array":
-      return multipleChoice(property);
+      return { field: withDefault(property, { type: "boolean", ...texts(property) }, "boolean") };
+    case "array": {
+      const field = multipleChoice(property);
+      return typeof field === "string" ? field : { field };
+    }
     case "object":
       return "is a nested object: forms are flat, so give its fields names of their own (addressStreet, addressCity) or ask again";
     default:
       return describeUnknown(property);
   }
+}
+
+function number(property: JsonObject, type: "number" | "integer"): JsonObject {
+  return withDefault(property, { type, ...texts(property), ...numberLimits(property) }, "number");
 }
 
 const NO_PATTERN =
@@ -79,10 +123,6 @@ const SECRET = "has the format password: a secret must not pass through the clie
 
 function describeUnknown(property: JsonObject): string {
   const alternatives = property["anyOf"] ?? property["oneOf"] ?? property["type"];
-  const nullable =
-    Array.isArray(alternatives) && alternatives.some((item) => item === "null" || (isObject(item) && item["type"] === "null"));
-  if (nullable) return "can be null: forms have no null, so make the field optional instead";
-  if (Array.isArray(property["enum"]) || "const" in property) return "has choices that are not strings";
   if (Array.isArray(alternatives)) return "has alternatives of several types: give each its own optional field, or use an enum of strings";
   return "has no type that forms know: use string, number, integer, boolean, an enum of strings or a list of those";
 }
@@ -98,6 +138,25 @@ function singleChoice(property: JsonObject): JsonObject | undefined {
   const choices = choicesOf(property);
   if (!choices) return undefined;
   return choices.some(({ title }) => title !== undefined) ? { oneOf: titled(choices) } : { enum: choices.map(({ value }) => value) };
+}
+
+/** MCP's choices are strings. Clients that know no others for a number drop them, so the description names them too. */
+function numberChoice(property: JsonObject, choices: readonly Choice[]): FormField | string {
+  const values = choices.map(valueOf);
+  if (property["type"] === "boolean") return { field: withDefault(property, { type: "boolean", ...texts(property) }, "boolean") };
+  if (!values.every((value) => typeof value === "number"))
+    return "has choices of several types, or choices that are neither strings nor numbers";
+  const type = property["type"] === "integer" || values.every(Number.isInteger) ? "integer" : "number";
+  const isTitled = choices.some(({ title }) => title !== undefined);
+  const named = choices.map(({ value, title }) => (title === undefined ? value : `${value} (${title})`));
+  const { description } = property;
+  const said = `${typeof description === "string" && description !== "" ? `${description} ` : ""}One of ${named.join(", ")}.`;
+  const offered = isTitled
+    ? { oneOf: choices.map(({ value, title }, index) => ({ const: values[index] ?? null, title: title ?? value })) }
+    : { enum: values };
+  const field = withDefault(property, { type, ...texts(property), description: said, ...offered }, "number");
+  const { type: given } = property;
+  return { field, ...((given === "number" || given === "integer") && { former: number(property, given) }) };
 }
 
 function multipleChoice(property: JsonObject): JsonObject | string {
@@ -154,19 +213,6 @@ function picked(schema: JsonObject, keywords: readonly string[], type: "string" 
       return value !== undefined && typeof value === type ? [[keyword, value]] : [];
     }),
   );
-}
-
-/** Follows references within the schema: generators name what is used twice. */
-function resolved(schema: JsonObject, root: JsonObject, seen: readonly string[] = []): JsonObject {
-  const reference = schema["$ref"];
-  if (typeof reference !== "string" || !reference.startsWith("#/") || seen.includes(reference)) return schema;
-  let target: Json | undefined = root;
-  for (const segment of reference.slice(2).split("/")) {
-    target = isObject(target) ? target[segment.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
-  }
-  if (!isObject(target)) return schema;
-  const { $ref: _reference, ...beside } = schema;
-  return resolved({ ...target, ...beside }, root, [...seen, reference]);
 }
 
 function isObject(value: Json | undefined): value is JsonObject {
