@@ -78,6 +78,7 @@ export { canonicalJson, STORED_DEPTH_MAX, throughJson } from "./values/canonical
 export * from "./values/cut.ts";
 export * from "./task/describe-error.ts";
 export { DISTINCT_ITEMS } from "./values/distinct-items.ts";
+export { inCurrentDraft, isKnownDraft } from "./values/older-drafts.ts";
 export { MULTIPLE_OF } from "./values/multiple-of.ts";
 export { problemAt } from "./values/violation-texts.ts";
 export * from "./values/duration.ts";

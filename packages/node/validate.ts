@@ -1,6 +1,7 @@
 import {
   describeViolations,
   DISTINCT_ITEMS,
+  inCurrentDraft,
   isSmall,
   type JsonObject,
   MULTIPLE_OF,
@@ -17,7 +18,7 @@ import { fullFormats } from "ajv-formats/dist/formats.js";
 const KEPT = 1_000;
 
 /**
- * Checks values against JSON Schema 2020-12 with string formats. Unknown keywords and formats are annotations, as the specification says.
+ * Checks values against JSON Schema with string formats, of 2020-12 and, in other words, of older drafts. Unknown keywords and formats are annotations, as the specification says.
  * Throws INVALID_ASK for an invalid schema. (packages/sdk/schemas/validate-json.ts explains why there are two validators.)
  *
  * For a small value every problem is reported, so that a person can correct a form in one go. For a large value only the first problem is
@@ -59,7 +60,7 @@ function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
     const text = JSON.stringify(original);
     const known = compiled.get(text);
     if (known) return known.check;
-    const schema = withChoicesAsEnum(original) as JsonObject;
+    const schema = withChoicesAsEnum(inCurrentDraft(original)) as JsonObject;
     let check: ValidateFunction;
     try {
       check = ajv.compile(schema);

@@ -6,7 +6,7 @@
  * as well.
  */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import { describeViolations, type JsonObject, type Violation, VIOLATIONS_WANTED } from "@parley/core";
+import { describeViolations, isKnownDraft, type JsonObject, type Violation, VIOLATIONS_WANTED } from "@parley/core";
 import { DefinitionError } from "../failures.ts";
 import { type Flags, gatherFlags, judgePatterns, needsFlags } from "./patterns.ts";
 import { compiled, validateJson } from "./validate-json.ts";
@@ -29,10 +29,14 @@ const verbatim = new WeakSet<object>();
 const guards = new WeakMap<object, (value: unknown) => readonly Violation[]>();
 
 /**
- * Uses JSON Schema 2020-12 as it is: clients see exactly this object. Pass the described type, or a Standard Schema
+ * Uses JSON Schema as it is, of 2020-12 or an older draft: clients see exactly this object. Pass the described type, or a Standard Schema
  * that validates instead. Throws DefinitionError if the schema is invalid.
  */
 export function jsonSchema<T = JsonObject>(schema: JsonObject, judge?: StandardSchemaV1<unknown, T>): Schema<T> {
+  if (!isKnownDraft(schema))
+    throw new DefinitionError(
+      `this schema names ${JSON.stringify(schema["$schema"])}, which is not read here: only JSON Schema of draft-04, 06, 07, 2019-09 and 2020-12 is`,
+    );
   try {
     compiled(schema);
   } catch (cause) {

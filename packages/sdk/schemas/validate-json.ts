@@ -1,5 +1,5 @@
 /**
- * JSON Schema 2020-12 by ajv, for schemas given as JSON: raw input schemas and the asks that a task keeps.
+ * JSON Schema 2020-12 and its older drafts by ajv, for schemas given as JSON: raw input schemas and the asks that a task keeps.
  *
  * Compiling takes about a millisecond, checking a microsecond, so compiled checks are cached: by object for schemas
  * in code, by text for those from a store, least recently used first out.
@@ -13,6 +13,7 @@ import ajvFormats from "ajv-formats";
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import {
   DISTINCT_ITEMS,
+  inCurrentDraft,
   isSmall,
   type JsonObject,
   MULTIPLE_OF,
@@ -55,7 +56,7 @@ function compiler(options: Options): Compile {
     if (known) return known;
     const { $schema: _dialect, ...rest } = schema;
     const text = JSON.stringify(rest);
-    const fits = byText.get(text) ?? ajv.compile(rest);
+    const fits = byText.get(text) ?? ajv.compile(inCurrentDraft(rest));
     byText.delete(text);
     byText.set(text, fits);
     const [oldest] = byText.keys();
