@@ -3,11 +3,12 @@
  * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-import { type Field, fieldsOf, hasMore, type Json, type JsonObject, kindOfItems, readTyped, valueOf } from "@parley/core";
-import { type Content, type Elicitation, formatHint, isVisit, type Reply } from "./form.ts";
+import { type Field, fieldsOf, hasMore, type Json, type JsonObject, valueOf } from "@parley/core";
+import { type Content, type Elicitation, isVisit, type Reply } from "./form.ts";
 import { ABANDONED } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
+import { entryHint, entryOf, hasLines, isJson, parsed, readEntry } from "./entry.ts";
 import { clean, cleanLine, printToStderr } from "../terminal/terminal.ts";
 
 /** With more choices than this, the prompt offers a search. */
@@ -221,46 +222,16 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
   }
 }
 
-/** How to enter the value, where its label does not say it. */
-function entryHint(field: Field): string | undefined {
-  if (isJson(field)) return "as JSON";
-  return field.kind === "choices" && field.choices.length === 0 ? "separated by commas, or as JSON" : formatHint(field);
-}
-
-/** Objects, and lists of more than words and numbers, are entered as JSON. */
-function isJson({ kind, choices, schema }: Field): boolean {
-  return kind === "choices" ? choices.length === 0 && kindOfItems(schema) === undefined : schema["type"] === "object";
-}
-
-function parsed(typed: string): Json {
-  try {
-    return JSON.parse(typed) as Json;
-  } catch {
-    return typed;
-  }
-}
-
 async function promptForText(
   field: Field,
   { message, validate, ...options }: Options & { readonly message: string; readonly validate: Check },
 ): Promise<unknown> {
-  const { default: preset, isRequired } = field;
-  // The prompt has one line, which would drop the line breaks of a default.
-  const hasLines = typeof preset === "string" && /[\r\n]/.test(preset);
-  const read = (given: string): Json | undefined => {
-    const typed = hasLines ? unescapedLines(given) : given;
-    if (typed === "") return isRequired && field.kind === "text" && field.schema["type"] === "string" ? "" : undefined;
-    const isAny = field.kind === "text" && field.schema["type"] === undefined;
-    const isList = field.kind === "choices" && /^\s*\[/.test(typed);
-    return isJson(field) || isAny || isList ? parsed(typed) : readTyped(typed, field);
-  };
+  const { isRequired } = field;
   const prompt: Parameters<typeof text>[0] = {
-    message: hasLines ? `${message} (\\n is a new line)` : message,
-    ...(preset !== undefined && {
-      initialValue: clean(hasLines ? escapedLines(preset) : typeof preset === "string" ? preset : JSON.stringify(preset)),
-    }),
+    message: hasLines(field) ? `${message} (\\n is a new line)` : message,
+    initialValue: entryOf(field),
     validate(typed = "") {
-      const value = read(typed);
+      const value = readEntry(typed, field);
       if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
       if (value === typed && isJson(field))
         return `must be JSON, such as ${field.kind === "choices" ? '[{"name":"value"}]' : '{"name":"value"}'}`;
@@ -269,13 +240,5 @@ async function promptForText(
     ...options,
   };
   const given = await pastedAsOneLine(() => text(prompt));
-  return isCancel(given) ? given : read(given ?? "");
-}
-
-function escapedLines(text: string): string {
-  return text.replaceAll("\\", "\\\\").replaceAll("\r", "\\r").replaceAll("\n", "\\n");
-}
-
-function unescapedLines(text: string): string {
-  return text.replaceAll(/\\([\\rn])/g, (_, letter: string) => (letter === "n" ? "\n" : letter === "r" ? "\r" : "\\"));
+  return isCancel(given) ? given : readEntry(given ?? "", field);
 }

@@ -71,6 +71,7 @@ export const DE: Texts = {
     problems: "Noch wurde nichts gesendet: {count} Angaben müssen geändert werden.",
     problemsOne: "Noch wurde nichts gesendet: eine Angabe muss geändert werden.",
     required: "wird gebraucht",
+    skipped: "gibt es nicht: die Uhr wird dann vorgestellt",
     linkTo: "Sie werden dorthin geschickt:",
     linkOpen: "Seite öffnen",
     linkDone: "Ich war dort",

@@ -75,6 +75,7 @@ export const EN = {
     problems: "Nothing was sent yet: {count} answers need a change.",
     problemsOne: "Nothing was sent yet: one answer needs a change.",
     required: "is required",
+    skipped: "does not exist: the clock is moved forward then",
     linkTo: "It sends you to",
     linkOpen: "Open the page",
     linkDone: "I have been there",

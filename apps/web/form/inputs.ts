@@ -252,6 +252,18 @@ function isSkipped(typed: string, at: Date): boolean {
   );
 }
 
+/** What to know about a value that is valid as it is typed; empty if there is nothing. */
+export function noteOf({ control }: Input, typed: Typed): string {
+  if (control !== "datetime" || typeof typed !== "string") return "";
+  const at = new Date(typed);
+  if (Number.isNaN(at.getTime())) return "";
+  // A clock that is set back, by half an hour or an hour, shows the same again.
+  const isRepeated = [1_800_000, 3_600_000].some(
+    (later) => toLocal(new Date(at.getTime() + later).toISOString()) === toLocal(at.toISOString()),
+  );
+  return isRepeated ? "the clock shows this time twice: the first one is meant" : "";
+}
+
 /** The zone in which a date and time is entered, such as `Europe/Berlin`. */
 function zoneName(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;

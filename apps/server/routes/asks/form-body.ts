@@ -61,24 +61,29 @@ export interface ReadForm {
   readonly problems: Problems;
 }
 
-/** `zone` is where the person's clock is. `required` says that an answer is missing. */
+/** `zone` is where the person's clock is. `required` says that an answer is missing, and `skipped` that the clock never shows the time. */
 export function contentIn(
   inputs: readonly Input[],
   draft: Draft,
-  { zone, required }: { readonly zone: string; readonly required: string },
+  { zone, required, skipped }: { readonly zone: string; readonly required: string; readonly skipped: string },
 ): ReadForm {
-  const missing: [string, string][] = [];
+  const wrong: [string, string][] = [];
   const read = inputs.map((input): [string, Typed] => {
     const typed = draft[input.name] ?? "";
     if (isYesOrNo(input) && typeof typed === "string") {
-      if (typed === "" && input.isRequired) missing.push([input.name, required]);
+      if (typed === "" && input.isRequired) wrong.push([input.name, required]);
       return [input.name, input.control === "tristate" ? typed : typed === "true"];
     }
-    if (input.control === "datetime" && typeof typed === "string" && typed !== "") return [input.name, inZone(typed, zone) ?? typed];
+    if (input.control === "datetime" && typeof typed === "string" && typed !== "") {
+      const moment = inZone(typed, zone);
+      // Read as it is, it would be a time of this server's zone.
+      if (moment === undefined && !Number.isNaN(Date.parse(`${typed}Z`))) wrong.push([input.name, skipped]);
+      return [input.name, moment ?? typed];
+    }
     return [input.name, typed];
   });
   const { content, problems } = contentOf(inputs, Object.fromEntries(read));
-  return { content, problems: { ...problems, ...Object.fromEntries(missing) } };
+  return { content, problems: { ...problems, ...Object.fromEntries(wrong) } };
 }
 
 /** What the control of a moment shows for a default. */

@@ -112,7 +112,7 @@ ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>` : answers ? m
       const draft = draftIn(form.inputs, body);
       const { content, problems } = decided
         ? { content: decided, problems: {} }
-        : contentIn(form.inputs, draft, { zone, required: texts.question.required });
+        : contentIn(form.inputs, draft, { zone, required: texts.question.required, skipped: texts.question.skipped });
       // Anything else is no answer to this form.
       if (!decided && action !== "accept") return notice(reply, "unreadable");
       if (Object.keys(problems).length > 0) return show(reply, { request, taskId: given.taskId, page }, { draft, problems });

@@ -1,7 +1,7 @@
 /** Renders the control of each field, chosen by its schema. */
 import type { Choice } from "@parley/core/form";
 import { useState } from "preact/hooks";
-import { type Draft, type Input, type Problems, type Typed, untouched } from "../../form/inputs.ts";
+import { type Draft, type Input, noteOf, type Problems, type Typed, untouched } from "../../form/inputs.ts";
 
 export interface FieldsProps {
   /** Makes ids of controls unique on the page. */
@@ -40,7 +40,7 @@ interface FieldProps {
 function Field(props: FieldProps) {
   const { id, input, problem } = props;
   const { label, description, hint, isRequired, control } = input;
-  const notes = [description, hint].filter(Boolean).join(" · ");
+  const notes = [description, hint, noteOf(input, props.typed)].filter(Boolean).join(" · ");
   const describedBy = [notes && `${id}-notes`, problem !== undefined && `${id}-problem`].filter(Boolean).join(" ") || undefined;
   const said = (
     <>
