@@ -34,10 +34,15 @@ export function inCurrentDraft(schema: JsonObject): JsonObject {
 
 function member(keyword: string, value: Json): Json {
   if (HOLDS_DATA.has(keyword)) return value;
-  if (keyword === "$ref" && typeof value === "string") return value.replaceAll(/\/items\/(?=\d+(\/|$))/g, "/prefixItems/");
+  if (keyword === "$ref" && typeof value === "string") return intoTuples(value);
   if (NAMES_SCHEMAS.has(keyword) && isJsonObject(value))
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, nested(each)]));
   return nested(value);
+}
+
+function intoTuples(reference: string): string {
+  const segments = reference.split("/");
+  return segments.map((segment, at) => (segment === "items" && /^\d+$/.test(segments[at + 1] ?? "") ? "prefixItems" : segment)).join("/");
 }
 
 function nested(value: Json): Json {
