@@ -89,7 +89,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const recorded = readRecordedCalls(task, journal);
   const handlerId = `${task.call.kind} ${task.call.name}`;
   const isTraced = compensation !== undefined || recorded.hasOutside || !scope.awaitOnlyCtx.has(handlerId);
-  const line = request.isSequential ? createSequentialLine() : createLine(scope.promises, isTraced);
+  const line = request.isSequential ? createSequentialLine() : createLine(scope, isTraced);
   const course = createCourse({
     clock,
     line,

@@ -212,6 +212,56 @@ const ONE_AFTER_ANOTHER: readonly (readonly [string, Handler])[] = [
     },
   ],
   [
+    "Array.fromAsync with a callback that reads and saves",
+    async ({ read, save }) =>
+      await Array.fromAsync(ITEMS, async (item) => {
+        await read(item);
+        return await save(item);
+      }),
+  ],
+  [
+    "Array.fromAsync with callbacks that read in one place and save in another",
+    async ({ read, save }) => {
+      const names = await Array.fromAsync(ITEMS, (item) => read(item));
+      return await Array.fromAsync(names, (item) => save(item));
+    },
+  ],
+  [
+    "Array.fromAsync of an async generator that reads and saves",
+    async ({ read, save }) => {
+      async function* all() {
+        for (const item of ITEMS) {
+          await read(item);
+          yield await save(item);
+        }
+      }
+      return await Array.fromAsync(all());
+    },
+  ],
+  [
+    "Array.fromAsync of an async generator that reads, with a callback that saves",
+    async ({ read, save }) => {
+      async function* pages() {
+        for (const item of ITEMS) yield await read(item);
+      }
+      return await Array.fromAsync(pages(), async (item) => await save(item));
+    },
+  ],
+  [
+    "Array.fromAsync in a helper, with callbacks that call helpers",
+    async ({ read, save }) => {
+      const one = async (item: string) => {
+        await read(item);
+        return save(item);
+      };
+      const all = async () => {
+        await read("a");
+        return await Array.fromAsync(ITEMS, one);
+      };
+      return await all();
+    },
+  ],
+  [
     "a retry loop of its own",
     async ({ read, save }) => {
       const done: string[] = [];
@@ -625,6 +675,32 @@ const REFUSED: readonly (readonly [string, Handler])[] = [
       return [await done.promise];
     },
   ],
+  ...(["timer", "tick", "microtask"] as const).map((how): readonly [string, Handler] => [
+    `the callback of a ${how} beside an Array.fromAsync that is under way`,
+    async ({ read, save }) => {
+      const done = Promise.withResolvers<string>();
+      const call = () => void save("a").then(done.resolve, done.reject);
+      setTimeout(() => (how === "timer" ? call() : how === "tick" ? process.nextTick(call) : queueMicrotask(call)), 2);
+      // Callbacks that are no async functions: nothing tells that what they have returned is not there.
+      await Array.fromAsync(ITEMS, (item) => Promise.race([read(item), new Promise<never>(() => undefined)]).then(() => wait(5)));
+      return [await done.promise];
+    },
+  ]),
+  [
+    "two branches with one key that run beside each other",
+    async ({ effects, read, save }) =>
+      await Promise.all(["a", "b"].map((item) => effects.branch("same", async () => await save(await read(item))))),
+  ],
+  [
+    "two calls of Array.fromAsync that run beside each other",
+    async ({ read, save }) => {
+      const names = Array.fromAsync(ITEMS, (item) => read(item));
+      const done = Array.fromAsync(ITEMS, (item) => save(item));
+      done.catch(ignored);
+      await names;
+      return await done;
+    },
+  ],
   [
     "the listener of an event emitter",
     async ({ read, save }) => {
@@ -649,7 +725,7 @@ const REFUSED: readonly (readonly [string, Handler])[] = [
 ];
 
 const REFUSAL =
-  /^step "save" at (\/.*\/line\.test\.ts):\d+:\d+(, and the call at \1:\d+:\d+, run beside each other\. One of them has| runs beside other code of the handler, and has) awaited something outside ctx/;
+  /^step "(?:same\/)?save" at (\/.*\/line\.test\.ts):\d+:\d+(, and the call at \1:\d+:\d+, run beside each other\. One of them has| runs beside other code of the handler, and has) awaited something outside ctx/;
 
 describe("is refused in the first run, before it takes effect:", () => {
   test.each(

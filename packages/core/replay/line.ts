@@ -24,7 +24,7 @@
  *   L4  A line costs little unless it is traced. Only a traced line knows which function awaits which promise: for that, every promise takes a
  *       short stack trace.
  */
-import type { PromiseHooks } from "../ports.ts";
+import type { PromiseHooks, Scope } from "../ports.ts";
 
 /** Where the code that runs now stands. */
 export interface Position {
@@ -131,6 +131,8 @@ interface Execution {
   readonly running: { readonly code: string; readonly promise: object }[];
   /** Branches whose first code is running, each with its position. */
   readonly entering: { readonly branch: string; readonly at: Position }[];
+  /** The call of Array.fromAsync that has called this code, if no hook has told of it. */
+  collection: object | undefined;
   /** The promise whose reaction this is, and on which it waited. */
   reaction: object | undefined;
   awaited: object | undefined;
@@ -145,6 +147,8 @@ interface LineState {
   isInDrain: boolean;
   /** By branch: the promise of its own line, and by which line it was entered. */
   readonly roots: Map<string, { readonly promise: object; readonly entry: string }>;
+  /** Tells the flow of the code that runs. */
+  readonly scope: Pick<Scope, "get">;
 }
 
 /** Adds a private field to a promise, which nobody sees and no frozen object refuses. */
@@ -170,6 +174,8 @@ class Marked extends (function (promise: object) {
 
 // V8 has one set of hooks for the process, so there is one piece of running code.
 let current: Execution | undefined;
+/** Whether it is known what code runs, also if it is of no line: that of a reaction, or of the engine. */
+let isKnown = false;
 let followers = 0;
 let unhook: (() => void) | undefined;
 
@@ -181,11 +187,14 @@ function follow(hooks: PromiseHooks): void {
 /** Runs code of the engine that the handler's code has called. Nothing that it starts is followed. */
 export function aside<T>(work: () => T): T {
   const before = current;
+  const wasKnown = isKnown;
   current = undefined;
+  isKnown = true;
   try {
     return work();
   } finally {
     current = before;
+    isKnown = wasKnown;
   }
 }
 
@@ -202,9 +211,11 @@ function unfollow(): void {
   unhook?.();
   unhook = undefined;
   current = undefined;
+  isKnown = false;
 }
 
 function created(promise: Promise<unknown>, parent: Promise<unknown> | undefined): void {
+  if (collections.size > 0 && isUnknown()) current = collects(created);
   if (!current) return;
   const mark: Mark = { created: current.segment, parent };
   Marked.put(promise, mark);
@@ -215,6 +226,7 @@ function settles(promise: Promise<unknown>): void {
   const mark = Marked.of(promise);
   if (!mark) return;
   mark.isSettled = true;
+  if (collections.size > 0) collections.delete(promise);
   const segment = current?.segment;
   const { group } = mark;
   // What comes after all items does not depend on which of them was the last.
@@ -236,9 +248,12 @@ function joined(segment: Segment, group: Group): Segment {
 
 function ends(): void {
   current = undefined;
+  isKnown = false;
 }
 
 function begins(promise: Promise<unknown>): void {
+  isKnown = true;
+  if (collections.size > 0) noteRunner(begins);
   const mark = Marked.of(promise);
   if (!mark) {
     current = undefined;
@@ -264,7 +279,18 @@ function begins(promise: Promise<unknown>): void {
 }
 
 function executionOf(segment: Segment, owner: object | undefined, job: object | undefined): Execution {
-  return { segment, owner, job, running: [], entering: [], reaction: undefined, awaited: undefined, combined: [], group: undefined };
+  return {
+    segment,
+    owner,
+    job,
+    running: [],
+    entering: [],
+    collection: undefined,
+    reaction: undefined,
+    awaited: undefined,
+    combined: [],
+    group: undefined,
+  };
 }
 
 /** The segment that continues after an await (L1, L2). */
@@ -333,7 +359,12 @@ function trace(execution: Execution, promise: object, mark: Mark): void {
   if (parent === undefined) {
     // An async generator has no promise of its own: it works on that of the call of `next` which it answers.
     if (caller !== undefined && GENERATOR.has(caller)) noteBeginning(code, Number.NEGATIVE_INFINITY);
-    if (isOfV8 || isBeginning(code, top.getPosition())) running.push({ code, promise });
+    if (!isOfV8 && !isBeginning(code, top.getPosition())) return;
+    const outer = running.at(-1)?.promise;
+    if (outer && collections.has(outer)) block(outer, promise);
+    running.push({ code, promise });
+    const { of } = execution.segment;
+    if (isOfV8 && code === COLLECTING) collections.set(promise, { of, flow: of.scope.get() });
     return;
   }
   const exact = running.findLastIndex((each) => each.code === code);
@@ -368,6 +399,71 @@ function join(execution: Execution, mark: Mark, item: object): void {
   const member = Marked.of(item);
   if (member) (member.items ??= []).push({ group, index: group.members.length });
   group.members.push(item);
+}
+
+/** The one builtin that awaits one thing after another by itself. V8 tells nobody of its awaits, and calls its callback from nowhere. */
+const COLLECTING = "fromAsync";
+
+/** Calls of Array.fromAsync that are under way, by their promises, with the flow that they belong to. */
+const collections = new Map<object, { readonly of: LineState; readonly flow: object | undefined }>();
+
+const DEPTH_MAX = 100;
+/** The places in Node.js at which it lets V8 run the reactions that are ready. */
+const runners = new Set<string>();
+
+/** The places in Node.js from which the running code was called: `""` for code that V8 has called from nowhere. Undefined if it lies too deep. */
+function calledFrom(below: (...given: never[]) => unknown): string | undefined {
+  const sites = frames(DEPTH_MAX, below);
+  if (sites.length === DEPTH_MAX) return undefined;
+  const called = sites.filter((site) => !site.isAsync());
+  const inNode = called.slice(called.findLastIndex((site) => site.getScriptNameOrSourceURL()?.startsWith("node:") !== true) + 1);
+  return inNode.map((site) => `${site.getScriptNameOrSourceURL()}:${site.getPosition()}`).join(" ");
+}
+
+/** To be called in a reaction. */
+function noteRunner(below: (...given: never[]) => unknown): void {
+  const place = calledFrom(below);
+  if (place !== undefined) runners.add(place);
+}
+
+/** Whether nothing has told what code runs. What was found before may be that of another flow. */
+function isUnknown(): boolean {
+  if (isKnown) return false;
+  if (!current?.collection) return current === undefined;
+  const known = collections.get(current.collection);
+  return !known || known.flow !== known.of.scope.get();
+}
+
+/**
+ * The call of Array.fromAsync that has called the code that runs now, if it is certain: code that V8 has called as it calls reactions, in a flow in
+ * which one such call, and no other, has got what it waited for.
+ */
+function collects(below: (...given: never[]) => unknown): Execution | undefined {
+  const ready = [...collections].filter(([promise, { of, flow }]) => {
+    const on = Marked.of(promise)?.blockedOn;
+    return flow === of.scope.get() && (on === undefined || Marked.of(on)?.isSettled === true);
+  });
+  const [one] = ready;
+  if (!one || ready.length > 1) return undefined;
+  // Timers, ticks and other callbacks come from other places.
+  const place = calledFrom(below);
+  if (place === undefined || (place !== "" && !runners.has(place))) return undefined;
+  const [promise, { of }] = one;
+  const mark = Marked.of(promise);
+  const seen = (mark?.created.seen ?? 0n) | (Marked.of(mark?.blockedOn)?.settledBy?.seen ?? 0n);
+  const epoch = of.isInDrain ? of.settled : of.settled + 0.5;
+  const execution = executionOf(
+    { id: nextId(), of, epoch, isInDrain: of.isInDrain, isOutside: true, via: undefined, seen },
+    promise,
+    undefined,
+  );
+  execution.collection = promise;
+  execution.running.push({ code: COLLECTING, promise });
+  // Nothing tells when the code has run. What comes next says by itself what it is, or comes after this.
+  queueMicrotask(() => {
+    if (current === execution) current = undefined;
+  });
+  return execution;
 }
 
 function block(promise: object, on: object): void {
@@ -409,11 +505,12 @@ function innermost({ running, owner }: Execution): object | undefined {
   return owner;
 }
 
-/** A call site as V8 gives it, with three methods that its types lack. Each of them takes V8 a while. */
+/** A call site as V8 gives it, with four methods that its types lack. Each of them takes V8 a while. */
 interface CallSite extends NodeJS.CallSite {
   getEnclosingLineNumber(): number | null;
   getEnclosingColumnNumber(): number | null;
   getPosition(): number;
+  isAsync(): boolean;
 }
 
 /** If others follow promises too, Node.js calls all of them from here. */
@@ -502,6 +599,8 @@ function waitsOutside(promise: object | undefined, known: Set<object>): boolean 
     const mark = Marked.of(at);
     if (!mark) return true;
     if (mark.calledIn || mark.isSettled) return false;
+    // What a callback that is no async function has returned to Array.fromAsync is not known.
+    if (collections.has(at) && Marked.of(mark.blockedOn)?.isSettled === true) return true;
     if (mark.group?.result === at) return mark.group.members.some((member) => waitsOutside(member, known));
     if (mark.blockedOn === undefined) return true;
     at = mark.blockedOn;
@@ -523,9 +622,12 @@ const UNKNOWN: Position = {
 };
 
 /** Follows the code of one run. A traced line is followed until `end`; any other only in drains. */
-export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
-  const line: LineState = { isTraced, settled: -1, isInDrain: false, roots: new Map() };
+export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boolean): Line {
+  const line: LineState = { isTraced, settled: -1, isInDrain: false, roots: new Map(), scope };
+  const hooks = scope.promises;
   const begun = new Set<string>();
+  /** Branches that have been entered by code beside each other. */
+  const shared = new Set<string>();
   let entries = 0;
   let isFollowing = false;
   // A drain that was on its way as the run ended still comes.
@@ -545,7 +647,10 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
 
   function enter<T>(branch: string, within: string, work: () => T): T {
     const root = line.roots.get(branch);
-    if (begun.has(branch) || (root && Marked.of(root.promise)?.isSettled !== true)) return work();
+    if (begun.has(branch) || (root && Marked.of(root.promise)?.isSettled !== true)) {
+      shared.add(branch);
+      return work();
+    }
     const { entry: outer, way, isOutside, seen } = position(within);
     entries += 1;
     const entry = branch === within ? "" : `${outer}>${way ?? `unknown ${entries}`}`;
@@ -577,6 +682,7 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
   }
 
   function position(branch: string): Position {
+    if (collections.size > 0 && isUnknown()) current = collects(position);
     const execution = own();
     if (!execution) return UNKNOWN;
     const { segment, owner, entering } = execution;
@@ -584,6 +690,7 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
     // The first code of a branch is on its line, whoever runs it. It may have called before.
     const first = entering.at(-1);
     const running = execution.running.map(({ promise }) => promise);
+    if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running };
     if (first?.branch === branch) return { ...first.at, isOutside, seen, running };
     const root = line.roots.get(branch);
     const wayOf = (promise: object | undefined) => (root && promise ? wayTo(root.promise, promise) : undefined);
@@ -641,6 +748,7 @@ export function createLine(hooks: PromiseHooks, isTraced: boolean): Line {
       line.isTraced = false;
       hasEnded = true;
       line.roots.clear();
+      for (const [promise, { of }] of collections) if (of === line) collections.delete(promise);
       setFollowing(false);
       if (current?.segment.of === line) current = undefined;
     },
