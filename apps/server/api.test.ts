@@ -64,6 +64,8 @@ describe("asks", () => {
     expect((await send("eve", "/asks/count", {}, 1)).body).toEqual({ count: 1, isMore: false });
     expect((await send("bob", path, {}, 1)).body).toMatchObject({ state: "open", request: { schema: { type: "object" } } });
 
+    const { digest } = (await send("eve", path)).body;
+    expect(await answer("eve", path, { action: "decline", digest: "of another question" })).toMatchObject({ status: 409 });
     const wrong = await answer("eve", path, { action: "accept", content: { amount: 40 } });
     expect([wrong.status, wrong.headers.get("content-type"), wrong.body.receipt]).toEqual([
       422,
@@ -73,7 +75,7 @@ describe("asks", () => {
     expect(wrong.body.violations).toHaveLength(1);
 
     const given = { action: "accept", content: { amount: 4 } };
-    expect((await answer("eve", path, given)).body).toEqual({ receipt: "accepted" });
+    expect((await answer("eve", path, { ...given, digest })).body).toEqual({ receipt: "accepted" });
     expect((await answer("eve", path, given, 1)).body).toEqual({ receipt: "duplicate" });
 
     expect((await send("eve", path, {}, 1)).body).toMatchObject({
@@ -84,6 +86,28 @@ describe("asks", () => {
     });
     expect((await send("bob", path)).body).toMatchObject({ state: "settled", by: { principal: "eve", isCaller: false } });
     expect((await send("bob", "/asks")).body.asks).toEqual([]);
+  });
+
+  test("are declined with a reason, which the tool and the owner of the task learn", async () => {
+    const { send, answer, taskId, path, services } = await subject();
+    const declined = { action: "decline", reason: "Too expensive." };
+    expect((await answer("eve", path, { action: "decline", reason: "x".repeat(1_001) })).body.violations).toEqual([
+      { path: "/reason", message: "must have at most 1000 characters" },
+    ]);
+    expect((await answer("eve", path, declined)).body).toEqual({ receipt: "accepted" });
+    expect((await answer("eve", path, declined, 1)).body).toEqual({ receipt: "duplicate" });
+    expect(await answer("eve", path, { ...declined, reason: "No." })).toMatchObject({ status: 409, body: { receipt: "late" } });
+    expect((await answer("bob", path, { action: "decline" })).body).toMatchObject({
+      receipt: "late",
+      ask: { end: "declined", by: { principal: "eve" } },
+    });
+    expect((await answer("sam", path, { action: "decline" })).status).toBe(404);
+    await until(async () => (await services.store.load(taskId))?.status === "completed");
+    expect((await send("eve", path)).body).toMatchObject({ end: "declined", answer: declined });
+    expect((await send("ada", path)).body).toMatchObject({ end: "declined", reason: "Too expensive.", by: { principal: "eve" } });
+    expect((await send("bob", path)).body).not.toHaveProperty("reason");
+    const text = JSON.stringify((await services.store.load(taskId))?.outcome);
+    expect(text).toContain("They said: Too expensive.");
   });
 
   test("do not exist for anybody else, whether or not they do", async () => {
@@ -128,7 +152,16 @@ describe("asks", () => {
     expect([status, headers.get("content-type")]).toEqual([400, "application/problem+json; charset=utf-8"]);
   });
 
-  test.each([[{}], [{ action: "timeout" }], [{ action: "withdrawn" }], [[]], [null], ["accept"]])("refuse the answer %j", async (body) => {
+  test.each([
+    [{}],
+    [{ action: "timeout" }],
+    [{ action: "withdrawn" }],
+    [{ action: "decline", reason: 5 }],
+    [{ action: "accept", reason: "why" }],
+    [[]],
+    [null],
+    ["accept"],
+  ])("refuse the answer %j", async (body) => {
     const { answer, path } = await subject({ fronts: 1 });
     expect((await answer("eve", path, body)).status).toBe(400);
   });

@@ -388,7 +388,8 @@ export type TimeoutPolicy = "cancel" | "decline" | "fail" | { readonly default: 
 export type Answer =
   /** `content` is present for forms and for what a page of Parley's own collected, absent for other URLs. */
   | { readonly action: "accept"; readonly content?: JsonObject }
-  | { readonly action: "decline" }
+  /** `reason`: what the person says about it, at most REASON_CHARS_MAX; absent if they say nothing. */
+  | { readonly action: "decline"; readonly reason?: string }
   | { readonly action: "cancel" }
   /** The reply to a sampling or roots request, in MCP's shape. */
   | { readonly action: "reply"; readonly result: JsonObject }

@@ -8,6 +8,7 @@ import {
   Declined,
   DefinitionError,
   isForModel,
+  textForModel,
   throwUnanswered,
   throwUnheard,
   TimedOut,
@@ -45,11 +46,11 @@ describe("an unanswered question", () => {
     ["timeout", { name: "TimedOut", message: 'The question "q" was not answered in time. The tool stopped there.' }],
     ["withdrawn", { name: "Withdrawn", message: 'The tool withdrew the question "q" before it was answered.' }],
   ] as const)("throws what became of it: %s", (action, error) => {
-    expect(thrownBy(() => throwUnanswered("q", action))).toStrictEqual({ ...error, ask: "q" });
+    expect(thrownBy(() => throwUnanswered("q", { action }))).toStrictEqual({ ...error, ask: "q" });
   });
 
   test("says how many of the required people had accepted", () => {
-    expect(thrownBy(() => throwUnanswered("q", "timeout", { accepted: 0, quorum: 2 }))).toStrictEqual({
+    expect(thrownBy(() => throwUnanswered("q", { action: "timeout", accepted: 0, quorum: 2 }))).toStrictEqual({
       name: "TimedOut",
       message: 'Of the 2 people who must accept "q", 0 did in time. The tool stopped there.',
       ask: "q",
@@ -57,6 +58,13 @@ describe("an unanswered question", () => {
       quorum: 2,
     });
   });
+});
+
+test("the reason of a decline is told to the model, and not in the message, which may be logged", () => {
+  const declined = new Declined("pay", "Too expensive.");
+  expect(declined.message).not.toContain("expensive");
+  expect(textForModel(declined)).toBe('The user declined to answer "pay". The tool stopped there. They said: Too expensive.');
+  expect(textForModel(new Declined("pay"))).toBe('The user declined to answer "pay". The tool stopped there.');
 });
 
 test("an unreported event throws its outcome", () => {

@@ -25,8 +25,11 @@ export abstract class Unanswered extends Error {
 /** The person said no. */
 export class Declined extends Unanswered {
   override readonly name = "Declined";
-  constructor(ask: string) {
+  /** What the person said about it, if they did. Not in `message`, which may be logged. */
+  declare readonly reason?: string;
+  constructor(ask: string, reason?: string) {
     super(ask, `The user declined to answer "${ask}". The tool stopped there.`);
+    if (reason !== undefined) this.reason = reason;
   }
 }
 
@@ -115,21 +118,30 @@ export function isForModel(error: unknown): error is Error {
   );
 }
 
+/** What the result of a tool says of such an error. */
+export function textForModel(error: Error): string {
+  return error instanceof Declined && error.reason !== undefined ? `${error.message} They said: ${error.reason}` : error.message;
+}
+
 /** Throws the error for an event that was not reported. */
 export function throwUnheard(name: string, action: "timeout" | "withdrawn"): never {
   if (action === "timeout") throw new TimedOut(name, `The event "${name}" was not reported in time. The tool stopped there.`);
   throw new Withdrawn(name, `The tool gave up waiting for "${name}".`);
 }
 
+/** How a question ended without an answer: as `ctx.ask` returns it. */
+export interface UnansweredAs {
+  readonly action: "decline" | "cancel" | "timeout" | "withdrawn";
+  readonly reason?: string;
+  readonly accepted?: number;
+  readonly quorum?: number;
+}
+
 /** Throws the error for a question that was not answered. */
-export function throwUnanswered(
-  name: string,
-  action: "decline" | "cancel" | "timeout" | "withdrawn",
-  tally: { readonly accepted?: number; readonly quorum?: number } = {},
-): never {
+export function throwUnanswered(name: string, { action, reason, ...tally }: UnansweredAs): never {
   switch (action) {
     case "decline":
-      throw new Declined(name);
+      throw new Declined(name, reason);
     case "cancel":
       throw new Cancelled(name);
     case "timeout": {

@@ -19,6 +19,25 @@ describe("a client's reply", () => {
     }
   });
 
+  test.each(requests)("to $type may say why it declines, within a bound", (request) => {
+    const declined = { action: "decline", reason: "Too expensive." };
+    for (const reply of [
+      { action: "decline", reason: " Too expensive.\n" },
+      { action: "decline", _meta: { "parley/reason": "Too expensive." } },
+    ]) {
+      expect(readReply(request, reply, validate)).toEqual({ ok: true, answer: declined });
+      expect(readReplyByShape(reply)).toEqual([declined]);
+    }
+    for (const reason of [null, 5, {}, "", "  "]) {
+      expect(readReply(request, { action: "decline", reason }, validate)).toEqual({ ok: true, answer: { action: "decline" } });
+    }
+    expect(readReply(request, { action: "decline", reason: "x".repeat(1_000) }, validate)).toMatchObject({ ok: true });
+    expect(readReply(request, { action: "decline", reason: "x".repeat(1_001) }, validate)).toMatchObject({
+      violations: [{ path: "/reason", message: "must have at most 1000 characters" }],
+    });
+    expect(readReplyByShape({ action: "decline", reason: "x".repeat(1_001) })).toEqual([]);
+  });
+
   test.each(requests)("to $type is recognised by its shape, once the question is no longer known", (request) => {
     const replies = [
       { action: "accept" },

@@ -9,6 +9,12 @@ import { fieldAt } from "./form.ts";
 import type { ValidateSchema } from "../ports.ts";
 import type { Answer, AskRequest, EventRequest, Json, JsonObject, Violation } from "../task.ts";
 
+/** Maximum length of the reason of a decline. */
+export const REASON_CHARS_MAX = 1_000;
+
+/** Where a reply of MCP carries the reason of a decline: a revision has no member for it. */
+const REASON = "parley/reason";
+
 export type ReplyRead = { readonly ok: true; readonly answer: Answer } | { readonly ok: false; readonly violations: readonly Violation[] };
 
 /**
@@ -41,9 +47,12 @@ export function readReply(request: AskRequest, reply: unknown, validate: Validat
 export function readReplyByShape(reply: unknown): readonly Answer[] {
   if (!isObject(reply)) return [];
   switch (reply["action"]) {
-    case "decline":
+    case "decline": {
+      const declined = readDecline(reply);
+      return declined.ok ? [declined.answer] : [];
+    }
     case "cancel":
-      return [{ action: reply["action"] }];
+      return [{ action: "cancel" }];
     case "accept": {
       const content = reply["content"] ?? {};
       return [
@@ -59,7 +68,16 @@ export function readReplyByShape(reply: unknown): readonly Answer[] {
 /** Reads an error that the client sent in place of the result. Undefined if the reply is not one. */
 function readRefusal(reply: JsonObject): ReplyRead | undefined {
   const { action } = reply;
-  return action === "decline" || action === "cancel" ? { ok: true, answer: { action } } : undefined;
+  if (action === "decline") return readDecline(reply);
+  return action === "cancel" ? { ok: true, answer: { action } } : undefined;
+}
+
+/** A member of another type is ignored, as others that MCP does not define: a client may mean something else by it. */
+function readDecline({ reason, _meta: meta }: JsonObject): ReplyRead {
+  const given = typeof reason === "string" ? reason : isObject(meta) ? meta[REASON] : undefined;
+  const words = typeof given === "string" ? given.trim() : "";
+  if (words.length > REASON_CHARS_MAX) return refused("/reason", `must have at most ${REASON_CHARS_MAX} characters`);
+  return { ok: true, answer: { action: "decline", ...(words !== "" && { reason: words }) } };
 }
 
 function readElicitation(reply: JsonObject, accept: (content: unknown) => ReplyRead): ReplyRead {
@@ -67,8 +85,9 @@ function readElicitation(reply: JsonObject, accept: (content: unknown) => ReplyR
     case "accept":
       return accept(reply["content"]);
     case "decline":
+      return readDecline(reply);
     case "cancel":
-      return { ok: true, answer: { action: reply["action"] } };
+      return { ok: true, answer: { action: "cancel" } };
     default:
       return refused("/action", "must be one of accept, decline, cancel");
   }

@@ -35,6 +35,8 @@ export interface AuditFact {
   readonly ask?: string;
   /** The action: `accept`, `decline`, `cancel`, `reply`, `timeout` if nobody answered in time, or `withdrawn` if its tool or upstream gave the question up or its task ended; never the content. */
   readonly did?: string;
+  /** Digest of the reason of a decline. */
+  readonly reason?: string;
   /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;
   /** What a grant allows. */

@@ -52,6 +52,8 @@ export interface SettledRead {
   readonly acceptedBy?: readonly { readonly principal: string; readonly isCaller: boolean; readonly atMs: number }[];
   /** What the caller themselves answered. */
   readonly answer?: Answer;
+  /** Why it was declined, for the owner of the task. */
+  readonly reason?: string;
   /** When the answer arrived; absent once the task has continued. */
   readonly atMs?: number;
 }
@@ -127,6 +129,7 @@ function readSettled(
     end: ENDS[answer.action],
     ...(isByPerson && { by: person(outcome.by) }),
     ...(accepted && { acceptedBy: accepted.map(({ by, atMs }) => ({ ...person(by), atMs })) }),
+    ...(isOwner && answer.action === "decline" && answer.reason !== undefined && { reason: answer.reason }),
     ...(isMine && isByPerson && { answer: mine ? { action: "accept", content: mine.content } : answer }),
   };
 }

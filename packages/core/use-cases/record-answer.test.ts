@@ -88,6 +88,14 @@ describe("an answer that settles its ask alone", () => {
     expect(requestsOf("answer")).toMatchObject([{ by: "bob", page, audit: said("decline", { principal: "bob", door: "a page" }) }]);
   });
 
+  test("that declines has a reason, of which the audit has the digest", async () => {
+    const { services, task, ask, requestsOf } = await opened();
+    const declined = { action: "decline", reason: "Too expensive." } as const;
+    await recordAnswer(services, { actor: { caller: alice }, task, ask, answer: declined });
+    const reason = services.digest("Too expensive.", task.id);
+    expect(requestsOf("answer")).toMatchObject([{ answer: declined, audit: said("decline", { reason }) }]);
+  });
+
   test("adds the run that the store makes due if it is not the expected one", async () => {
     const { services, taskId, task, ask, runs } = await opened();
     await recordAnswer(services, { actor: { caller: alice }, task: { ...task, run: 6 }, ask, answer: yes });

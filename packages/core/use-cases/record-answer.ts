@@ -124,6 +124,7 @@ async function record(
   const audit = withAudit(services, actor, () => ({
     ...factOf(services, "answer", task, ask),
     did: answer.action,
+    ...(answer.action === "decline" && answer.reason !== undefined && { reason: services.digest(answer.reason, task.id) }),
     ...(quorum && "audience" in ask && { accepted: `${quorum.acceptances.length} of ${ask.audience?.quorum}` }),
   }));
   const { key, digest } = ask;

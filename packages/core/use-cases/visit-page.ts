@@ -93,7 +93,10 @@ function isAnsweredOnPage({ page: { kind } }: OpenPage): boolean {
 export interface AnswerOnPage extends PageRef {
   /** Of the ask that the person was shown (I4). */
   readonly digest: string;
-  readonly reply: { readonly action: "accept"; readonly content?: JsonObject } | { readonly action: "decline" };
+  readonly reply:
+    | { readonly action: "accept"; readonly content?: JsonObject }
+    | { readonly action: "decline"; readonly reason?: string }
+    | { readonly action: "cancel" };
 }
 
 /** Answers a form or a link, as answerTask does. Late if the ask has changed since it was shown. */
@@ -111,7 +114,9 @@ export interface LeavePage extends PageRef {
   /** Of the ask that the person was shown (I4). */
   readonly digest: string;
   /** `content` is the answer that the tool receives. `deposit` is stored apart from it; the caller has sealed it. */
-  readonly answer: { readonly action: "accept"; readonly content: JsonObject; readonly deposit?: string } | { readonly action: "decline" };
+  readonly answer:
+    | { readonly action: "accept"; readonly content: JsonObject; readonly deposit?: string }
+    | { readonly action: "decline"; readonly reason?: string };
 }
 
 /** Settles the ask by what the person did on its page. Throws as visitPage does, also if the ask is not open. */

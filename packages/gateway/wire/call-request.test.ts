@@ -17,6 +17,7 @@ test.each(["decline", "cancel"] as const)(
   "to %s is an answer to an elicitation, and an error to a request for a model or for folders",
   (action) => {
     expect(elicited({ action })).toEqual({ action });
+    expect(elicited({ action: "decline", reason: "No." })).toEqual({ action: "decline", _meta: { "parley/reason": "No." } });
     const data = { reason: "declined", hint: expect.any(String) };
     expect(() => replied({ action })).toThrow(expect.objectContaining({ code: -32000, data }));
   },

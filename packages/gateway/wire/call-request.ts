@@ -90,8 +90,9 @@ export function elicited(answer: Answer): ElicitResult {
     case "accept":
       return { action: "accept", ...(answer.content && { content: answer.content as NonNullable<ElicitResult["content"]> }) };
     case "decline":
+      return { action: "decline", ...(answer.reason !== undefined && { _meta: { "parley/reason": answer.reason } }) };
     case "cancel":
-      return { action: answer.action };
+      return { action: "cancel" };
     case "timeout":
     case "unavailable":
     case "withdrawn":

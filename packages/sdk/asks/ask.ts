@@ -100,7 +100,8 @@ export type ContentOf<S extends Schema | JsonObject> = S extends Schema ? Output
 /** What became of a question, as `ctx.ask` returns it. */
 export type AskResult<T> =
   | { readonly action: "accept"; readonly content: T }
-  | { readonly action: "decline" }
+  /** `reason`: what the person said about it, if they did. */
+  | { readonly action: "decline"; readonly reason?: string }
   | { readonly action: "cancel" }
   /** `accepted`: how many of the required `quorum` had accepted by then. Both are absent if one answer settles the question. */
   | { readonly action: "timeout"; readonly accepted?: number; readonly quorum?: number }

@@ -130,7 +130,7 @@ export function createShorthands(askQuestion: AskQuestion): Shorthands {
     }
     if (result.action === "accept") return read(result.content);
     const isDefault = (result.action === "decline" && onDecline === "default") || (result.action === "cancel" && onCancel === "default");
-    return isDefault ? read(preset.content) : throwUnanswered(name, result.action);
+    return isDefault ? read(preset.content) : throwUnanswered(name, result);
   }
 
   const shorthands = {
@@ -169,7 +169,7 @@ export function createShorthands(askQuestion: AskQuestion): Shorthands {
       ...present({ hints: hintsOf(options), completedBy, returnTo: options.returnTo }),
       ...(onTimeout !== undefined && onTimeout !== "throw" && { onTimeout }),
     });
-    return result.action === "accept" ? result.content : throwUnanswered(name, result.action);
+    return result.action === "accept" ? result.content : throwUnanswered(name, result);
   }
 
   // The compiler cannot follow how options determine the value through the shared implementation.

@@ -119,12 +119,12 @@ export function createContext(effects: Effects): Context {
   const pages = createPages(effects, async (name, ask, page) => {
     const answer = await answerTo(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
     if (answer.action === "accept") return answer.content ?? {};
-    return throwUnanswered(name, refusal(answer).action);
+    return throwUnanswered(name, refusal(answer));
   });
 
   async function elicit(name: string, ask: AnyFormAsk | UrlAsk): Promise<unknown> {
     const result = await askQuestion(name, ask);
-    return result.action === "accept" ? result.content : throwUnanswered(name, result.action, result.action === "timeout" ? result : {});
+    return result.action === "accept" ? result.content : throwUnanswered(name, result);
   }
 
   async function answerTo(name: string, request: AskRequest, options: AskOptions): Promise<Answered> {
@@ -136,7 +136,7 @@ export function createContext(effects: Effects): Context {
   async function replyTo(name: string, request: AskRequest, options: WaitOptions): Promise<JsonObject> {
     const answer = await answerTo(name, request, askOptions(options));
     if (answer.action === "reply") return answer.result;
-    return throwUnanswered(name, refusal(answer).action);
+    return throwUnanswered(name, refusal(answer));
   }
 
   const context = {
@@ -432,6 +432,7 @@ function plainWork<T>(
 
 function refusal(answer: Answered, quorum?: number): Exclude<AskResult<never>, { action: "accept" }> {
   if (answer.action === "accept" || answer.action === "reply") throw new Error(`an ask was answered by ${answer.action}`);
+  if (answer.action === "decline") return { action: answer.action, ...(answer.reason !== undefined && { reason: answer.reason }) };
   if (answer.action !== "timeout" || !answer.accepted || quorum === undefined) return { action: answer.action };
   return { action: answer.action, accepted: answer.accepted.length, quorum };
 }

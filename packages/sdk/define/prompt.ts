@@ -5,7 +5,7 @@ import type { GetPromptResult, PromptMessage } from "../results/content.ts";
 import type { Context } from "../context/context.ts";
 import { createContext } from "../context/create-context.ts";
 import { markDefinition } from "./definition.ts";
-import { DefinitionError, isForModel } from "../failures.ts";
+import { DefinitionError, isForModel, textForModel } from "../failures.ts";
 import { checkKinds, checkNested, FUNCTION, type Kinds, OBJECT, SWITCH, TEXT } from "./kinds.ts";
 import { nounFor, plainJson } from "../values/plain-data.ts";
 import { present } from "../values/present.ts";
@@ -86,7 +86,7 @@ export function definePrompt<const A extends Arguments = Record<never, PromptArg
       try {
         return promptResult(name, description, await definition.run(values as PromptValues<A>, createContext(effects)));
       } catch (error) {
-        if (isForModel(error)) throw new RpcFailure(INTERNAL_ERROR, error.message);
+        if (isForModel(error)) throw new RpcFailure(INTERNAL_ERROR, textForModel(error));
         throw error;
       }
     },

@@ -15,7 +15,7 @@ import type { TypedTool } from "../context/call.ts";
 import type { Context } from "../context/context.ts";
 import { createContext } from "../context/create-context.ts";
 import { markDefinition } from "./definition.ts";
-import { DefinitionError, isForModel } from "../failures.ts";
+import { DefinitionError, isForModel, textForModel } from "../failures.ts";
 import { runGenerator } from "../generator/drive.ts";
 import { createOutput, generatorResult } from "../generator/output.ts";
 import { type AnyToolGenerator, isGenerator } from "../generator/yields.ts";
@@ -203,8 +203,8 @@ export function defineTool(definition: ToolDefinition<Schema> | DataToolDefiniti
     } catch (error) {
       if (!isForModel(error)) throw error;
       // The same result, but as a failure, so that the task is compensated.
-      if (definition.compensate) throw new ToolError(error.message);
-      return errorResult(error.message);
+      if (definition.compensate) throw new ToolError(textForModel(error));
+      return errorResult(textForModel(error));
     }
   }
 

@@ -211,6 +211,16 @@ describe("an exported task", () => {
     expect(left(false)).toMatchObject({ by: "x_Xxx1", accepted: [{ by: "x_Xxx1", content: { city: "Xxxx" }, atMs: 3 }, { atMs: 4 }] });
   });
 
+  test("says why a person declined only if it has the content", () => {
+    const outcome = { type: "answer", answer: { action: "decline", reason: "Graz is far" } } as const;
+    const of = new Map([["ask:trip", { digest: "d", calledAt: "0", place: 1, outcome }]]);
+    const left = (withContent: boolean) =>
+      toRecordedTask({ task, journal: of }, { atMs: 9, redaction: { withContent, fields: [] }, isSealed: false }).journal["ask:trip"]
+        ?.outcome;
+    expect(left(true)).toStrictEqual(outcome);
+    expect(left(false)).toStrictEqual({ type: "answer", answer: { action: "decline", reason: "Xxxx xx xxx" } });
+  });
+
   test("otherwise has placeholders, except for what the engine recorded for itself", () => {
     const cancelled = { ...opened, onTimeout: "cancel" };
     expect(exported(false)).toStrictEqual({

@@ -223,6 +223,8 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
       if (content) return { type: "answer", answer: { action: "accept", content: redactJson(content, redaction) as JsonObject }, ...who };
       if (answer.action === "reply")
         return { type: "answer", answer: { action: "reply", result: redactJson(answer.result, redaction) as JsonObject }, ...who };
+      if (answer.action === "decline" && answer.reason !== undefined)
+        return { type: "answer", answer: { action: "decline", reason: redactJson(answer.reason, redaction) as string }, ...who };
       return { type: "answer", answer, ...who };
     }
     case "error":

@@ -6,6 +6,8 @@
  */
 import {
   type Answered,
+  type AnswerOnPage,
+  answerOnPage,
   answerTask,
   ASK_ORDERS,
   type AskFilter,
@@ -17,6 +19,7 @@ import {
   listAsks,
   ParleyError,
   readAsk,
+  type ReadAsk,
   type Receipt,
   SCOPES,
 } from "@parley/core";
@@ -72,10 +75,33 @@ export function apiRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
     await permit(request, "answers");
     const { caller, params, body } = request;
     const ref = { taskId: params.taskId, key: params["*"], caller, door: DOOR };
-    const answer = answerOf(body);
-    const { receipts }: Answered = await answerTask(services, { ...ref, replies: { [ref.key]: answer } });
-    return sendReceipt(reply, receipts.get(ref.key) ?? { type: "unknown" });
+    const { digest, answer } = answerOf(body);
+    const receipt = await orLate(ref, async () => {
+      if (digest !== undefined) return await answerOnPage(services, { ...ref, digest, reply: answer });
+      const { receipts }: Answered = await answerTask(services, { ...ref, replies: { [ref.key]: answer } });
+      return receipts.get(ref.key) ?? { type: "unknown" };
+    });
+    return sendReceipt(reply, receipt);
   });
+
+  /** Those who were asked and came second learn who was first: for answerTask, the task no longer exists for them. */
+  async function orLate(ref: ReadAsk, answering: () => Promise<Receipt>): Promise<Receipt & { readonly end?: object }> {
+    const settled = async () => {
+      const ask = await readAsk(services, ref);
+      return ask.state === "settled" ? ask : undefined;
+    };
+    try {
+      const receipt = await answering();
+      if (receipt.type !== "late") return receipt;
+      const ask = await settled().catch(() => undefined);
+      return { ...receipt, ...(ask && { end: shownAsk(ask) }) };
+    } catch (error) {
+      if (!(error instanceof ParleyError) || error.code !== "TASK_NOT_FOUND") throw error;
+      const ask = await settled();
+      if (!ask) throw error;
+      return { type: "late", end: shownAsk(ask) };
+    }
+  }
 
   scope.setErrorHandler((error: Error & { readonly code?: string }, request, reply) => {
     const insufficient = error instanceof ParleyError && error.code === "SCOPE_INSUFFICIENT";
@@ -127,10 +153,14 @@ class InvalidRequest extends Error {}
 
 const invalid = (message: string) => new InvalidRequest(message);
 
-function answerOf(body: unknown): Record<string, unknown> {
-  const { action, content } = (body ?? {}) as { readonly action?: unknown; readonly content?: unknown };
+function answerOf(body: unknown): { readonly digest: string | undefined; readonly answer: AnswerOnPage["reply"] } {
+  const { action, content, reason, digest } = (body ?? {}) as Readonly<Record<"action" | "content" | "reason" | "digest", unknown>>;
   if (action !== "accept" && action !== "decline" && action !== "cancel") throw invalid("action must be accept, decline or cancel");
-  return content === undefined ? { action } : { action, content };
+  if (reason !== undefined && (typeof reason !== "string" || action !== "decline")) throw invalid("reason must be a text, with decline");
+  if (digest !== undefined && typeof digest !== "string") throw invalid("digest must be the one that the question had when it was read");
+  const answer = { action, ...(content !== undefined && { content }), ...(reason !== undefined && { reason }) };
+  // Content of any other kind is refused as the question's form is read.
+  return { digest, answer: answer as AnswerOnPage["reply"] };
 }
 
 const time = (ms: number) => new Date(ms).toISOString();
@@ -175,13 +205,14 @@ const DETAIL: Readonly<Record<Exclude<Receipt["type"], "accepted" | "duplicate">
   unknown: "the task never asked this",
 };
 
-function sendReceipt(reply: FastifyReply, receipt: Receipt): FastifyReply {
+function sendReceipt(reply: FastifyReply, receipt: Receipt & { readonly end?: object }): FastifyReply {
   if (receipt.type === "accepted" || receipt.type === "duplicate")
     return reply
       .type("application/json; charset=utf-8")
       .send({ receipt: receipt.type, ...("missing" in receipt && { missing: receipt.missing }) });
   const violations = receipt.type === "invalid" ? { violations: receipt.violations } : {};
-  return sendProblem(reply, { status: STATUS[receipt.type], receipt: receipt.type, detail: DETAIL[receipt.type], ...violations });
+  const end = receipt.end ? { ask: receipt.end } : {};
+  return sendProblem(reply, { status: STATUS[receipt.type], receipt: receipt.type, detail: DETAIL[receipt.type], ...violations, ...end });
 }
 
 interface Problem {
