@@ -61,7 +61,14 @@ function sendInput(params: Wire): SendInput {
   };
 }
 
-/** The ElicitResult within the message. */
+/** The ElicitResult within the message. Of its `_meta` only why a person declines. */
 function replyIn(message: Wire): unknown {
-  return Object.fromEntries(["action", "content"].flatMap((key) => (Object.hasOwn(message, key) ? [[key, message[key]]] : [])));
+  const { _meta: meta } = message;
+  const reason = isObject(meta) ? meta[REASON] : undefined;
+  return {
+    ...Object.fromEntries(["action", "content"].flatMap((key) => (Object.hasOwn(message, key) ? [[key, message[key]]] : []))),
+    ...(reason !== undefined && { reason }),
+  };
 }
+
+const REASON = "parley/reason";
