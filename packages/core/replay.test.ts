@@ -190,6 +190,28 @@ describe("divergence (I4, R2)", () => {
     expect(await task.run()).toMatchObject({ type: "returned" });
     expect(calls).toBe(0);
   });
+
+  test("a function that nobody awaits so far, and that reads before its recorded step, has not diverged", async () => {
+    let calls = 0;
+    let takesMs = 1;
+    const handler = async ({ ask, step, keyed }: Effects) => {
+      const own = (async () => {
+        await systemClock.sleep(takesMs);
+        await keyed("k", () => step("own", () => (calls += 1)));
+      })();
+      const answer = await ask("go", form("?"));
+      await ask("more", form("?"));
+      await own;
+      return { answer: answer.action };
+    };
+    const task = subject(handler, { divergenceWaitMs: 40 });
+    expect(askKeys(await task.run())).toEqual(["go"]);
+    expect(task.journal.has("step:k/own")).toBe(true);
+    task.answer("go", accept(1));
+    takesMs = 400;
+    expect(askKeys(await task.run())).toEqual(["more"]);
+    expect(calls).toBe(1);
+  });
 });
 
 describe("a value that cannot be stored", () => {

@@ -65,6 +65,8 @@ export interface Line {
   enterCall<T>(branch: string, within: string, call: () => T): T;
   /** Whether any flow waits for something outside ctx. Unknown, and so false, unless the line is traced. */
   awaitsOutside(): boolean;
+  /** The same of any function that has begun, also of one that no flow awaits. */
+  hasOutsideBeside(): boolean;
   /** The code is followed no longer. */
   end(): void;
 }
@@ -149,6 +151,8 @@ interface LineState {
   readonly roots: Map<string, { readonly promise: object; readonly entry: string }>;
   /** Tells the flow of the code that runs. */
   readonly scope: Pick<Scope, "get">;
+  /** Promises of functions that have begun and are not settled. */
+  readonly begun: Set<object>;
 }
 
 /** Adds a private field to a promise, which nobody sees and no frozen object refuses. */
@@ -226,6 +230,7 @@ function settles(promise: Promise<unknown>): void {
   const mark = Marked.of(promise);
   if (!mark) return;
   mark.isSettled = true;
+  mark.created.of.begun.delete(promise);
   if (collections.size > 0) collections.delete(promise);
   const segment = current?.segment;
   const { group } = mark;
@@ -364,6 +369,7 @@ function trace(execution: Execution, promise: object, mark: Mark): void {
     if (outer && collections.has(outer)) block(outer, promise);
     running.push({ code, promise });
     const { of } = execution.segment;
+    of.begun.add(promise);
     if (isOfV8 && code === COLLECTING) collections.set(promise, { of, flow: of.scope.get() });
     return;
   }
@@ -623,7 +629,7 @@ const UNKNOWN: Position = {
 
 /** Follows the code of one run. A traced line is followed until `end`; any other only in drains. */
 export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boolean): Line {
-  const line: LineState = { isTraced, settled: -1, isInDrain: false, roots: new Map(), scope };
+  const line: LineState = { isTraced, settled: -1, isInDrain: false, roots: new Map(), scope, begun: new Set() };
   const hooks = scope.promises;
   const begun = new Set<string>();
   /** Branches that have been entered by code beside each other. */
@@ -744,10 +750,15 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       const known = new Set<object>();
       return isTraced && [...line.roots.values()].some(({ promise }) => waitsOutside(promise, known));
     },
+    hasOutsideBeside() {
+      const known = new Set<object>();
+      return [...line.begun].some((promise) => waitsOutside(promise, known));
+    },
     end() {
       line.isTraced = false;
       hasEnded = true;
       line.roots.clear();
+      line.begun.clear();
       for (const [promise, { of }] of collections) if (of === line) collections.delete(promise);
       setFollowing(false);
       if (current?.segment.of === line) current = undefined;
@@ -771,6 +782,7 @@ export function createSequentialLine(): Line {
     enter: (_branch, _within, work) => work(),
     enterCall: (_branch, _within, call) => call(),
     awaitsOutside: () => true,
+    hasOutsideBeside: () => true,
     end: () => undefined,
   };
 }

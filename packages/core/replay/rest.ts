@@ -30,7 +30,7 @@ export interface Rest {
 export interface RestOptions {
   readonly settling: Settling;
   readonly recollection: Pick<Recollection, "isAheadOutside">;
-  readonly line: Pick<Line, "isTraced" | "awaitsOutside">;
+  readonly line: Pick<Line, "isTraced" | "awaitsOutside" | "hasOutsideBeside">;
   readonly divergence: Pick<Divergence, "isLikely">;
   /** Whether an effect is in flight, or a short sleep runs on this worker. */
   readonly isAtWork: () => boolean;
@@ -66,7 +66,8 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
         if (!isAtWork()) park();
         break;
       }
-      const isOutside = line.awaitsOutside();
+      // A function that nobody awaits counts only where it may make the next recorded call.
+      const isOutside = line.awaitsOutside() || (recollection.isAheadOutside() && line.hasOutsideBeside());
       // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
       // is older code, and must not keep the worker that long.
       if (isOutside && !divergence.isLikely()) break;
