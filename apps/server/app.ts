@@ -224,11 +224,12 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     eventsRoute(scope, frontEnd);
   });
   const { login } = pages;
-  if (login) {
+  const { claims } = services;
+  if (login && claims) {
     await server.register(async (scope) => {
       securityHeaders(scope, PAGE_HEADERS);
       servedHost(scope, trusted);
-      loginRoute(scope, { frontEnd, login, addresses, seal: pages.seal });
+      loginRoute(scope, { frontEnd, login, addresses, seal: pages.seal, claims });
     });
   }
   await server.register(async (scope) => {

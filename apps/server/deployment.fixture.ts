@@ -4,6 +4,7 @@ import {
   type Caller,
   type Catalogue,
   type Catalogues,
+  type Claims,
   DEFAULT_SETTINGS,
   type FileStore,
   fixedCatalogue,
@@ -70,7 +71,7 @@ export interface Deploy {
   /** If set, callers need scopes. Undefined by default. */
   readonly resource?: ProtectedResource;
   /** Who opens pages. By default, anyone with the local address. */
-  readonly visitors?: Visitors | ((seal: DepositSeal) => Visitors);
+  readonly visitors?: Visitors | ((seal: DepositSeal, claims: Claims) => Visitors);
   readonly login?: Login;
   /** Files are not stored by default. */
   readonly files?: FileStore;
@@ -118,6 +119,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       random: Math.random,
     },
   };
+  const claims = createMemoryClaims({ clock });
   const services: Services = {
     store,
     ...(request.files && { files: request.files }),
@@ -129,7 +131,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
         return await store.redeposit({ taskId, key, before: sealed, deposit: seal.seal(taskId, key, text) });
       },
     },
-    claims: createMemoryClaims({ clock }),
+    claims,
     ...(request.oauth && {
       oauth: request.oauth,
       grants: createMemoryGrants({ clock, ids, ...(request.audit && { audit: request.audit }) }),
@@ -184,7 +186,8 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       resource: request.resource,
       pages: {
-        visitors: typeof request.visitors === "function" ? request.visitors(seal) : (request.visitors ?? localVisitors(signatures(KEYS))),
+        visitors:
+          typeof request.visitors === "function" ? request.visitors(seal, claims) : (request.visitors ?? localVisitors(signatures(KEYS))),
         login: request.login,
         seal,
         publicUrl: request.publicUrl,

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "./deployment.fixture.ts";
 import { LOGINS_MAX } from "./routes/login/cookies.ts";
 import { loggedIn } from "./routes/login/route.ts";
+import { until } from "../../test/support/until.ts";
 import { offered } from "./tools.fixture.ts";
 
 const PUBLIC = "http://localhost:3000/below";
@@ -28,14 +29,15 @@ function provider(finish: Login["finish"] = async () => callerNamed("ann")): Log
 }
 
 /** A browser that keeps cookies, behind which a proxy serves Parley below a path. */
-async function browser(login = provider()) {
+async function browser(login = provider(), frontCount = 1) {
   const nobody = () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token"));
   const { fronts, logged } = await deploy({
     catalogue: offered,
-    fronts: 1,
+    fronts: frontCount,
     login,
     publicUrl: PUBLIC,
-    visitors: (seal) => loggedIn({ authenticate: nobody, login, seal: { ...seal, open: noting(seal.open) }, now: Date.now }),
+    visitors: (seal, claims) =>
+      loggedIn({ authenticate: nobody, login, seal: { ...seal, open: noting(seal.open) }, claims, now: Date.now }),
   });
   const opened: string[] = [];
   function noting(open: DepositSeal["open"]): DepositSeal["open"] {
@@ -45,9 +47,13 @@ async function browser(login = provider()) {
     };
   }
   const jar = new Map<string, string>();
-  async function visit(path: string, headers: Record<string, string>, body?: string): Promise<Response> {
+  async function visit(
+    path: string,
+    headers: Record<string, string>,
+    { body, front = 0 }: { body?: string; front?: number },
+  ): Promise<Response> {
     const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
-    const response = await fetch(new URL(path, fronts[0]!.url), {
+    const response = await fetch(new URL(path, fronts[front]!.url), {
       ...(body !== undefined && { method: "POST", body }),
       headers: { cookie, ...headers },
       redirect: "manual",
@@ -59,9 +65,9 @@ async function browser(login = provider()) {
     }
     return response;
   }
-  const get = (path: string, headers: Record<string, string> = {}) => visit(path, headers);
+  const get = (path: string, headers: Record<string, string> = {}, front = 0) => visit(path, headers, { front });
   const post = (path: string, headers: Record<string, string> = {}, body = "") =>
-    visit(path, { "content-type": "application/x-www-form-urlencoded", ...headers }, body);
+    visit(path, { "content-type": "application/x-www-form-urlencoded", ...headers }, { body });
   const logIn = async () => await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
   return { jar, get, post, logIn, logged, opened };
 }
@@ -151,6 +157,28 @@ describe("a person who is logged in with the wrong account", () => {
     expect([out.status, await out.text()]).toEqual([200, expect.stringContaining("<h1>Logged out</h1>")]);
     expect(jar.size).toBe(0);
     expect((await get(PAGE)).status).toBe(303);
+  });
+
+  test("is logged out everywhere: a copy of the cookie opens nothing any more, and another login of the same person still does", async () => {
+    const { jar, get, post, logIn } = await browser(provider(), 2);
+    await logIn();
+    const other = new Map(jar);
+    jar.clear();
+    const before = Date.now();
+    await until(() => Date.now() > before);
+    await logIn();
+    const copy = new Map(jar);
+    await post("/logout", { origin: new URL(PUBLIC).origin });
+    const restore = (kept: ReadonlyMap<string, string>) => {
+      jar.clear();
+      for (const [name, value] of kept) jar.set(name, value);
+    };
+    for (const front of [0, 1]) {
+      restore(copy);
+      expect((await get(PAGE, {}, front)).headers.get("location")).toContain("https://id.example.com/");
+      restore(other);
+      expect(await (await get(PAGE, {}, front)).text()).toContain("You are logged in as ann.");
+    }
   });
 
   test("is not logged out by another site", async () => {

@@ -111,7 +111,9 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       },
       keys,
       pages: {
-        visitors: verified ? loggedIn({ authenticate, login, seal, now: redis.now }) : localVisitors(signatures(keys)),
+        visitors: verified
+          ? loggedIn({ authenticate, login, seal, claims: redis.claims, now: redis.now })
+          : localVisitors(signatures(keys)),
         login,
         seal,
         publicUrl: config.publicUrl,

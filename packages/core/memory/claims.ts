@@ -10,6 +10,7 @@ export function createMemoryClaims({ clock }: { readonly clock: Pick<Clock, "now
       taken.set(name, { holder, untilMs: clock.now() + ms });
       return true;
     },
+    isTaken: async (name) => (taken.get(name)?.untilMs ?? -Infinity) > clock.now(),
     async release(name, holder) {
       if (taken.get(name)?.holder === holder) taken.delete(name);
     },

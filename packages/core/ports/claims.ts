@@ -7,6 +7,8 @@
 export interface Claims {
   /** Returns true if `holder` has the claim, now for `ms`. */
   take(name: string, holder: string, ms: number): Promise<boolean>;
+  /** Returns true if anybody has the claim. */
+  isTaken(name: string): Promise<boolean>;
   /** Releases the claim if `holder` still has it. */
   release(name: string, holder: string): Promise<void>;
 }

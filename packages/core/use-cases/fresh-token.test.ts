@@ -213,6 +213,7 @@ describe("a token", () => {
     const { worker, wanted, claims } = deployed();
     const calls: unknown[] = [];
     const watched = {
+      ...claims,
       take: async (...of: Parameters<typeof claims.take>) => (calls.push(["take", ...of]), await claims.take(...of)),
       release: async (...of: Parameters<typeof claims.release>) => (
         calls.push(["release", ...of]),

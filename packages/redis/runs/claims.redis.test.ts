@@ -34,10 +34,24 @@ describe.each([
     expect(await claims.take(crypto.randomUUID(), "ann", 10_000)).toBe(true);
   });
 
+  test("is seen by everybody while it lasts, and no other claim is", async () => {
+    const claims = open();
+    const [name, other] = [crypto.randomUUID(), crypto.randomUUID()];
+    expect(await claims.isTaken(name)).toBe(false);
+    await claims.take(name, "ann", 10_000);
+    expect(await claims.isTaken(name)).toBe(true);
+    expect(await claims.isTaken(other)).toBe(false);
+    await claims.release(name, "bob");
+    expect(await claims.isTaken(name)).toBe(true);
+    await claims.release(name, "ann");
+    expect(await claims.isTaken(name)).toBe(false);
+  });
+
   test("expires", async () => {
     const claims = open();
     const name = crypto.randomUUID();
     expect(await claims.take(name, "ann", 30)).toBe(true);
+    await until(async () => !(await claims.isTaken(name)));
     await until(async () => await claims.take(name, "bob", 10_000));
   });
 });

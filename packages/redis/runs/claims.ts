@@ -10,6 +10,7 @@ export function createClaims({ redis, keys }: { readonly redis: Redis; readonly 
   const scripts = loadScripts(redis, { names: ["take", "release"], folder: "claim/", keyCount: () => 1 });
   return {
     take: async (name, holder, ms) => (await reached(scripts.take([keys.claim(name), holder, Math.ceil(ms)]))) === 1,
+    isTaken: async (name) => (await reached(redis.exists(keys.claim(name)))) === 1,
     release: async (name, holder) => void (await reached(scripts.release([keys.claim(name), holder]))),
   };
 }

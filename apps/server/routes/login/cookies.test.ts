@@ -40,8 +40,8 @@ describe("the cookie", () => {
     const { cookies, reply, request, headers } = browser();
     cookies.logIn(reply, { caller: person(2), untilMs: NOW_MS + 60_000 }, NOW_MS);
     expect(headers).toEqual([expect.stringMatching(/^__Host-parley-session=[^;]+; Max-Age=60; Path=\/; HttpOnly; Secure; SameSite=Lax$/)]);
-    expect(cookies.caller(request(), NOW_MS + 59_999)).toEqual(person(2));
-    expect(cookies.caller(request(), NOW_MS + 60_000)).toBeUndefined();
+    expect(cookies.login(request(), NOW_MS + 59_999)?.caller).toEqual(person(2));
+    expect(cookies.login(request(), NOW_MS + 60_000)).toBeUndefined();
   });
 
   test("of an open login is valid only for its state, lasts ten minutes, and is not a session", () => {
@@ -54,7 +54,7 @@ describe("the cookie", () => {
     expect(cookies.begun(request(), "other", NOW_MS)).toBeUndefined();
     const [[, value = ""] = []] = jar;
     jar.set("__Host-parley-session", value);
-    expect(cookies.caller(request(), NOW_MS)).toBeUndefined();
+    expect(cookies.login(request(), NOW_MS)).toBeUndefined();
     cookies.end(reply, begun.state);
     expect(cookies.begun(request(), begun.state, NOW_MS)).toBeUndefined();
   });
@@ -62,7 +62,7 @@ describe("the cookie", () => {
   test("holds a person with about a hundred groups, and refuses one that does not fit", () => {
     const { cookies, reply, request } = browser();
     cookies.logIn(reply, { caller: person(200), untilMs: NOW_MS + 1 }, NOW_MS);
-    expect(cookies.caller(request(), NOW_MS)?.groups).toHaveLength(200);
+    expect(cookies.login(request(), NOW_MS)?.caller.groups).toHaveLength(200);
     expect(() => cookies.logIn(reply, { caller: person(2_000), untilMs: NOW_MS + 1 }, NOW_MS)).toThrow(
       "exceed a cookie of 4000 characters",
     );
@@ -73,7 +73,7 @@ describe("the cookie", () => {
     cookies.logIn(reply, { caller: person(1), untilMs: NOW_MS + 60_000 }, NOW_MS);
     expect(headers[0]).toMatch(/^parley-session=/);
     expect(headers[0]).not.toContain("Secure");
-    expect(loginCookies(depositSeal(["another secret that nobody else knows"]), false).caller(request(), NOW_MS)).toBeUndefined();
-    expect(loginCookies(depositSeal([SECRET]), true).caller(request(), NOW_MS)).toBeUndefined();
+    expect(loginCookies(depositSeal(["another secret that nobody else knows"]), false).login(request(), NOW_MS)).toBeUndefined();
+    expect(loginCookies(depositSeal([SECRET]), true).login(request(), NOW_MS)).toBeUndefined();
   });
 });

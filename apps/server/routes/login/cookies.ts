@@ -4,20 +4,16 @@
  *   parley-login-…  while the person is at the provider: state and verifier of one login, and the page to return to
  *   parley-session  who is logged in, for PARLEY_LOGIN_TTL
  */
-import { type Caller, ParleyError } from "@parley/core";
+import { ParleyError } from "@parley/core";
 import type { LoginBegun } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { COOKIE_CHARS_MAX, sealedCookies } from "../../seals/sealed-cookies.ts";
+import type { SessionLogin } from "./ended-logins.ts";
 
 export interface BegunCookie extends LoginBegun {
   /** Path and query of a page of this server. */
   readonly back: string;
-  readonly untilMs: number;
-}
-
-interface SessionCookie {
-  readonly caller: Caller;
   readonly untilMs: number;
 }
 
@@ -28,8 +24,9 @@ export interface LoginCookies {
   begun(request: FastifyRequest, state: string, nowMs: number): BegunCookie | undefined;
   end(reply: FastifyReply, state: string): void;
   /** Throws TOKEN_CLAIM_INVALID if the claims about the person do not fit into a cookie. */
-  logIn(reply: FastifyReply, session: SessionCookie, nowMs: number): void;
-  caller(request: FastifyRequest, nowMs: number): Caller | undefined;
+  logIn(reply: FastifyReply, session: SessionLogin, nowMs: number): void;
+  /** The login of this browser, which may have ended in the meantime. */
+  login(request: FastifyRequest, nowMs: number): SessionLogin | undefined;
   logOut(reply: FastifyReply): void;
 }
 
@@ -60,7 +57,7 @@ export function loginCookies(seal: DepositSeal, isSecure: boolean): LoginCookies
         `the provider's claims about the person exceed a cookie of ${COOKIE_CHARS_MAX} characters`,
       );
     },
-    caller: (request, nowMs) => cookies.get<SessionCookie>(request, session, nowMs)?.caller,
+    login: (request, nowMs) => cookies.get<SessionLogin>(request, session, nowMs),
     logOut: (reply) => cookies.remove(reply, session),
   };
 }

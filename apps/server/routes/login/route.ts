@@ -4,11 +4,11 @@
  *   page, not logged in ─▶ cookie with state and verifier, to the provider ─▶ /login/callback: code redeemed ─▶ session cookie ─▶ page
  *
  *   GET /login     page, logged in as somebody else ─▶ the same, but the provider asks who the person is
- *   POST /logout   forgets who is logged in with this browser
+ *   POST /logout   forgets who is logged in with this browser, and accepts no copy of its cookie any more
  *
- * Everything is kept in sealed cookies of the browser, so any front end serves any step.
+ * Everything else is kept in sealed cookies of the browser, so any front end serves any step.
  */
-import { ParleyError } from "@parley/core";
+import { type Claims, ParleyError } from "@parley/core";
 import { type Login, LOGIN_CALLBACK_PATH } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -20,6 +20,7 @@ import { queryOf } from "../../front-end/query.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import { formBodies, isOwnForm, notice, showErrors } from "../asks/every-page.ts";
 import { type LoginCookies, loginCookies } from "./cookies.ts";
+import { endedLogins } from "./ended-logins.ts";
 
 /** How long a person may take at the provider. */
 const LOGIN_MS = 10 * 60_000;
@@ -30,20 +31,22 @@ export interface LoggedIn {
   /** Undefined if there is no login in the browser. */
   readonly login: Login | undefined;
   readonly seal: DepositSeal;
+  readonly claims: Pick<Claims, "take" | "isTaken">;
   readonly now: () => number;
 }
 
 /** Visitors who log in. */
-export function loggedIn({ authenticate, login, seal, now }: LoggedIn): Visitors {
+export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): Visitors {
+  const ended = endedLogins(claims);
   const cookies = loginCookies(seal, login?.isSecure ?? true);
   /** Requests of people who have logged in with their browser, so that the cookie is opened once. */
   const withLogin = new WeakSet<FastifyRequest>();
   return {
-    authenticate(request) {
-      const caller = cookies.caller(request, now());
-      if (!caller) return authenticate(request);
+    async authenticate(request) {
+      const session = cookies.login(request, now());
+      if (!session || (await ended.has(session))) return await authenticate(request);
       withLogin.add(request);
-      return caller;
+      return session.caller;
     },
     ticket: undefined,
     ...(login && {
@@ -102,10 +105,12 @@ export interface LoginRoute {
   readonly login: Login;
   readonly addresses: PageAddresses;
   readonly seal: DepositSeal;
+  readonly claims: LoggedIn["claims"];
 }
 
-export function loginRoute(scope: FastifyInstance, { frontEnd, login, addresses, seal }: LoginRoute): void {
+export function loginRoute(scope: FastifyInstance, { frontEnd, login, addresses, seal, claims }: LoginRoute): void {
   const { clock } = frontEnd.services;
+  const ended = endedLogins(claims);
   const cookies = loginCookies(seal, login.isSecure);
   formBodies(scope, FORM_BYTES_MAX);
 
@@ -116,6 +121,9 @@ export function loginRoute(scope: FastifyInstance, { frontEnd, login, addresses,
   scope.post(LOGOUT_PATH, async (request, reply) => {
     if (!isOwnForm(request, addresses)) return notice(reply, "foreign");
     cookies.logOut(reply);
+    const nowMs = clock.now();
+    const session = cookies.login(request, nowMs);
+    if (session) await ended.end(session, nowMs);
     return notice(reply, "left");
   });
 
