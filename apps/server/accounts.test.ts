@@ -248,6 +248,9 @@ describe("who may open the page", () => {
     expect(taken).toEqual([{ reads: 1 }, { answers: 1 }]);
     const busy = await opened({ rates: { take: () => Promise.reject(new ParleyError("QUOTA_EXCEEDED", "too many")) } });
     expect((await look(busy.here)).status).toBe(429);
+    const known = new ParleyError("QUOTA_EXCEEDED", "too many", { data: { retryAfterMs: 1_500 } });
+    const soon = await opened({ rates: { take: () => Promise.reject(known) } });
+    expect((await fetch(new URL("/accounts", soon.here))).headers.get("retry-after")).toBe("2");
   });
 
   test("a person who is not logged in is sent to the login, and a form of theirs is refused", async () => {

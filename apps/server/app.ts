@@ -35,6 +35,7 @@ import { notBehindItself } from "./plugins/not-behind-itself.ts";
 import { inFlight } from "./plugins/in-flight.ts";
 import { declareOffered, offered } from "./plugins/offered.ts";
 import { resourceMetadata } from "./plugins/resource-metadata.ts";
+import { retryAfter } from "./plugins/retry-after.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
@@ -160,6 +161,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   limitUnread(server, { limits, log });
   closeConnectionsWhileDraining(server, life);
   securityHeaders(server);
+  retryAfter(server);
   oneHost(server, trusted);
   const requests = inFlight(server);
   requestLog(server, log);

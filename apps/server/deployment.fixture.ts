@@ -26,7 +26,7 @@ import {
 import { createScope, createValidator, type DepositSeal, depositSeal, eventTokens, sha256Digest, systemClock } from "@parley/node";
 import { growingPollInterval } from "@parley/protocol";
 import type { Telemetry } from "@parley/telemetry";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
@@ -166,6 +166,8 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       return session;
     },
   };
+  const silent: (string | undefined)[] = [];
+  onTestFinished(() => expect(silent, "requests whose 429 does not say when to come back").toEqual([]));
   const fronts: Front[] = [];
   for (let index = 0; index < (request.fronts ?? 2); index += 1) {
     const app = await buildApp({
@@ -200,9 +202,14 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       ...(request.telemetry && { telemetry: request.telemetry }),
     });
     const waiting = new Set<object>();
-    app.server.server.on("request", (_incoming, response) => {
+    app.server.server.on("request", (incoming, response) => {
       waiting.add(response);
       response.on("close", () => waiting.delete(response));
+      response.on("finish", () => {
+        // What was sent: headers that are given with the status are not kept with those that were set before.
+        const { _header: sent } = response as unknown as { readonly _header: string };
+        if (response.statusCode === 429 && !/^retry-after: \d+\r$/im.test(sent)) silent.push(incoming.url);
+      });
     });
     await app.server.listen({ host: "127.0.0.1", port: 0 });
     onTestFinished(() => app.close());

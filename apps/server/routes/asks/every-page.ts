@@ -16,6 +16,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import { sayWhen } from "../../front-end/say-when.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
@@ -147,6 +148,7 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
         { requestId: request.id, ...(error instanceof ParleyError && { code: error.code }), problem: error.message },
         "page refused",
       );
+      sayWhen(reply, error);
       return notice(reply, name);
     }
     const defectId = ids.uuid();

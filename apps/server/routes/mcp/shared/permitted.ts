@@ -7,6 +7,7 @@ import { CREDENTIAL_ERRORS, errorMessage, INVALID_REQUEST, type RequestId } from
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { requireScopes } from "../../../front-end/protected-resource.ts";
+import { sayWhen } from "../../../front-end/say-when.ts";
 import { sendJson } from "../../../streams/outlet.ts";
 import { rateOf } from "./rates.ts";
 import { scopesFor } from "./scopes.ts";
@@ -71,7 +72,7 @@ export async function withinRates(
     if (!(error instanceof ParleyError) || error.code !== "QUOTA_EXCEEDED") throw error;
     const { code, message, hint, data } = error;
     log.info({ requestId: request.id, code, problem: message }, "request refused");
-    void reply.header("retry-after", Math.ceil(Number(data?.["retryAfterMs"]) / 1_000));
+    sayWhen(reply, error);
     sendJson(reply, 429, errorMessage(id, { code: INVALID_REQUEST, message, data: { ...data, code, hint } }));
     return false;
   }
