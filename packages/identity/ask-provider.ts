@@ -13,15 +13,22 @@ export interface AskProvider {
   /** What is requested, for error messages: `the keys`. */
   readonly what: string;
   readonly timeoutMs: number;
+  /** Ends the request; for several that share one timeout. Absent: this request has the timeout for itself. */
+  readonly signal?: AbortSignal | undefined;
   /** A form to post; absent: a GET request is sent. */
   readonly form?: { readonly authorization: string; readonly fields: Readonly<Record<string, string>> };
 }
 
 /** Resolves to a JSON object. Throws PROVIDER_UNAVAILABLE if there is no answer, and PROVIDER_INVALID if the answer is not usable. */
-export async function askProvider({ url, what, timeoutMs, form }: AskProvider): Promise<Readonly<Record<string, unknown>>> {
+export async function askProvider({
+  url,
+  what,
+  timeoutMs,
+  signal = AbortSignal.timeout(timeoutMs),
+  form,
+}: AskProvider): Promise<Readonly<Record<string, unknown>>> {
   const from = `${what} from ${new URL(url).host}`;
   try {
-    const signal = AbortSignal.timeout(timeoutMs);
     const response = await fetch(url, {
       headers: { accept: "application/json", ...(form && { authorization: form.authorization }) },
       // URLSearchParams also sets the content type.

@@ -12,6 +12,8 @@ import { refuse, shown } from "./refuse.ts";
 export interface Discover {
   readonly issuer: string;
   readonly timeoutMs: number;
+  /** As for `askProvider`. Absent: all requests of one discovery share the timeout. */
+  readonly signal?: AbortSignal | undefined;
   readonly allowHttp: boolean;
   /** Names the setting that allows http, for error messages. Default: that of the issuers of callers' tokens. */
   readonly httpPermit?: string;
@@ -25,14 +27,14 @@ export async function discoverKeys(discover: Discover): Promise<string> {
 
 /** Resolves to the metadata and to the addresses of these names in it, each of them safe to contact. Throws PROVIDER_UNAVAILABLE and PROVIDER_INVALID. */
 export async function discoverAddresses<Name extends string>(
-  { issuer, timeoutMs, allowHttp, httpPermit }: Discover,
+  { issuer, timeoutMs, signal = AbortSignal.timeout(timeoutMs), allowHttp, httpPermit }: Discover,
   names: readonly Name[],
 ): Promise<Readonly<Record<Name, string>> & { readonly metadata: Readonly<Record<string, unknown>> }> {
   const what = `the metadata of ${issuer}`;
   let refused: unknown;
   for (const url of metadataUrls(issuer)) {
     try {
-      const metadata = await askProvider({ url, what, timeoutMs });
+      const metadata = await askProvider({ url, what, timeoutMs, signal });
       if (metadata["issuer"] !== issuer)
         throw refuse("PROVIDER_INVALID", `${what}: the document names the issuer ${shown(metadata["issuer"])}`);
       const addresses = Object.fromEntries(names.map((name) => [name, addressIn(metadata, name, { what, allowHttp, httpPermit })]));

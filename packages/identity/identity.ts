@@ -9,7 +9,7 @@
  * The cache is keyed by the SHA-256 of tokens, so that a heap dump contains no usable token.
  */
 import { hash } from "node:crypto";
-import type { ApiKeys, Caller, Log } from "@parley/core";
+import { type ApiKeys, type Caller, type Log, ParleyError } from "@parley/core";
 import { API_KEY_TTL_MS, isApiKey, verifyApiKey } from "./api-key.ts";
 import { callerOf, type Vouched } from "./claims.ts";
 import { bearerToken } from "./credentials.ts";
@@ -44,6 +44,19 @@ export interface Identity {
   fetchKeys(issuer: string): Promise<number>;
 }
 
+/**
+ * What a provider said about an opaque token, and would say again in a moment. A token that is not valid yet soon is; a provider that does not
+ * answer has said nothing.
+ */
+const LASTING: ReadonlySet<string> = new Set([
+  "TOKEN_INACTIVE",
+  "TOKEN_MALFORMED",
+  "TOKEN_ISSUER_UNKNOWN",
+  "TOKEN_AUDIENCE_REFUSED",
+  "TOKEN_CLAIM_INVALID",
+  "TOKEN_EXPIRED",
+]);
+
 export function createIdentity(settings: IdentitySettings, ports: IdentityPorts): Identity {
   const { now } = ports;
   const { introspection, proxy } = settings;
@@ -51,6 +64,8 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
   const introspected = introspection && introspect(settings, introspection, ports);
   const proxied = proxy && proxiedCaller(proxy);
   const verified = recent<Caller>(settings.tokensMax);
+  /** Opaque tokens that the provider was asked about and does not vouch for. Apart, so that garbage displaces no token that is good. */
+  const refused = recent<ParleyError>(settings.tokensMax);
   const verifying = new Map<string, Promise<Caller>>();
 
   async function vouched(token: string): Promise<Vouched> {
@@ -75,7 +90,11 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
 
   async function verifyAndRemember(token: string, digest: string): Promise<Caller> {
     const ttlMs = ttlOf(token);
-    const caller = await verify(token);
+    const isIntrospected = !isApiKey(token) && !isJwt(token);
+    const caller = await verify(token).catch((error: unknown) => {
+      if (isIntrospected && error instanceof ParleyError && LASTING.has(error.code)) refused.set(digest, error, now() + ttlMs);
+      throw error;
+    });
     verified.set(digest, caller, Math.min(caller.expiresAtMs ?? Infinity, now() + ttlMs));
     return caller;
   }
@@ -91,6 +110,9 @@ export function createIdentity(settings: IdentitySettings, ports: IdentityPorts)
       const digest = hash("sha256", token, "base64url");
       const known = verified.get(digest, now());
       if (known) return known;
+      const refusal = refused.get(digest, now());
+      // A new error: the other one has the stack of another request.
+      if (refusal) throw refuse(refusal.code, refusal.message, refusal);
       // Concurrent requests with the same token, such as ten connections of one client, share one verification.
       const running = verifying.get(digest) ?? verifyAndRemember(token, digest).finally(() => verifying.delete(digest));
       verifying.set(digest, running);

@@ -58,9 +58,11 @@ export function keySet(issuer: Issuer, settings: KeySetSettings, { log, elapsedM
 
   async function fetchKeys(): Promise<void> {
     triedAtMs = elapsedMs();
+    // One for all requests of a fetch: callers wait for it, and a provider that is slow at each of four would hold them four times as long.
+    const signal = AbortSignal.timeout(timeoutMs);
     try {
-      url ??= await discoverKeys({ issuer: issuer.name, timeoutMs, allowHttp });
-      const answer = await askProvider({ url, what: `the keys of ${issuer.name}`, timeoutMs });
+      url ??= await discoverKeys({ issuer: issuer.name, timeoutMs, signal, allowHttp });
+      const answer = await askProvider({ url, what: `the keys of ${issuer.name}`, timeoutMs, signal });
       const { keys } = answer;
       if (!Array.isArray(keys) || keys.length === 0) throw refuse("PROVIDER_INVALID", `the keys of ${issuer.name}: there are none`);
       if (keys.length > KEYS_MAX) {

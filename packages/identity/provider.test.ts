@@ -10,6 +10,7 @@ import {
   type Issuer,
   KEYS_PATH,
   METADATA_PATH,
+  OPENID_PATH,
   sendJson,
   startIssuer,
 } from "../../test/support/issuer.ts";
@@ -267,6 +268,17 @@ describe("a provider of keys", () => {
     expect(await bearer(rotated)).toMatchObject({ names: ["sub:bob"] });
   });
 
+  test("that is slow at each of its addresses costs one timeout", async () => {
+    const { bearer } = trusting({ PARLEY_AUTH_PROVIDER_TIMEOUT: "600ms" });
+    const slowly: Answer = (_request, response) => void setTimeout(() => response.writeHead(404).end(), 400);
+    for (const path of [METADATA_PATH, OPENID_PATH]) issuer.answer(path, slowly);
+    const token = await issuer.token();
+    const beganMs = performance.now();
+    expect(await refusalOf(() => bearer(token))).toMatchObject({ code: "PROVIDER_UNAVAILABLE", message: expect.stringMatching(/600 ms$/) });
+    expect(issuer.asked.filter((path) => path === METADATA_PATH || path === OPENID_PATH)).toHaveLength(2);
+    expect(performance.now() - beganMs).toBeLessThan(1_200);
+  });
+
   test("may be down for up to a day without effect on callers", async () => {
     const { bearer, skip, logged } = trusting();
     const forever = { exp: Math.floor(Date.now() / 1_000) + 1e6 };
@@ -337,6 +349,32 @@ describe("an opaque token", () => {
     skip(1);
     expect(await refusalOf(() => bearer("opaque"))).toMatchObject({ code: "TOKEN_INACTIVE" });
     expect(asks()).toBe(2);
+  });
+
+  test("that is refused is introspected once in a moment, and displaces no token that is good", async () => {
+    const { bearer, skip } = asking({ PARLEY_AUTH_TOKENS_MAX: "2" });
+    issuer.introspected.set("good", active());
+    await bearer("good");
+    for (const token of ["a", "b", "a", "b", "a"]) expect(await refusalOf(() => bearer(token))).toMatchObject({ code: "TOKEN_INACTIVE" });
+    await bearer("good");
+    expect(asks()).toBe(3);
+    // No more of them are remembered than of good ones.
+    for (const token of ["c", "b"]) await refusalOf(() => bearer(token));
+    expect(asks()).toBe(5);
+    skip(10_000);
+    issuer.introspected.set("a", active());
+    expect(await bearer("a")).toMatchObject({ names: ["sub:alice"] });
+  });
+
+  test.each([
+    ["is not valid yet", active({ nbf: nowS() + 300 }), "TOKEN_NOT_YET_VALID"],
+    ["has a provider that answers nonsense", {}, "PROVIDER_INVALID"],
+  ])("that %s is introspected again at its next use", async (_what, answer, code) => {
+    const { bearer } = asking();
+    issuer.introspected.set("opaque", answer);
+    expect(await refusalOf(() => bearer("opaque"))).toMatchObject({ code });
+    issuer.introspected.set("opaque", active());
+    expect(await bearer("opaque")).toMatchObject({ names: ["sub:alice"] });
   });
 
   test("identifies the same person as that person's JWT", async () => {

@@ -97,7 +97,7 @@ export const identityEnvironment = {
     .describe("Client id that this server presents at the introspection endpoint."),
   PARLEY_AUTH_INTROSPECTION_SECRET: z.string().min(1).optional().describe("Its secret."),
   PARLEY_AUTH_INTROSPECTION_TTL: duration("10s").describe(
-    "How long an introspection result is used. A revoked token may be accepted for that long.",
+    "How long an introspection result is used, good or bad. A revoked token may be accepted for that long.",
   ),
   PARLEY_AUTH_INTROSPECTIONS_MAX: whole(100).describe("Maximum number of tokens that one front end introspects at once."),
   PARLEY_AUTH_API_KEYS: z
