@@ -20,6 +20,7 @@ import { addTasks } from "./tasks/command.ts";
 import { addTools } from "./tools/command.ts";
 import { addUpstreams } from "./upstreams/command.ts";
 import { addWorker } from "./serve/worker.ts";
+import { projectTools } from "./project.ts";
 import { PIPE_CLOSED, PipeClosed, untilOutputLost } from "./terminal/lost-output.ts";
 import { clean, jsonText, printToStderr } from "./terminal/terminal.ts";
 
@@ -58,6 +59,9 @@ for (const add of COMMANDS) add(program);
 
 export async function run(): Promise<void> {
   try {
+    // For every command alike: each reads the setting, and so does what it starts.
+    const tools = process.env["PARLEY_TOOLS"] ? undefined : projectTools(process.cwd());
+    if (tools !== undefined) process.env["PARLEY_TOOLS"] = tools;
     await untilOutputLost(() => program.parseAsync());
   } catch (error) {
     if (error instanceof PipeClosed) process.exit(PIPE_CLOSED);

@@ -38,6 +38,7 @@ describe("a new project", () => {
     for (const file of await files(target)) expect(await read(join(target, file))).not.toContain("{{");
     expect(JSON.parse(await read(join(target, "package.json")))).toMatchObject({
       name: "my-tools",
+      parley: { tools: "./tools/index.ts" },
       dependencies: { "@parley/sdk": "0.1.0" },
     });
   });

@@ -55,7 +55,7 @@ function inJavaScript(path: string, text: string): string {
     const { devDependencies: _, scripts, ...rest } = JSON.parse(text) as { scripts: Record<string, string> } & Record<string, unknown>;
     const { check: __, ...kept } = scripts;
     const named = Object.fromEntries(Object.entries(kept).map(([script, command]) => [script, command.replaceAll(".ts", ".js")]));
-    return `${JSON.stringify({ ...rest, scripts: named }, undefined, 2)}\n`;
+    return `${JSON.stringify({ ...rest, scripts: named }, undefined, 2)}\n`.replace("./tools/index.ts", "./tools/index.js");
   }
   // The template's code has no type annotations, so only the names of files differ.
   return text.replaceAll(/(tools\/[\w-]+|tests\/[\w-]+|\.\/[\w-]+|\.test)\.ts\b/g, "$1.js");

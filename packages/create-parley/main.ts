@@ -5,7 +5,14 @@
  * Nothing is installed and nothing is overwritten: a directory that holds something already is refused.
  */
 import { resolve } from "node:path";
-import { createProject } from "./create-project.ts";
+
+// The project would not run either, and an old Node does not know all that the next file uses.
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 22)) {
+  process.stderr.write(`create-parley: needs Node.js 22.22 or newer, and this is ${process.versions.node}\n`);
+  process.exit(1);
+}
+const { createProject } = await import("./create-project.ts");
 
 const USAGE = `Usage: npm create parley [directory] [-- --js]
 

@@ -75,11 +75,13 @@ Examples:
   $ parley replay --waiting`,
     )
     .action(async (file: string | undefined, options: ReplayTasks) => {
-      const { waiting, tools } = options;
+      const { waiting } = options;
+      const tools = options.tools ?? (process.env["PARLEY_TOOLS"] || undefined)?.split(",").map((name) => name.trim());
       if (waiting) return await (await import("./replay-waiting.ts")).replayWaiting(file, options);
       if (file === undefined)
         throw new Error("name the file that `parley export` wrote, or use --waiting for the tasks that wait in Redis");
-      if (tools === undefined) throw new Error("name the changed tools: --tools <module>");
+      if (tools === undefined)
+        throw new Error('name the changed tools: --tools <module>, PARLEY_TOOLS, or "parley": { "tools": … } in package.json');
       if (options.forkAt !== undefined) return await (await import("./fork.ts")).forkTask(file, { ...options, tools });
       if (options.task !== undefined || options.answers !== undefined) throw new Error("--task and --answers need --fork-at");
       await (await import("./replay.ts")).replayTasks(file, { ...options, tools });

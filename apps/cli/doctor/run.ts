@@ -267,7 +267,7 @@ async function tools(environment: NodeJS.ProcessEnv): Promise<{ readonly finding
     return { finding: { level: "fine", about, says }, catalogue };
   } catch (error) {
     const says = error instanceof Error ? error.message : String(error);
-    const cure = "PARLEY_TOOLS names modules, separated by commas: paths from here, or packages.";
+    const cure = 'PARLEY_TOOLS, or "parley": { "tools": … } in package.json, names modules: paths from here, or packages.';
     return { finding: { level: "problem", about, says, cure } };
   }
 }

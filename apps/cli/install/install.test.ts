@@ -130,6 +130,18 @@ describe("the command", () => {
     expect(mcpServers.parley.args.at(-1)).toBe(`${join(home, "tools.ts")},${join(home, "more/tools.js")},@acme/tools`);
   });
 
+  test("starts the tools that the project names, since the client starts its server elsewhere", async () => {
+    await writeFile(join(home, "package.json"), '{ "parley": { "tools": "./tools.ts" } }');
+    const missing = await parley("cursor", "--print");
+    expect(missing.stderr).toBe(`parley: the tools of this project: ./tools.ts: there is no ${join(home, "tools.ts")}\n`);
+    await writeFile(join(home, "tools.ts"), "");
+    const argsOf = async (...options: string[]) =>
+      (JSON.parse((await parley("cursor", "--print", ...options)).stdout) as { mcpServers: { parley: Entry } }).mcpServers.parley.args;
+    expect(await argsOf()).toEqual([MAIN, "stdio", "--tools", join(home, "tools.ts")]);
+    expect(await argsOf("--tools", "@acme/tools")).toEqual([MAIN, "stdio", "--tools", "@acme/tools"]);
+    expect(await argsOf("--url", "https://parley.example.com/mcp")).toEqual([MAIN, "stdio", "--url", "https://parley.example.com/mcp"]);
+  });
+
   test("says how to start the Inspector with the file and the name that were written", async () => {
     const { stdout } = await parley("inspector", "--yes", "--file", "other.json", "--name", "mine");
     expect(stdout).toContain(`--config ${join(home, "other.json")} --server mine\``);

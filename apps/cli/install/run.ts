@@ -10,6 +10,7 @@ import { INTERRUPTED } from "../terminal/interrupt.ts";
 import { CLIENT_NAMES, type ClientFile, CLIENTS, isClientName, thisPlace } from "./clients.ts";
 import { edited, type Entry } from "./edit.ts";
 import { clean, print, printJson } from "../terminal/terminal.ts";
+import { projectTools } from "../project.ts";
 import { checkEndpoint } from "../url.ts";
 
 export interface InstallOptions {
@@ -97,14 +98,17 @@ async function followed(file: string): Promise<string> {
 }
 
 /** Paths are absolute, because desktop programs are not started from a shell and have another PATH. No token is ever written. */
-function entryFor({ typed }: ClientFile, { url, tools, dataDir, tokenFile }: InstallOptions): Entry {
+function entryFor({ typed }: ClientFile, { url, tools: given, dataDir, tokenFile }: InstallOptions): Entry {
+  // The client starts its server elsewhere, where no project says what its tools are.
+  const tools = given ?? (url === undefined ? projectTools(process.cwd()) : undefined);
   if (url !== undefined) checkEndpoint(url);
   const main = resolve(process.argv[1] ?? "");
   const absolute = (module: string) => {
     if (!isModulePath(module)) return module;
     const path = resolve(module);
     // The client would only show that its server does not start.
-    if (!existsSync(path)) throw new Error(`--tools ${module}: there is no ${path}`);
+    if (!existsSync(path))
+      throw new Error(`${given === undefined ? "the tools of this project: " : "--tools "}${module}: there is no ${path}`);
     return path;
   };
   return {

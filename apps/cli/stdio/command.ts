@@ -15,7 +15,10 @@ export function addStdio(program: Command): void {
       "Forward every message to this MCP endpoint instead of starting a server (default: PARLEY_URL)",
       process.env["PARLEY_URL"],
     )
-    .option("-t, --tools <modules>", "Tool modules for its own server, separated by commas (default: PARLEY_TOOLS, or the gallery)")
+    .option(
+      "-t, --tools <modules>",
+      "Tool modules for its own server, separated by commas (default: PARLEY_TOOLS, package.json, or the gallery)",
+    )
     .option("-d, --data-dir <directory>", "Directory where its own server keeps its data (default: a directory in your home)")
     .action(async (options: StdioCommand) => (await import("./run.ts")).serveStdio(options));
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -44,6 +45,19 @@ test.each([
 test("an object that is the default export has its members", async () => {
   const path = await written("object.mjs", `${tool("pay")} ${tool("ship")} export default { ship, limit: 3 };`);
   expect([...(await loadCatalogue([path])).tools.keys()]).toEqual(["ship", "pay"]);
+});
+
+test.each(["js", "ts"])("a module of a project that npm made CommonJS says what to set: .%s", async (kind) => {
+  await written("package.json", '{ "type": "commonjs" }');
+  const path = await written(`esm.${kind}`, `import "node:path";\n${tool("ship")}`);
+  // In Node itself: the test runner reads every file as a module.
+  const load = `import { loadCatalogue } from ${JSON.stringify(new URL("load-catalogue.ts", import.meta.url).href)};
+    await loadCatalogue([${JSON.stringify(path)}]).catch(({ message }) => console.log(message));`;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", load], { encoding: "utf8" });
+  expect(stdout).toContain(
+    'cannot be loaded: it is written as an ES module, and package.json says that its files are CommonJS: set "type": "module" there, or name the file .mts or .mjs',
+  );
+  await rm(join(folder, "package.json"));
 });
 
 test.each<[string, boolean]>([

@@ -29,12 +29,19 @@ async function load(name: string): Promise<readonly Definition[]> {
     loaded = await import(specifier);
   } catch (cause) {
     const place = cause instanceof Error ? (placeOf(cause) ?? (await hiddenPlace(specifier, cause))) : undefined;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = asCommonJs(cause) ?? (cause instanceof Error ? cause.message : String(cause));
     throw new DefinitionError(`${what} cannot be loaded: ${why}${place === undefined ? "" : ` (${place})`}`, { cause });
   }
   const definitions = gathered(loaded);
   if (definitions.length === 0) throw nothingIn(what);
   return definitions;
+}
+
+/** A project of `npm init` says that its files are CommonJS, and Node does not say so. */
+function asCommonJs(cause: unknown): string | undefined {
+  if (!(cause instanceof SyntaxError) || !/import statement outside a module|Unexpected token 'export'/.test(cause.message))
+    return undefined;
+  return 'it is written as an ES module, and package.json says that its files are CommonJS: set "type": "module" there, or name the file .mts or .mjs';
 }
 
 /** Where an error was thrown, as `/srv/tools/pay.ts:12`. Its message does not say that, and a module may import many others. */
