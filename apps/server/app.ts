@@ -2,7 +2,7 @@
  * Builds the front end from its dependencies, without listening: tests inject requests, and start-server.ts makes it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       ├─▶ served host ─▶ / and /play: pages without anyone's data
+ *                                                       ├─▶ served host ─▶ / and /play: pages without anyone's data; /pages: the script of the others
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /inbox: what is asked of a person
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /accounts: the access that people granted for later calls
@@ -56,6 +56,7 @@ import { noticePage, NOTICES } from "./routes/asks/views.ts";
 import { createVisits } from "./routes/asks/visits.ts";
 import { eventsRoute } from "./routes/events/route.ts";
 import { mcpRoute } from "./routes/mcp/route.ts";
+import { pagesScript } from "./routes/pages/route.ts";
 import { playApi, playPages } from "./routes/play/route.ts";
 import { signatures } from "./seals/signatures.ts";
 import type { StateKeys } from "./seals/state-keys.ts";
@@ -238,6 +239,10 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     securityHeaders(scope, PLAIN_PAGE_HEADERS);
     servedHost(scope, trusted);
     home(scope, { resourceUrl, playground, needsToken: resource !== undefined, hasAccounts });
+  });
+  await server.register(async (scope) => {
+    servedHost(scope, trusted);
+    await pagesScript(scope);
   });
   if (playground) {
     await server.register(async (scope) => {

@@ -1,5 +1,6 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
 import { catalogue, defineTool } from "@parley/sdk";
+import { PAGES_SCRIPT } from "@parley/web";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
@@ -50,7 +51,20 @@ async function asked(calls: readonly (readonly [tool: string, args: object])[], 
     const text = (await response.text()).replace(/<style>[^]*<\/style>/, "");
     return { status: response.status, text, headers: response.headers };
   };
-  return { ...deployment, here, there, taskIds, open };
+  const decline = async (taskId: string, who: string) => {
+    const at = `${new URL(here.url).origin}/asks/${taskId}/it`;
+    const text = await (await fetch(at, { headers: { "x-principal": who } })).text();
+    await fetch(at, {
+      method: "POST",
+      headers: { "x-principal": who },
+      body: new URLSearchParams([...hiddenIn(text), ["action", "decline"]]),
+    });
+  };
+  return { ...deployment, here, there, taskIds, open, decline };
+}
+
+function hiddenIn(text: string): [string, string][] {
+  return [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]);
 }
 
 const listed = (text: string) => [...text.matchAll(/<span class="what" dir="auto">([^<]*)/g)].map(([, what]) => what);
@@ -79,14 +93,10 @@ test("the chosen question is beside the list, and its form goes to its page", as
   const { text } = await open(`?ask=${taskIds[0]}/it`, "bob");
   expect(text).toMatch(new RegExp(`href="inbox\\?order=deadline&amp;ask=${taskIds[0]}%2Fit" aria-current="true"`));
   const action = /<form [^>]*method="post" action="([^"]+)"/.exec(text)?.[1] ?? "";
-  const fields = [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name = "", value = ""]): [string, string] => [
-    name,
-    value,
-  ]);
   const sent = await fetch(new URL(action, there.url), {
     method: "POST",
     headers: { "x-principal": "bob" },
-    body: new URLSearchParams([...fields, ["action", "yes"]]),
+    body: new URLSearchParams([...hiddenIn(text), ["action", "yes"]]),
   });
   expect([sent.status, await sent.text()]).toEqual([200, expect.stringContaining("Your record")]);
   expect(listed((await open("", "bob")).text)).toEqual(["Pay 2?"]);
@@ -95,7 +105,9 @@ test("the chosen question is beside the list, and its form goes to its page", as
 test("a question of others, in the address, looks like one that never existed", async () => {
   const { open, taskIds } = await asked(FOUR);
   const [foreign, never] = [await open(`?ask=${taskIds[0]}/it`, "mallory"), await open(`?ask=0-${crypto.randomUUID()}/it`, "mallory")];
-  expect([foreign.status, foreign.text]).toEqual([never.status, never.text]);
+  // Apart from the id, which the person has sent.
+  const plain = ({ text }: { readonly text: string }) => text.replace(/data-ask="[^"]*"/, "").replace(/data-now="\d+"/, "");
+  expect([foreign.status, plain(foreign)]).toEqual([never.status, plain(never)]);
   expect(foreign.text).toContain("Not found");
 });
 
@@ -111,16 +123,32 @@ test("a list has pages, and what is no cursor of it is refused", async () => {
     expect((await open(query, "bob")).status).toBe(400);
 });
 
-test("the page cannot be framed or cached, runs no script, and looking changes nothing", async () => {
+test("the page cannot be framed or cached, runs no script but this server's, and looking changes nothing", async () => {
   const { open, services, taskIds } = await asked(FOUR);
   const before = await Promise.all(taskIds.map((taskId) => services.store.load(taskId)));
   const { headers, text } = await open(`?ask=${taskIds[0]}/it`, "bob");
   expect(headers.get("content-security-policy")).toMatch(
-    /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'$/,
   );
   expect([headers.get("x-frame-options"), headers.get("cache-control")]).toEqual(["DENY", "no-store"]);
-  expect(text).not.toContain("<script");
+  expect(text.match(/<script[^>]*>/g) ?? []).toEqual(PAGES_SCRIPT === undefined ? [] : [`<script src="pages/${PAGES_SCRIPT}" defer>`]);
   expect(await Promise.all(taskIds.map((taskId) => services.store.load(taskId)))).toEqual(before);
+});
+
+test("a page that asks again receives nothing while nothing has changed, and the change then", async () => {
+  const { open, decline, taskIds } = await asked(FOUR);
+  const { headers } = await open(`?ask=${taskIds[0]}/it`, "bob");
+  const ask = async (who = "bob") => await open(`?ask=${taskIds[0]}/it`, who, { "if-none-match": headers.get("etag") ?? "" });
+  expect([(await ask()).status, (await ask("carol")).status]).toEqual([304, 200]);
+  await decline(taskIds[2] ?? "", "carol");
+  const changed = await ask();
+  expect([changed.status, listed(changed.text)]).toEqual([200, ["Pay 1?"]]);
+});
+
+test("a question that somebody else has answered says so in its place", async () => {
+  const { open, decline, taskIds } = await asked(FOUR);
+  await decline(taskIds[0] ?? "", "carol");
+  expect((await open(`?ask=${taskIds[0]}/it`, "bob")).text).toContain("Somebody else declined it.");
 });
 
 test("without identity it opens only at the address with its ticket", async () => {

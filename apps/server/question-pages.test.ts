@@ -144,7 +144,7 @@ test("a question says who asks, through which tool, for whom, until when and wha
     "everything",
     "in a call of somebody else",
     "bob; the group finance; not the person who made the call",
-    "in 1 day",
+    "in 47 hours",
     "then it closes without an answer",
   ])
     expect(text).toContain(part);
@@ -169,8 +169,9 @@ test("a time that the person's clock skips is said, and not taken for one of the
 
 test("every kind of field is filled in without script, and reaches the tool as its type", async () => {
   const { at, here, there, result } = await asked("everything");
-  const { fields } = await open(at(here), "bob");
-  const sent = await send(at(there), "bob", [...hidden(fields), ...GOOD], { cookie: "parley-zone=Europe%2FBerlin" });
+  const { fields } = await open(at(here), "bob", { cookie: "parley-zone=Europe%2FBerlin" });
+  // Moments are read in the zone of the form, although the browser has another now.
+  const sent = await send(at(there), "bob", [...hidden(fields), ...GOOD], { cookie: "parley-zone=Asia%2FTokyo" });
   expect([sent.status, titleOf(sent)]).toEqual([200, "Thank you"]);
   // The record.
   for (const part of ["Your name", "Bo &amp; &lt;Co&gt;", "Party size", "ham, corn", "everything"]) expect(sent.text).toContain(part);

@@ -4,7 +4,7 @@
  * It also writes a compressed copy of each file, so that the front end does not have to compress.
  */
 import { createHash } from "node:crypto";
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
@@ -34,7 +34,20 @@ async function build(): Promise<boolean> {
     process.stdout.write("the playground is not built: vite is a dev dependency and not installed\n");
     return false;
   }
-  await vite.build({ configFile: join(import.meta.dirname, "vite.config.ts") });
+  const configFile = join(import.meta.dirname, "vite.config.ts");
+  // Of builds before, also what this one would not write.
+  rmSync(DIST, { recursive: true, force: true });
+  await vite.build({ configFile });
+  await vite.build({
+    configFile,
+    build: {
+      outDir: "dist/pages",
+      rolldownOptions: {
+        input: join(import.meta.dirname, "src/pages/main.ts"),
+        output: { format: "iife", entryFileNames: "pages-[hash].js" },
+      },
+    },
+  });
   for (const file of globSync("**/*.{html,js,css,svg}", { cwd: DIST })) {
     const content = readFileSync(join(DIST, file));
     writeFileSync(join(DIST, `${file}.br`), brotliCompressSync(content));
@@ -44,5 +57,5 @@ async function build(): Promise<boolean> {
 }
 
 const digest = digestOfSources();
-const isFresh = existsSync(join(DIST, "index.html")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest;
+const isFresh = existsSync(join(DIST, "play/index.html")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest;
 if (!isFresh && (await build())) writeFileSync(STAMP, digest);

@@ -7,6 +7,7 @@ export default defineConfig({
   logLevel: "warn",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
+    outDir: "dist/play",
     target: "es2024",
     // No data: addresses and no script for old browsers: the page's policy allows neither.
     assetsInlineLimit: 0,

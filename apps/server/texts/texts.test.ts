@@ -45,10 +45,11 @@ test("a time is written in the person's own zone if it is known, and names the z
     expect(readerOf({ headers: { cookie: `parley-zone=${zone}` } }).zone).toBeUndefined();
 });
 
-test("a distance is in the largest unit that it has", () => {
-  expect([2 * 86_400_000, 5_400_000, -120_000, 20_000].map((ms) => distanceText(ENGLISH, ms))).toEqual([
+test("a distance is in the largest unit of which there are two", () => {
+  expect([2 * 86_400_000, 2 * 86_400_000 - 1, 5_400_000, -120_000, 20_000].map((ms) => distanceText(ENGLISH, ms))).toEqual([
     "in 2 days",
-    "in 1 hour",
+    "in 47 hours",
+    "in 90 minutes",
     "2 minutes ago",
     "in 0 minutes",
   ]);

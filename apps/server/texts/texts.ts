@@ -12,6 +12,8 @@ export interface Reader {
   readonly locale: string;
   /** The person's time zone, from the cookie `parley-zone`. Undefined without it: times are then in UTC, and say so. */
   readonly zone: string | undefined;
+  /** From the page to the root of this server, such as `../../`. Relative, so that a proxy may serve this server below a path. */
+  readonly root: string;
 }
 
 /** Names an IANA time zone (docs/inbox.md). */
@@ -19,14 +21,16 @@ export const ZONE_COOKIE = "parley-zone";
 /** Longest list of languages that is read. Browsers send a few dozen characters. */
 const LANGUAGES_CHARS_MAX = 200;
 
-export const ENGLISH: Reader = { texts: EN, locale: "en-GB", zone: undefined };
+export const ENGLISH: Reader = { texts: EN, locale: "en-GB", zone: undefined, root: "" };
 
 /** Parts of a request, so that tests need not build one. */
-export function readerOf({ headers }: Pick<FastifyRequest, "headers">): Reader {
+export function readerOf({ headers, url = "/" }: Pick<FastifyRequest, "headers"> & { readonly url?: string }): Reader {
   const wanted = languagesIn(headers["accept-language"]);
   const locale = wanted.find((tag) => LANGUAGES.has(primary(tag)));
   const zone = headers.cookie === undefined ? undefined : zoneOf(parseCookie(headers.cookie)[ZONE_COOKIE]);
-  return { texts: LANGUAGES.get(primary(locale ?? "")) ?? EN, locale: locale ?? ENGLISH.locale, zone };
+  const [path = "/"] = url.split("?", 1);
+  const root = "../".repeat(Math.max(0, path.split("/").length - 2));
+  return { texts: LANGUAGES.get(primary(locale ?? "")) ?? EN, locale: locale ?? ENGLISH.locale, zone, root };
 }
 
 /** As `Accept-Language` ranks them. What is no language tag is left out. */
@@ -60,7 +64,8 @@ function primary(tag: string): string {
   return tag.split("-")[0] ?? "";
 }
 
-function zoneOf(given: string | undefined): string | undefined {
+/** The zone of that name. Undefined if there is none. */
+export function zoneOf(given: string | undefined): string | undefined {
   if (given === undefined || given.length > 64) return undefined;
   try {
     return new Intl.DateTimeFormat("en", { timeZone: given }).resolvedOptions().timeZone;
@@ -84,9 +89,9 @@ const UNITS = [
   ["minute", 60_000],
 ] as const;
 
-/** "in 2 hours", "3 days ago". */
+/** "in 2 hours", "3 days ago". In the largest unit of which there are two, because "in 1 day" could be two. */
 export function distanceText({ locale }: Reader, ms: number): string {
-  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ["minute", 60_000];
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= 2 * each) ?? ["minute", 60_000];
   return new Intl.RelativeTimeFormat(locale, { numeric: "always" }).format(Math.trunc(ms / size), unit);
 }
 

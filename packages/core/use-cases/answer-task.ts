@@ -4,7 +4,7 @@ import { may, seenByAsked, viewOf } from "../callers/policy.ts";
 import { cut } from "../values/cut.ts";
 import { ParleyError } from "../errors.ts";
 import type { ValidateSchema } from "../ports.ts";
-import { isOnPage, readReply, readReplyByShape } from "../asks/reply.ts";
+import { isOnPage, readReply, readReplyByShape, type ReplyRead } from "../asks/reply.ts";
 import { boundedViolations } from "../values/schema-violation.ts";
 import { type Ask, type AskRequest, isInternalKey, type Receipt, type Task, type Violation } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
@@ -161,20 +161,13 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
     return await compareReply(services, { actor, taskId: task.id, key, reply, by });
   }
   if (!may(caller, "answer", task, ask)) return forbid(services, { actor, task }, ask);
-  const { settings, validate } = services;
-  // A reply that is too large is not validated any further.
-  const withinSize: ValidateSchema = (schema, value) => {
-    const large = tooLarge(settings, value);
-    return large.length > 0 ? large : validate(schema, value);
-  };
-  const read = readReply(ask.request, reply, withinSize);
-  const violations = read.ok ? tooLarge(settings, read.answer) : read.violations;
+  const read = judgeReply(services, ask.request, reply);
   const invalid = async (why: readonly Violation[]): Promise<Receipt> => {
     if (countRefusals) return await refuse(services, { actor, task, ask, by, violations: why });
     noteAudit(services, actor, () => ({ ...factOf(services, "refuse", task, ask), verdict: "invalid" }));
     return { type: "invalid", violations: why };
   };
-  if (!read.ok || violations.length > 0) return await invalid(violations);
+  if (!read.ok) return await invalid(read.violations);
   const { answer } = read;
   if (answer.action === "accept" && isOnPage(ask)) return await agree(services, { actor, task, ask, by });
   if (answer.action === "accept" && ask.audience?.quorum !== undefined) {
@@ -183,6 +176,22 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
     return receipt.type === "invalid" ? await invalid(receipt.violations) : receipt;
   }
   return await recordAnswer(services, { actor, task, ask, answer, by });
+}
+
+/** The answer that a reply gives, or why it is none. */
+export function judgeReply(
+  { settings, validate }: Pick<Services, "settings" | "validate">,
+  request: AskRequest,
+  reply: unknown,
+): ReplyRead {
+  // A reply that is too large is not validated any further.
+  const withinSize: ValidateSchema = (schema, value) => {
+    const large = tooLarge(settings, value);
+    return large.length > 0 ? large : validate(schema, value);
+  };
+  const read = readReply(request, reply, withinSize);
+  const large = read.ok ? tooLarge(settings, read.answer) : [];
+  return large.length > 0 ? { ok: false, violations: large } : read;
 }
 
 /**

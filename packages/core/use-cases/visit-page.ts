@@ -11,8 +11,8 @@
  */
 import { may } from "../callers/policy.ts";
 import { tallied } from "../callers/quorum.ts";
-import type { Answer, Ask, JsonObject, Page, Receipt, Task } from "../task.ts";
-import { answerTask } from "./answer-task.ts";
+import type { Answer, Ask, JsonObject, Page, Receipt, Task, Violation } from "../task.ts";
+import { answerTask, judgeReply } from "./answer-task.ts";
 import { comparedWith, forbid, recordAnswer } from "./record-answer.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import type { Services } from "./services.ts";
@@ -108,6 +108,16 @@ export async function answerOnPage(services: Services, { digest, reply, ...ref }
   // Answers the ask of this reading: the store compares its digest with that of the ask which is open then.
   const { receipts } = await answerTask(services, { ...ref, replies: { [key]: reply }, reading: Promise.resolve(task) });
   return receipts.get(key) ?? { type: "unknown" };
+}
+
+/** Why answerOnPage would refuse this. Answers nothing. */
+export function checkOnPage(
+  services: Pick<Services, "settings" | "validate">,
+  { ask }: OpenPage,
+  reply: AnswerOnPage["reply"],
+): readonly Violation[] {
+  const read = judgeReply(services, ask.request, reply);
+  return read.ok ? [] : read.violations;
 }
 
 export interface LeavePage extends PageRef {

@@ -20,7 +20,7 @@ import { sayWhen } from "../../front-end/say-when.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
-import type { Html } from "./html.ts";
+import { type Html, type Scripted, SCRIPTED_HEADERS } from "./html.ts";
 import { settledRecord } from "./question-view.ts";
 import { loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
 
@@ -57,6 +57,15 @@ export interface ToShow {
   readonly problem?: string;
 }
 
+/** What the script of the person's page is told. */
+export function scriptedFor(
+  { clock }: Pick<Services, "clock">,
+  signatures: Signatures,
+  { tenant, principal }: Pick<Caller, "tenant" | "principal">,
+): Scripted {
+  return { nowMs: clock.now(), person: signatures.sign(["drafts", tenant, principal].join("\n")) };
+}
+
 /** Adds the signed token of the form. */
 export function withFormToken(signatures: Signatures, { request, taskId, page, problem }: ToShow): Shown {
   const { caller, account } = request;
@@ -71,6 +80,16 @@ export function formText(
   digest: string,
 ): string {
   return ["form", tenant, principal, taskId, key, digest].join("\n");
+}
+
+/** Whether the page's script asks, instead of the browser that follows a link. It replaces parts of its page by those of the reply. */
+export function isFromScript({ headers }: Pick<FastifyRequest, "headers">): boolean {
+  return headers["x-requested-with"] === "parley";
+}
+
+/** Sends a page that has a script. */
+export function sendScripted(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return sendPage(reply.headers(SCRIPTED_HEADERS), status, text);
 }
 
 /** Sends the page, with status 422 if it is shown again with a problem. */
@@ -159,7 +178,9 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
   }
 
   scope.setErrorHandler(async (error: PageError, request, reply) => {
-    if (!logIn || request.method !== "GET" || noticeFor(error) !== "logged-out") return show(error, request, reply);
+    // A script cannot follow a person to their login.
+    if (!logIn || request.method !== "GET" || isFromScript(request) || noticeFor(error) !== "logged-out")
+      return show(error, request, reply);
     // What an error handler throws would be sent as it is.
     return await logIn(request, reply).catch((failed: PageError) => show(failed, request, reply));
   });

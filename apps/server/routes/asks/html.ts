@@ -2,10 +2,11 @@
  * Pages as plain HTML that works without scripts. Templates escape every value that is not the result of a template.
  *
  * The content security policy forbids loading, running, framing and sending anything elsewhere. It allows one inline style sheet, by its
- * hash.
+ * hash. Pages that are more comfortable with a script allow the script of this server and nothing else (`SCRIPTED_HEADERS`). Pages on which
+ * secrets are typed have none.
  */
 import { hash } from "node:crypto";
-import { PAGES_STYLE } from "@parley/web";
+import { PAGES_SCRIPT, PAGES_STYLE } from "@parley/web";
 import { DATA_HEADERS } from "../../plugins/security-headers.ts";
 import type { Reader } from "../../texts/texts.ts";
 
@@ -47,6 +48,15 @@ const STYLE = `\n${PAGES_STYLE}`;
 
 const POLICY = `default-src 'none'; style-src 'sha256-${hash("sha256", STYLE, "base64")}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 
+/**
+ * Trusted types forbid creating markup or script from strings, so that the words of tools and people remain text even if the script has a
+ * defect.
+ */
+const SCRIPTED_POLICY = `${POLICY}; script-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
+
+/** Path of the script below the root of this server. */
+export const SCRIPT_PATH = "/pages";
+
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...DATA_HEADERS,
   "content-type": "text/html; charset=utf-8",
@@ -57,16 +67,30 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   "cross-origin-opener-policy": "same-origin",
 };
 
+/** In place of `PAGE_HEADERS` for a page with a script. */
+export const SCRIPTED_HEADERS: Readonly<Record<string, string>> = { "content-security-policy": SCRIPTED_POLICY };
+
+/** What the script of a page knows about its reader. The names of the data are read in apps/web/src/pages. */
+export interface Scripted {
+  /** The server's clock. The browser's may be wrong. */
+  readonly nowMs: number;
+  /** Tells the drafts of people apart who use one browser. Says nothing about the person. */
+  readonly person: string;
+}
+
 export interface PageOptions {
   readonly reader: Reader;
   readonly title: string;
   /** Default: a card with the title as its heading. */
   readonly layout?: "card" | "wide";
   readonly head?: Html | undefined;
+  /** If set, the page has a script, and is sent with SCRIPTED_HEADERS. */
+  readonly scripted?: Scripted | undefined;
 }
 
 // The template function is not named `html`, because formatters would reformat the template and change the hash of the style sheet.
-export function page({ reader: { texts }, title, layout = "card", head }: PageOptions, body: Html): string {
+export function page({ reader, title, layout = "card", head, scripted }: PageOptions, body: Html): string {
+  const { texts } = reader;
   return markup`<!doctype html>
 <html lang="${texts.language}" dir="${texts.direction}">
 <head>
@@ -76,9 +100,10 @@ export function page({ reader: { texts }, title, layout = "card", head }: PageOp
 <meta name="robots" content="noindex">
 <title>${title}</title>
 ${head}
+${scripted && PAGES_SCRIPT !== undefined ? markup`<script src="${reader.root}${SCRIPT_PATH.slice(1)}/${PAGES_SCRIPT}" defer></script>` : undefined}
 <style>${new Html(STYLE)}</style>
 </head>
-<body>
+<body${scripted && bodyData(reader, scripted)}>
 ${
   layout === "wide"
     ? body
@@ -90,4 +115,8 @@ ${body}
 </body>
 </html>
 `.text;
+}
+
+function bodyData({ texts, locale, zone }: Reader, { nowMs, person }: Scripted): Html {
+  return markup` data-now="${nowMs}" data-person="${person}" data-locale="${locale}" data-zone="${zone}" data-words="${JSON.stringify(texts.live)}"`;
 }

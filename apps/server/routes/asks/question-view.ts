@@ -54,7 +54,7 @@ ${asked.page.kind === "form" ? form(view) : asked.page.kind === "link" ? link(vi
 }
 
 function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Html {
-  const { texts, zone } = reader;
+  const { texts } = reader;
   const { question } = texts;
   const isMine = may(caller, "follow", { call, asks: [] }) || personOf(caller) === personOf(call);
   const tool = markup`<strong><bdi>${call.name}</bdi></strong>`;
@@ -65,7 +65,7 @@ function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Ht
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
 <dt>${question.since}</dt><dd>${moment(reader, ask.askedAtMs)}</dd>
 <dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${ask.deadlineMs - nowMs < SOON_MS ? "soon" : "wait"}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
-</dl>${zone === undefined ? undefined : ""}`;
+</dl>`;
 }
 
 const SOON_MS = 60 * 60_000;
@@ -124,8 +124,8 @@ function form(view: QuestionView): Html {
       ? undefined
       : markup`<div class="alert" role="alert" id="problems"><p>${count === 1 ? texts.question.problemsOne : filled(texts.question.problems, { count })}</p>
 ${general === undefined ? undefined : markup`<p dir="auto">${general}</p>`}</div>`;
-  return markup`<form class="flow question" method="post" action="${action}" novalidate data-risky="${made.isRisky ? "yes" : "no"}">
-${hiddenFields(asked.ask.digest, token)}
+  return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${made.isRisky ? markup` data-risky` : undefined}>
+${hiddenFields(asked.ask.digest, token)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
 ${fault}
 ${made.isRisky ? markup`<p class="risk">${texts.question.risk}</p>` : undefined}
 ${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field(view, input, index))}</div>`}
@@ -140,10 +140,15 @@ function confirmButtons({ question }: Texts, { hints, isRisky }: QuestionForm): 
   return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="yes" data-key="a"><bdi>${yes}</bdi></button><button name="action" value="no" data-key="d"><bdi>${no}</bdi></button></div>`;
 }
 
-function confirmNotes({ inputs: [input] }: QuestionForm, problems: Problems): Html | undefined {
+function confirmNotes({ inputs: [input], hints }: QuestionForm, problems: Problems): Html | undefined {
   if (!input) return undefined;
   const { [input.name]: problem } = problems;
-  return markup`<p dir="auto"><strong>${input.label}</strong>${input.description === undefined ? "" : ` · ${input.description}`}</p>
+  // The words on the buttons say it already.
+  const hasWords = typeof hints["submitLabel"] === "string" || typeof hints["cancelLabel"] === "string";
+  const said = hasWords
+    ? undefined
+    : markup`<p dir="auto"><strong>${input.label}</strong>${input.description === undefined ? "" : ` · ${input.description}`}</p>`;
+  return markup`${said}
 ${problem === undefined ? undefined : markup`<p class="problem" dir="auto">${problem}</p>`}`;
 }
 
@@ -186,7 +191,7 @@ function field({ reader, draft, problems = {} }: QuestionView, input: Input, ind
   const name = controlName(index);
   const typed = draft && Object.hasOwn(draft, input.name) ? (draft[input.name] ?? "") : initial(input, reader);
   const problem = Object.hasOwn(problems, input.name) ? problems[input.name] : undefined;
-  const zone = input.control === "datetime" ? filled(texts.question.moment, { zone: reader.zone ?? "UTC" }) : "";
+  const zone = input.control === "datetime" ? filled(texts.question.moment, { zone: zoneOf(reader) }) : "";
   const format = input.control === "lines" ? texts.question.lines : input.control === "json" ? texts.question.json : "";
   const notes = [input.description, input.hint, format, zone].filter(Boolean).join(" · ");
   const describedBy = [notes && `${name}-notes`, problem !== undefined && `${name}-problem`].filter(Boolean).join(" ");
@@ -224,10 +229,15 @@ ${control({ texts, input, name, typed, common })}
 ${said}</div>`;
 }
 
-function initial(input: Input, { zone = "UTC" }: Reader): Typed {
+/** The zone in which moments are typed. It is sent with the form, because the person may have another when they send it. */
+function zoneOf({ zone = "UTC" }: Reader): string {
+  return zone;
+}
+
+function initial(input: Input, reader: Reader): Typed {
   if (isYesOrNo(input)) return "";
   const preset = input.default;
-  return input.control === "datetime" && typeof preset === "string" ? localMoment(preset, zone) : untouched(input);
+  return input.control === "datetime" && typeof preset === "string" ? localMoment(preset, zoneOf(reader)) : untouched(input);
 }
 
 interface ControlView {

@@ -1,11 +1,11 @@
 /** Pages of questions with a form, and of those that only send a person elsewhere: they are answered here as through a client. */
-import { answerOnPage, type AnswerOnPage, type JsonObject, type OpenPage, type Receipt, type Services } from "@parley/core";
+import { answerOnPage, type AnswerOnPage, checkOnPage, type JsonObject, type OpenPage, type Receipt, type Services } from "@parley/core";
 import { type Draft, type Problems, problemsIn } from "@parley/web/form";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { momentText, readerOf } from "../../texts/texts.ts";
-import { notice, noticeLate, sendShown, type ToShow, withFormToken } from "./every-page.ts";
+import { momentText, readerOf, zoneOf } from "../../texts/texts.ts";
+import { notice, noticeLate, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
 import { contentIn, draftIn, questionForm, type QuestionForm } from "./form-body.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
 import { answerList, questionView } from "./question-view.ts";
@@ -13,6 +13,7 @@ import { loggedInAs } from "./views.ts";
 
 export interface Questions {
   show(reply: FastifyReply, shown: ToShow, again?: Again): FastifyReply;
+  /** `only=check` in the form says what would be refused, and answers nothing: 204 if nothing would. */
   accept(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply>;
   answer(request: FastifyRequest, reply: FastifyReply, given: AnswerOnPage & { readonly page: OpenPage }): Promise<FastifyReply>;
 }
@@ -40,8 +41,14 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
     const { caller, account, reader, token, page } = shown;
     // Empty: to the address at which the page was opened, with its ticket.
     const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", ...again });
-    const options = { reader, title: reader.texts.question.title };
-    return sendShown(reply, again ? { problem: "" } : {}, wholePage(options, markup`${body}${loggedInAs(reader.texts, caller, account)}`));
+    const scripted = scriptedFor(services, signatures, caller);
+    const options = { reader, title: reader.texts.question.title, scripted };
+    const id = `${toShow.taskId}/${page.ask.key}`;
+    const text = wholePage(
+      options,
+      markup`<div class="flow" id="ask" data-ask="${id}" data-digest="${page.ask.digest}">${body}</div>${loggedInAs(reader.texts, caller, account)}`,
+    );
+    return sendScripted(reply, again ? 422 : 200, text);
   }
 
   async function answer(
@@ -105,7 +112,9 @@ ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>` : answers ? m
       const { page } = given;
       if (page.page.kind !== "form") throw new TypeError("the page has no form");
       const { schema, hints } = page.page;
-      const { texts, zone = "UTC" } = readerOf(request);
+      const { texts, zone: ownZone } = readerOf(request);
+      // The one that the form named: the browser may have got another since.
+      const zone = zoneOf(body.get("zone") ?? undefined) ?? ownZone ?? "UTC";
       const form = questionForm({ schema, ...(hints && { hints }), quorum: page.ask.audience?.quorum });
       const action = body.get("action");
       const decided = decision(form, action);
@@ -116,6 +125,11 @@ ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>` : answers ? m
       // Anything else is no answer to this form.
       if (!decided && action !== "accept") return notice(reply, "unreadable");
       if (Object.keys(problems).length > 0) return show(reply, { request, taskId: given.taskId, page }, { draft, problems });
+      if (body.get("only") === "check") {
+        const violations = checkOnPage(services, page, { action: "accept", content });
+        if (violations.length === 0) return await reply.code(204).send();
+        return show(reply, { request, taskId: given.taskId, page }, { draft, problems: problemsIn(violations, form.inputs) });
+      }
       return await answer(request, reply, { ...given, reply: { action: "accept", content } }, { draft, form });
     },
   };

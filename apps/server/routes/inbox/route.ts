@@ -6,18 +6,19 @@
  * Answers go to the page of the question (routes/asks). The index of open asks narrows, and the policy decides about each question as it is
  * read: a question that is not for this person is left out of the list and, named in the address, does not exist.
  */
-import { countAsks, listAsks, noteShown, ParleyError, visitPage } from "@parley/core";
+import { type AskedPage, countAsks, listAsks, noteShown, ParleyError, readAsk } from "@parley/core";
+import { hash } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { INBOX_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
-import { DOOR, permit, sendPage, showErrors, withFormToken } from "../asks/every-page.ts";
+import { DOOR, permit, scriptedFor, sendScripted, showErrors, visitAsk, withFormToken } from "../asks/every-page.ts";
 import { markup } from "../asks/html.ts";
-import { questionView } from "../asks/question-view.ts";
+import { questionView, settledRecord } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
-import { inboxPage, type InboxView, type ListAddress } from "./view.ts";
+import { type Chosen, inboxPage, type ListAddress } from "./view.ts";
 
 export interface InboxRoute {
   readonly frontEnd: FrontEnd;
@@ -38,38 +39,67 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const address = addressIn(request);
     const filter = address.tool === undefined ? {} : { called: address.tool };
     const { order, cursor } = address;
-    const [list, count, chosen] = await Promise.all([
+    const [list, chosen] = await Promise.all([
       listAsks(services, { caller, filter, order, limit: INBOX_PAGE, ...(cursor !== undefined && { cursor }) }),
-      countAsks(services, { caller, filter }),
       choose(request),
     ]);
+    const isAll = cursor === undefined && list.nextCursor === undefined;
+    const count = isAll ? { count: list.asks.length, isMore: false } : await countAsks(services, { caller, filter });
+    const tag = tagOf(request, list, count, chosen);
+    void reply.header("etag", tag);
+    if (request.headers["if-none-match"] === tag) return await reply.code(304).send();
     const reader = readerOf(request);
     const account = loggedInAs(reader.texts, caller, request.account);
-    return sendPage(reply, 200, inboxPage({ reader, address, list, count, chosen, account, nowMs: services.clock.now() }));
+    const scripted = scriptedFor(services, signatures, caller);
+    return sendScripted(reply, 200, inboxPage({ reader, address, list, count, chosen, account, scripted, nowMs: scripted.nowMs }));
   });
 
+  /** Changes with what the page shows, apart from how long ago things were: the script counts by itself, and asks every few seconds. */
+  function tagOf({ url, headers, caller }: FastifyRequest, list: AskedPage, count: object, chosen: Chosen | undefined): string {
+    const shown = [
+      url,
+      caller.principal,
+      headers["accept-language"],
+      headers.cookie,
+      list,
+      count,
+      chosen?.id,
+      chosen?.digest,
+      chosen?.version,
+    ];
+    return `"${hash("sha256", JSON.stringify(shown), "base64url").slice(0, 22)}"`;
+  }
+
   /** The question in the address, or the sentence that says why it is not shown. */
-  async function choose(request: FastifyRequest): Promise<InboxView["chosen"]> {
+  async function choose(request: FastifyRequest): Promise<Chosen | undefined> {
     const given = textIn(request, "ask");
     const [, taskId, key] = /^([^/]{1,200})\/(.{1,1000})$/.exec(given ?? "") ?? [];
     if (given === undefined || taskId === undefined || key === undefined) return undefined;
     const { caller } = request;
     const ref = { taskId, key, caller, door: DOOR };
     const reader = readerOf(request);
-    const visit = await visitPage(services, ref).catch((error: unknown) => {
+    const visit = await visitAsk(services, ref).catch((error: unknown) => {
       if (error instanceof ParleyError && error.code === "TASK_NOT_FOUND") return { type: "unknown" as const };
       throw error;
     });
     if (visit.type !== "open") {
       const { title, sentence } = noticeOf(reader.texts, visit.type);
-      return { id: given, body: markup`<h2>${title}</h2><p>${sentence}</p>` };
+      // For those who may know.
+      const read = visit.type === "unknown" || visit.type === "of-others" ? undefined : await readAsk(services, ref).catch(() => undefined);
+      const record = read?.state === "settled" ? settledRecord(reader, read) : undefined;
+      return { id: given, digest: "", version: visit.type, body: markup`<h2>${title}</h2><p>${sentence}</p>${record}` };
     }
     const { page } = visit;
-    // HEAD shows nothing.
-    if (request.method === "GET" && (page.page.kind === "form" || page.page.kind === "link"))
+    // HEAD shows nothing, and what is asked for again and again has been shown.
+    if (
+      request.method === "GET" &&
+      request.headers["if-none-match"] === undefined &&
+      (page.page.kind === "form" || page.page.kind === "link")
+    )
       noteShown(services, ref, { id: taskId, call: page.call }, [page.ask]);
     const { token } = withFormToken(signatures, { request, taskId, page });
-    return { id: given, body: questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) }) };
+    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) });
+    return { id: given, digest: page.ask.digest, version: JSON.stringify([page.ask.tally, page.ask.deadlineMs]), body };
   }
 
   /** Without the origin: the inbox may be open at another name of this server than that of its public address. */

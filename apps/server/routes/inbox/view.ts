@@ -1,7 +1,7 @@
 /** The markup of the inbox: the list of what is asked of a person, and the question beside it. */
 import type { AskedPage, AskSummary } from "@parley/core";
 import { distanceText, filled, type Reader } from "../../texts/texts.ts";
-import { type Html, markup, page, say } from "../asks/html.ts";
+import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
 import { moment } from "../asks/question-view.ts";
 
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
@@ -20,32 +20,69 @@ export interface InboxView {
   readonly count: { readonly count: number; readonly isMore: boolean };
   readonly nowMs: number;
   /** The chosen question. */
-  readonly chosen?: { readonly id: string; readonly body: Html } | undefined;
+  readonly chosen?: Chosen | undefined;
   readonly account: Html | undefined;
+  readonly scripted: Scripted;
+}
+
+export interface Chosen {
+  readonly id: string;
+  readonly body: Html;
+  /** Digest of an open question. Empty for one that is settled, or unknown. */
+  readonly digest: string;
+  /** Changes with what the page shows of the question. */
+  readonly version: string;
 }
 
 export function idOf({ taskId, key }: Pick<AskSummary, "taskId" | "key">): string {
   return `${taskId}/${key}`;
 }
 
-export function inboxPage({ reader, address, list, count, nowMs, chosen, account }: InboxView): string {
+export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted }: InboxView): string {
   const { inbox } = reader.texts;
   const counted = countText(inbox, count);
   return page(
-    { reader, title: count.count === 0 ? inbox.title : `(${count.count}${count.isMore ? "+" : ""}) ${inbox.title}`, layout: "wide" },
+    {
+      reader,
+      title: count.count === 0 ? inbox.title : `(${count.count}${count.isMore ? "+" : ""}) ${inbox.title}`,
+      layout: "wide",
+      scripted,
+    },
     markup`<a class="skip" href="#ask">${inbox.skip}</a>
-<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p>${account}</header>
+<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true">?</kbd></button>${account}</header>
 <main class="inbox${chosen ? " has-ask" : ""}">
-<section class="inbox-list" aria-label="${inbox.list}" tabindex="0">
+<section class="inbox-list" id="list" aria-label="${inbox.list}" tabindex="0">
+<div class="search" id="search" hidden><label for="q">${inbox.search}</label><input id="q" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/"><p class="quiet" id="none-found" role="status" data-none="${inbox.noneFound}"></p></div>
 ${filters(inbox, address)}
-${list.asks.length === 0 ? empty(inbox, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, chosen: chosen?.id }))}</ol>`}
-${pages(inbox, address, list)}
+<div id="asks">${list.asks.length === 0 ? empty(inbox, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, chosen: chosen?.id }))}</ol>`}
+${pages(inbox, address, list)}</div>
 </section>
-<section class="inbox-ask" id="ask" aria-label="${inbox.ask}" tabindex="-1">
+<section class="inbox-ask" id="ask" aria-label="${inbox.ask}" tabindex="-1"${chosen && markup` data-ask="${chosen.id}" data-digest="${chosen.digest}"`}>
 ${chosen ? markup`<div class="flow"><p class="back"><a href="${linkTo(address)}">${inbox.back}</a></p>${chosen.body}</div>` : markup`<p class="flow empty">${inbox.choose}</p>`}
 </section>
-</main>`,
+</main>
+${keysSheet(reader.texts)}`,
   );
+}
+
+/** Shown by the script alone. */
+function keysSheet({ keys }: Reader["texts"]): Html {
+  const rows = [
+    ["J", keys.next],
+    ["K", keys.previous],
+    ["Enter", keys.enter],
+    ["A", keys.accept],
+    ["D", keys.decline],
+    ["Z", keys.undo],
+    ["/", keys.search],
+    ["Esc", keys.leave],
+    ["?", keys.help],
+  ] as const;
+  return markup`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${keys.title}</h2>
+<dl class="keys">${rows.map(([key, text]) => markup`<dt><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl>
+<p class="quiet">${keys.note}</p>
+<label class="choice"><input type="checkbox" id="keys-on" checked> ${keys.on}</label>
+<form method="dialog" class="actions"><button>${keys.close}</button></form></dialog>`;
 }
 
 type Words = Reader["texts"]["inbox"];
@@ -59,12 +96,14 @@ function countText(inbox: Words, { count, isMore }: InboxView["count"]): string 
 function filters(inbox: Words, { tool, order, ticket }: ListAddress): Html {
   const option = (value: ListAddress["order"], title: string) =>
     markup`<option value="${value}"${value === order ? markup` selected` : undefined}>${title}</option>`;
-  return markup`<form class="filters" method="get" role="search" aria-label="${inbox.filters}">
+  const isUsed = tool !== undefined || order !== "deadline";
+  return markup`<details class="filter"${isUsed ? markup` open` : undefined}><summary>${inbox.filters}</summary>
+<form class="filters" method="get" role="search" aria-label="${inbox.filters}">
 ${ticket === undefined ? undefined : markup`<input type="hidden" name="k" value="${ticket}">`}
 <div><label for="tool">${inbox.tool}</label><input id="tool" name="tool" value="${tool ?? ""}" placeholder="${inbox.anyTool}" autocomplete="off" maxlength="128" dir="auto"></div>
 <div><label for="order">${inbox.order}</label><select id="order" name="order">${option("deadline", inbox.byDeadline)}${option("oldest", inbox.byAge)}</select></div>
 <button>${inbox.apply}</button>
-</form>`;
+</form></details>`;
 }
 
 function empty(inbox: Words, { tool, cursor, ticket }: ListAddress): Html {
@@ -82,8 +121,9 @@ function item(ask: AskSummary, { reader, address, nowMs, chosen }: ItemView): Ht
   const { inbox } = reader.texts;
   const id = idOf(ask);
   const leftMs = ask.deadlineMs - nowMs;
-  const due = markup`<span class="tag ${leftMs < SOON_MS ? "soon" : "wait"}">${filled(inbox.due, { when: distanceText(reader, leftMs) })}</span>`;
-  return markup`<li><a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
+  const left = markup`<span data-until="${ask.deadlineMs}">${distanceText(reader, leftMs)}</span>`;
+  const due = markup`<span class="tag ${leftMs < SOON_MS ? "soon" : "wait"}">${say(inbox.due, { when: left })}</span>`;
+  return markup`<li data-ask="${id}"><a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${ask.message.trim() === "" ? ask.called.name : ask.message}</span>
 <span class="who"><bdi>${ask.called.name}</bdi> ${due} <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
 </a></li>`;

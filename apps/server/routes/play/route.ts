@@ -5,7 +5,7 @@
  */
 import fastifyStatic from "@fastify/static";
 import { isCounted, ParleyError } from "@parley/core";
-import { isBuilt, PAGES_DIRECTORY } from "@parley/web";
+import { isBuilt, PLAYGROUND_DIRECTORY } from "@parley/web";
 import type { FastifyInstance } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { refusalOf } from "../../front-end/refusal.ts";
@@ -27,7 +27,7 @@ export async function playPages(scope: FastifyInstance): Promise<void> {
     return;
   }
   await scope.register(fastifyStatic, {
-    root: PAGES_DIRECTORY,
+    root: PLAYGROUND_DIRECTORY,
     prefix: `${PLAY}/`,
     // Registers exactly the files that exist when the server starts, so that no requested path reaches the file system.
     wildcard: false,

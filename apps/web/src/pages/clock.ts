@@ -1,0 +1,52 @@
+/** The time zone of the person, and how long is left until each deadline. */
+import { findAll, locale, now, say, zone } from "./page.ts";
+
+const YEAR_SECONDS = 31_536_000;
+const RELOADED = "parley-zone-told";
+
+/** Tells the server the person's time zone. The page is loaded again if it was written in another. True if so. */
+export function tellZone(): boolean {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (own === zone || !own) return false;
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `parley-zone=${encodeURIComponent(own)}; Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Lax${secure}`;
+  // Once, for a server that does not know the zone, or a browser that keeps no cookies.
+  if (!document.cookie.includes("parley-zone=") || sessionStorage.getItem(RELOADED) === own) return false;
+  sessionStorage.setItem(RELOADED, own);
+  location.reload();
+  return true;
+}
+
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+] as const;
+const SOON_MS = 3_600_000;
+
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: "always" });
+
+/** "in 2 hours". In the largest unit of which there are two, as the server writes it. */
+function left(ms: number): string {
+  if (ms <= 0) return say("over");
+  const [unit, size] = UNITS.find(([, each]) => ms >= 2 * each) ?? UNITS[3];
+  return relative.format(Math.trunc(ms / size), unit);
+}
+
+function count(): void {
+  const at = now();
+  for (const element of findAll("[data-until]")) {
+    const ms = Number(element.dataset["until"]) - at;
+    const text = left(ms);
+    if (element.textContent !== text) element.textContent = text;
+    const tag = element.closest(".tag");
+    tag?.classList.toggle("soon", ms < SOON_MS);
+    tag?.classList.toggle("wait", ms >= SOON_MS);
+  }
+}
+
+export function countDown(): void {
+  count();
+  setInterval(count, 1_000);
+}

@@ -1,0 +1,303 @@
+/**
+ * The inbox: questions beside the list without leaving the page, keys, and what others answer while one looks.
+ *
+ * The server writes all of it. The script asks for the page again, and takes the parts that have changed.
+ */
+import { enhance, type Given, isAtWork, press } from "./answering.ts";
+import { listen } from "./keys.ts";
+import { load, type Loaded } from "./load.ts";
+import { find, findAll, make, say } from "./page.ts";
+import { isSending, shortened, undoLast } from "./sending.ts";
+import { lasting, toast, type Toast } from "./toasts.ts";
+
+const POLL_MS = 4_000;
+const HIDDEN_POLL_MS = 30_000;
+const SLOW_POLL_MS = 15_000;
+/** How many questions that have gone are asked about one by one. */
+const GONE_MAX = 3;
+
+export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElement): void {
+  let tag: string | undefined;
+  /** Counts the questions that were opened, so that a slow reply does not replace a later one. */
+  let opened = 0;
+  let isOpening = false;
+  let timer = 0;
+  let failed: Toast | undefined;
+  let isOut = false;
+
+  const items = () => findAll<HTMLLIElement>("li[data-ask]", asks);
+  const linkOf = (item: HTMLElement) => find<HTMLAnchorElement>("a", item);
+  const seen = () => items().filter(({ hidden }) => !hidden);
+  const current = () => place.dataset["ask"];
+  const itemOf = (ask: string | undefined) => items().find((item) => item.dataset["ask"] === ask);
+
+  const given = (ask: string): Given => ({
+    isShown: () => false,
+    onUndo: () => void refresh().then(() => open(ask, { focus: "form" })),
+    onReply: ({ status }) => {
+      const item = itemOf(ask);
+      if (status === 401 || status === 422) item?.classList.remove("sending");
+      else mineDone.add(ask);
+      void refresh();
+    },
+    onOpen: () => void open(ask, { focus: "form" }),
+    onGiven: () => {
+      const at = seen();
+      const index = at.findIndex((item) => item.dataset["ask"] === ask);
+      itemOf(ask)?.classList.add("sending");
+      const free = (item: HTMLElement | undefined) => item && !item.classList.contains("sending");
+      const next = at.slice(index + 1).find(free) ?? at.slice(0, Math.max(0, index)).findLast(free);
+      if (next && isWide()) void open(next.dataset["ask"], { focus: "list" });
+      else leave();
+    },
+  });
+
+  /** Whether list and question are side by side. */
+  const isWide = () => matchMedia("(min-width: 54.0625rem)").matches;
+
+  function addressOf(ask: string | undefined): string {
+    const url = new URL(location.href);
+    if (ask === undefined) url.searchParams.delete("ask");
+    else url.searchParams.set("ask", ask);
+    return url.href;
+  }
+
+  interface Opening {
+    readonly focus: "list" | "place" | "form" | "none";
+    /** False if the address is this one already. */
+    readonly push?: boolean;
+  }
+
+  async function open(ask: string | undefined, { focus, push = true }: Opening): Promise<void> {
+    const url = addressOf(ask);
+    const mine = ++opened;
+    isOpening = true;
+    mark(ask);
+    if (focus === "list") linkOf(itemOf(ask) ?? main)?.focus();
+    place.setAttribute("aria-busy", "true");
+    const reply = await load(url);
+    if (mine !== opened) return;
+    isOpening = false;
+    place.removeAttribute("aria-busy");
+    if (!notice(reply)) return;
+    const { page } = reply;
+    const shown = page && find("#ask", page);
+    if (!page || !shown) return location.assign(url);
+    if (push && url !== location.href) history.pushState(null, "", url);
+    tag = reply.tag;
+    takeList(page);
+    takeAsk(shown);
+    main.classList.toggle("has-ask", ask !== undefined);
+    if (focus === "place") place.focus();
+    if (focus === "form") focusForm();
+    if (!isWide()) scrollTo(0, 0);
+  }
+
+  function leave(): void {
+    void open(undefined, { focus: "none" }).then(() => linkOf(seen()[0] ?? main)?.focus());
+  }
+
+  function focusForm(): void {
+    const first =
+      find("form.question :is(input:not([type=hidden]), select, textarea), form.question button", place) ?? find("a.button", place);
+    (first ?? place).focus();
+  }
+
+  function mark(ask: string | undefined): void {
+    for (const item of items()) {
+      const link = linkOf(item);
+      if (item.dataset["ask"] === ask) link?.setAttribute("aria-current", "true");
+      else link?.removeAttribute("aria-current");
+    }
+    linkOf(itemOf(ask) ?? main)?.scrollIntoView({ block: "nearest" });
+  }
+
+  function takeAsk(shown: HTMLElement): void {
+    for (const name of ["ask", "digest"]) {
+      const value = shown.dataset[name];
+      if (value === undefined) delete place.dataset[name];
+      else place.dataset[name] = value;
+    }
+    place.replaceChildren(...[...shown.childNodes].map((node) => document.adoptNode(node)));
+    enhance(place, given);
+  }
+
+  function takeList(page: Document): void {
+    const list = find("#asks", page);
+    const focused = document.activeElement?.closest<HTMLElement>("li[data-ask]")?.dataset["ask"];
+    if (list) asks.replaceChildren(...[...list.childNodes].map((node) => document.adoptNode(node)));
+    for (const item of items()) if (isSending(item.dataset["ask"] ?? "")) item.classList.add("sending");
+    search();
+    if (focused !== undefined) linkOf(itemOf(focused) ?? main)?.focus({ preventScroll: true });
+    const count = find("#count");
+    const text = find("#count", page)?.textContent ?? "";
+    if (count && count.textContent !== text) count.textContent = text;
+    document.title = page.title;
+  }
+
+  /** Whether there is a page. Says what is the matter if not. */
+  function notice({ status }: Loaded): boolean {
+    const why = status === 0 ? "offline" : status === 429 || status >= 500 ? "busy" : undefined;
+    if (why === undefined) {
+      failed?.remove();
+      failed = undefined;
+    } else if (failed) failed.set(say(why));
+    else failed = toast(say(why), [], { urgent: true });
+    main.classList.toggle("offline", why !== undefined);
+    if (status === 401 && !isOut) {
+      isOut = true;
+      lasting(say("loggedOut"), [make("a", { text: say("logIn"), attributes: { href: location.href } })]);
+    }
+    return status === 200;
+  }
+
+  /** Takes what has changed since the page was last loaded. */
+  async function refresh(): Promise<void> {
+    const before = opened;
+    const reply = await load(location.href, { tag });
+    // The person has gone on meanwhile.
+    if (isOpening || before !== opened) return again();
+    const isNew = notice(reply);
+    const { page } = reply;
+    if (isNew && page) {
+      tag = reply.tag;
+      const listed = new Map(items().map((item) => [item.dataset["ask"] ?? "", shortened(find(".what", item)?.textContent ?? "")]));
+      takeList(page);
+      const after = items().map((item) => item.dataset["ask"] ?? "");
+      const fresh = after.filter((ask) => !listed.has(ask)).length;
+      if (fresh > 0) toast(fresh === 1 ? say("freshOne") : say("fresh", { count: fresh })).leave();
+      const gone = [...listed.keys()].filter((ask) => !after.includes(ask) && !isSending(ask) && !mineDone.has(ask) && ask !== current());
+      void tellGone(gone.map((ask) => ({ ask, question: listed.get(ask) ?? "" })));
+      const shown = find("#ask", page);
+      if (shown) takeChange(shown);
+    }
+    again(reply.status);
+  }
+
+  /** What this person has answered here: nobody needs to tell them. */
+  const mineDone = new Set<string>();
+
+  function takeChange(shown: HTMLElement): void {
+    const ask = current();
+    if (ask === undefined || ask !== shown.dataset["ask"] || isSending(ask)) return;
+    if (shown.dataset["digest"] === place.dataset["digest"]) {
+      const facts = find(".facts", shown);
+      if (shown.dataset["digest"] !== "" && facts) find(".facts", place)?.replaceWith(document.adoptNode(facts));
+      return;
+    }
+    const wasAtWork = isAtWork(place);
+    const heading = [find("h2", shown), find(".done", shown)].map((each) => each?.textContent).filter(Boolean);
+    const isOpen = shown.dataset["digest"] !== "";
+    takeAsk(shown);
+    if (!mineDone.has(ask)) lasting(isOpen ? say("changed") : heading.join(": "));
+    if (wasAtWork) place.focus();
+  }
+
+  /** Says who answered, and how the question ended otherwise. */
+  async function tellGone(gone: readonly { readonly ask: string; readonly question: string }[]): Promise<void> {
+    if (gone.length > GONE_MAX) return toast(say("goneMany", { count: gone.length })).leave();
+    for (const { ask, question } of gone) {
+      const { page } = await load(addressOf(ask));
+      const shown = page && find("#ask", page);
+      // It may only have moved to another page of the list.
+      if (!shown || shown.dataset["digest"] !== "") continue;
+      const end = find(".done", shown)?.textContent ?? "";
+      toast([say("gone", { question }), end].filter(Boolean).join(" ")).leave();
+    }
+  }
+
+  function again(status = 200): void {
+    clearTimeout(timer);
+    if (status === 401) return;
+    const ms = document.hidden ? HIDDEN_POLL_MS : status === 429 || status >= 500 ? SLOW_POLL_MS : POLL_MS;
+    timer = setTimeout(() => void refresh(), ms) as unknown as number;
+  }
+
+  const box = find<HTMLInputElement>("#q");
+
+  /** Narrows the list to what contains every word. */
+  function search(): void {
+    const words = (box?.value ?? "").toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    for (const item of items()) {
+      const text = item.textContent.toLocaleLowerCase();
+      item.hidden = !words.every((word) => text.includes(word));
+    }
+    const none = find("#none-found");
+    const text = words.length > 0 && seen().length === 0 ? (none?.dataset["none"] ?? "") : "";
+    if (none && none.textContent !== text) none.textContent = text;
+  }
+
+  function move(by: 1 | -1): boolean {
+    const at = seen();
+    const index = at.findIndex((item) => item.dataset["ask"] === current() || item.contains(document.activeElement));
+    const focusedIndex = at.findIndex((item) => item.contains(document.activeElement));
+    const from = focusedIndex === -1 ? index : focusedIndex;
+    const next = at[from === -1 ? (by === 1 ? 0 : at.length - 1) : Math.min(at.length - 1, Math.max(0, from + by))];
+    if (!next) return true;
+    if (isWide()) void open(next.dataset["ask"], { focus: "list" });
+    else linkOf(next)?.focus();
+    return true;
+  }
+
+  asks.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("li a") : undefined;
+    const ask = link?.closest<HTMLElement>("li")?.dataset["ask"];
+    if (!link || ask === undefined || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    void open(ask, { focus: "place" });
+  });
+  place.addEventListener("click", (event) => {
+    if (!(event.target instanceof Element) || !event.target.closest(".back a")) return;
+    event.preventDefault();
+    leave();
+  });
+  addEventListener("popstate", () => {
+    void open(new URL(location.href).searchParams.get("ask") ?? undefined, { focus: "place", push: false });
+  });
+  addEventListener("online", () => void refresh());
+  addEventListener("offline", () => void notice({ status: 0, page: undefined, tag: undefined }));
+  document.addEventListener("visibilitychange", () => void (document.hidden ? again() : refresh()));
+
+  const searching = find("#search");
+  if (searching) searching.hidden = false;
+  box?.addEventListener("input", search);
+  box?.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") linkOf(seen()[0] ?? main)?.focus();
+  });
+  find("select", main)?.addEventListener("change", (event) => {
+    if (event.target instanceof HTMLSelectElement && event.target.id === "order") event.target.form?.requestSubmit();
+  });
+
+  listen({
+    j: () => move(1),
+    k: () => move(-1),
+    a: () => press("a", place),
+    d: () => press("d", place),
+    z: () => undoLast(),
+    "/": () => {
+      box?.focus();
+      box?.select();
+      return true;
+    },
+    Enter: ({ target }) => {
+      const ask = target instanceof Element ? target.closest<HTMLElement>("li[data-ask]")?.dataset["ask"] : undefined;
+      if (ask !== undefined) void (ask === current() ? focusForm() : open(ask, { focus: "form" }));
+      else if (target === document.body || target === place) focusForm();
+      else return false;
+      return true;
+    },
+    Escape: ({ target }) => {
+      if (target === box) {
+        box.value = "";
+        search();
+      }
+      const item = itemOf(current());
+      if (!isWide() && current() !== undefined) leave();
+      else linkOf(item ?? seen()[0] ?? main)?.focus();
+      return true;
+    },
+  });
+
+  enhance(place, given);
+  again();
+}

@@ -1,0 +1,36 @@
+/** Asks the server for a page, or sends it a form, without leaving the page. */
+
+export interface Loaded {
+  /** 0 without a connection. */
+  readonly status: number;
+  /** Undefined if the reply has no page. It is inert: its scripts do not run. */
+  readonly page: Document | undefined;
+  readonly tag: string | undefined;
+}
+
+const PATIENCE_MS = 20_000;
+
+/** `tag`: of the page as it was last, for which the server replies 304 if it would be the same. `body`: of a form to send. */
+export function load(
+  url: string,
+  { tag, body }: { readonly tag?: string | undefined; readonly body?: URLSearchParams } = {},
+): Promise<Loaded> {
+  // Unlike fetch, it parses the page itself. A parser of strings would be a way to markup that trusted types forbid.
+  const request = new XMLHttpRequest();
+  return new Promise((resolve) => {
+    request.open(body ? "POST" : "GET", url);
+    request.responseType = "document";
+    request.timeout = PATIENCE_MS;
+    request.setRequestHeader("x-requested-with", "parley");
+    if (tag !== undefined) request.setRequestHeader("if-none-match", tag);
+    request.addEventListener("loadend", () => {
+      const isReply = request.status !== 0;
+      resolve({
+        status: request.status,
+        page: isReply ? ((request.response as Document | null) ?? undefined) : undefined,
+        tag: (isReply && request.getResponseHeader("etag")) || undefined,
+      });
+    });
+    request.send(body ?? null);
+  });
+}

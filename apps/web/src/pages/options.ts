@@ -1,0 +1,83 @@
+/** Makes many options searchable, and shows that long texts go on. */
+import { button, find, findAll, make, say } from "./page.ts";
+
+const MANY = 15;
+const ROWS = 8;
+
+/** Letters of any case and accent. */
+function plain(text: string): string {
+  return text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLocaleLowerCase();
+}
+
+function searchFor(count: number, onType: (wanted: string) => number): HTMLElement {
+  const input = make("input", {
+    attributes: {
+      type: "search",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-label": say("find", { count }),
+      placeholder: say("find", { count }),
+    },
+  });
+  const said = make("p", { class: "quiet sr-only", attributes: { role: "status" } });
+  input.addEventListener("input", (event) => {
+    // What is typed here is no answer.
+    event.stopPropagation();
+    said.textContent = say("found", { count: onType(plain(input.value)) });
+  });
+  return make("div", { class: "find", children: [input, said] });
+}
+
+/** A list with several rows: unlike a menu, it can be narrowed while it is open. */
+function searchSelect(select: HTMLSelectElement): void {
+  const options = [...select.options];
+  const search = searchFor(options.filter(({ value }) => value !== "").length, (wanted) => {
+    const chosen = select.selectedOptions[0];
+    const matching = options.filter((option) => option === chosen || (option.value !== "" && plain(option.text).includes(wanted)));
+    select.replaceChildren(...(wanted === "" ? options : matching));
+    return matching.filter((option) => option !== chosen || plain(option.text).includes(wanted)).length;
+  });
+  select.size = ROWS;
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === "ArrowDown") {
+      event.preventDefault();
+      // The first that matches, after the one that was chosen before.
+      const first = [...select.options].find((option) => option.value !== "" && !option.selected) ?? select.options[0];
+      if (first) first.selected = true;
+      select.dispatchEvent(new Event("input", { bubbles: true }));
+      select.focus();
+    }
+  });
+  select.before(search);
+}
+
+function searchBoxes(choices: HTMLElement): void {
+  const labels = findAll<HTMLLabelElement>("label", choices);
+  const search = searchFor(labels.length, (wanted) => {
+    for (const label of labels)
+      label.hidden = !plain(label.textContent).includes(wanted) && !find<HTMLInputElement>("input", label)?.checked;
+    return labels.filter(({ hidden }) => !hidden).length;
+  });
+  search.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
+  choices.before(search);
+}
+
+export function makeSearchable(within: ParentNode): void {
+  for (const select of findAll<HTMLSelectElement>("form.question select", within)) if (select.options.length > MANY) searchSelect(select);
+  for (const choices of findAll("form.question .choices", within)) if (choices.children.length > MANY) searchBoxes(choices);
+}
+
+/** A message that is higher than its place ends in a button. */
+export function unfold(within: ParentNode): void {
+  const text = find(".said.long", within);
+  if (!text || text.nextElementSibling?.matches(".more") || text.scrollHeight <= text.clientHeight + 1) return;
+  const more = button(say("more"), () => {
+    text.classList.remove("long");
+    text.removeAttribute("tabindex");
+    more.remove();
+    text.tabIndex = -1;
+    text.focus();
+  });
+  more.className = "more";
+  text.after(more);
+}

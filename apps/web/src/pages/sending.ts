@@ -1,0 +1,136 @@
+/**
+ * Answers on their way. Each waits some seconds, in which it can be taken back, and is sent once:
+ *
+ *   waiting ──5 s, or the page is left──▶ sent ──▶ counted · refused · too late
+ *      └──undo──▶ back in the form         └──no connection──▶ sent again
+ *
+ * Sending an answer twice is safe, because the first one counts and the server says so to the second.
+ */
+import { forgetDraft } from "./drafts.ts";
+import { load, type Loaded } from "./load.ts";
+import { button, find, make, say } from "./page.ts";
+import { lasting, type Toast, toast } from "./toasts.ts";
+
+const UNDO_SECONDS = 5;
+const AGAIN_MS = 3_000;
+const QUESTION_CHARS = 60;
+
+export interface Sending {
+  /** Of the question. */
+  readonly ask: string;
+  readonly url: string;
+  readonly body: URLSearchParams;
+  readonly question: string;
+  /** Whether the answer would be told to the person in the place of its question. Then there is no message about it. */
+  readonly isShown: () => boolean;
+  /** The person took it back. */
+  readonly onUndo: () => void;
+  /** The server has replied. */
+  readonly onReply: (reply: Loaded) => void;
+  /** The person wants to see the question again. */
+  readonly onOpen: () => void;
+}
+
+interface Waiting extends Sending {
+  readonly toast: Toast;
+  /** Counts down. Screen readers hear once that there is time. */
+  readonly count: HTMLElement;
+  timer: number;
+  seconds: number;
+  isSent: boolean;
+}
+
+const waiting = new Map<string, Waiting>();
+
+export function isSending(ask: string): boolean {
+  return waiting.has(ask);
+}
+
+export function shortened(question: string): string {
+  const line = question.trim().replaceAll(/\s+/g, " ");
+  return line.length > QUESTION_CHARS ? `${line.slice(0, QUESTION_CHARS)} …` : line;
+}
+
+/** Sends it in a moment. A second answer to the same question, as by a double click, is ignored. */
+export function sendSoon(sending: Sending): void {
+  if (waiting.has(sending.ask)) return;
+  const count = make("span", { attributes: { "aria-hidden": "true" } });
+  const back = button(say("undo"), () => undo(made));
+  back.append(count);
+  const shown = toast(say("sending", { question: sending.question }), [back]);
+  const made: Waiting = { ...sending, toast: shown, count, timer: 0, seconds: UNDO_SECONDS, isSent: false };
+  waiting.set(sending.ask, made);
+  tick(made);
+}
+
+function tick(each: Waiting): void {
+  if (each.seconds === 0) return void send(each);
+  each.count.textContent = ` ${each.seconds}`;
+  each.seconds -= 1;
+  each.timer = setTimeout(() => tick(each), 1_000) as unknown as number;
+}
+
+function undo(each: Waiting): void {
+  if (each.isSent) return;
+  clearTimeout(each.timer);
+  waiting.delete(each.ask);
+  each.toast.set(say("undone"));
+  each.toast.leave();
+  each.onUndo();
+}
+
+/** Takes back what was given last. False if nothing waits. */
+export function undoLast(): boolean {
+  const last = [...waiting.values()].findLast(({ isSent }) => !isSent);
+  if (last) undo(last);
+  return last !== undefined;
+}
+
+async function send(each: Waiting): Promise<void> {
+  const { url, body, question, ask } = each;
+  each.isSent = true;
+  each.toast.set(say("sendingNow", { question }));
+  const reply = await load(url, { body });
+  const { status } = reply;
+  if (status === 0 || status === 503 || status === 429 || status === 408 || status === 500) {
+    each.toast.set(say(status === 0 ? "waiting" : "busy", { question }));
+    each.timer = setTimeout(() => void send(each), AGAIN_MS) as unknown as number;
+    return;
+  }
+  waiting.delete(ask);
+  if (status !== 401 && status !== 422) forgetDraft(ask);
+  tell(each, reply);
+  each.onReply(reply);
+}
+
+function tell({ toast: shown, question, url, onOpen, isShown }: Waiting, { status, page }: Loaded): void {
+  shown.remove();
+  if (isShown()) return;
+  const open = button(say("reopen"), () => onOpen());
+  if (status === 200) {
+    const record = make("a", { text: say("record"), attributes: { href: url } });
+    return toast(say("counted", { question }), [record]).leave();
+  }
+  if (status === 401) return void lasting(say("loggedOut"), [make("a", { text: say("logIn"), attributes: { href: location.href } })]);
+  if (status === 422) {
+    lasting(say("refused", { question }), [open]);
+    return;
+  }
+  const heading = page && find("h1", page)?.textContent;
+  const done = page && (find(".done", page) ?? find("main p", page))?.textContent;
+  lasting([heading, done].filter(Boolean).join(": ") || say("refused", { question }), [open]);
+}
+
+/** When the page is left, what the person gave is sent rather than lost. */
+export function sendOnLeaving(): void {
+  addEventListener("pagehide", () => {
+    for (const { ask, url, body, timer, isSent } of waiting.values()) {
+      clearTimeout(timer);
+      if (!isSent) {
+        void fetch(url, { method: "POST", body, keepalive: true });
+        forgetDraft(ask);
+      }
+    }
+    waiting.clear();
+  });
+}

@@ -1,0 +1,45 @@
+/** Messages at the edge of the page. They leave by themselves, unless the person has to decide about something. */
+import { button, make, say } from "./page.ts";
+
+const SHOWN_MS = 8_000;
+
+let region: HTMLElement | undefined;
+
+export interface Toast {
+  set(text: string, actions?: readonly Node[]): void;
+  /** Leaves by itself after a while, if nobody is at it. */
+  leave(): void;
+  remove(): void;
+}
+
+/** `urgent` is said at once by screen readers. */
+export function toast(text: string, actions: readonly Node[] = [], { urgent = false }: { readonly urgent?: boolean } = {}): Toast {
+  if (!region) {
+    region = make("div", { class: "toasts", attributes: { role: "region", "aria-label": say("messages") } });
+    document.body.append(region);
+  }
+  const words = make("p", { attributes: { role: urgent ? "alert" : "status", dir: "auto" } });
+  const row = make("div", { class: "row" });
+  const box = make("div", { class: urgent ? "toast urgent" : "toast", children: [words, row] });
+  const remove = () => box.remove();
+  const set = (next: string, parts: readonly Node[] = []) => {
+    if (words.textContent !== next) words.textContent = next;
+    row.replaceChildren(...parts);
+  };
+  region.append(box);
+  set(text, actions);
+  return {
+    set,
+    leave() {
+      const go = () => (box.matches(":hover, :focus-within") ? setTimeout(go, 1_000) : remove());
+      setTimeout(go, SHOWN_MS);
+    },
+    remove,
+  };
+}
+
+/** Stays until it is closed. */
+export function lasting(text: string, actions: readonly Node[] = []): Toast {
+  const made = toast(text, [...actions, button(say("dismiss"), () => made.remove())], { urgent: true });
+  return made;
+}
