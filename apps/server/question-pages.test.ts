@@ -161,7 +161,7 @@ test("a question says who asks, through which tool, for whom, until when and wha
 
 test("a time that the person's clock skips is said, and not taken for one of the server's zone", async () => {
   const { at, here } = await asked("everything");
-  const { fields } = await open(at(here), "bob");
+  const { fields } = await open(at(here), "bob", { cookie: "parley-zone=Europe%2FBerlin" });
   const skipped = GOOD.map(([name, value]) => [name, name === "f10" ? "2026-03-29T02:30" : value] as const);
   const sent = await send(at(here), "bob", [...hidden(fields), ...skipped], { cookie: "parley-zone=Europe%2FBerlin" });
   expect(sent.text).toContain("does not exist: the clock is moved forward then");
