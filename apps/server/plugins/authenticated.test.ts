@@ -23,7 +23,8 @@ const LOGOUT = "/logout";
  */
 const EVENTS = "/events/*";
 const OPEN = ["/healthz", "/readyz", LOGIN, CALLBACK, LOGOUT, EVENTS, ...METADATA, "/", "/home.css", "/play"];
-const isOpen = (url: string) => OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api"));
+const isOpen = (url: string) =>
+  OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api")) || /^\/pages\/pages-[\w-]+\.js$/.test(url);
 
 interface Route {
   readonly method: HTTPMethods;
