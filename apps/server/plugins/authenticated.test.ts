@@ -24,7 +24,7 @@ const LOGOUT = "/logout";
 const EVENTS = "/events/*";
 const OPEN = ["/healthz", "/readyz", LOGIN, CALLBACK, LOGOUT, EVENTS, ...METADATA, "/", "/home.css", "/play"];
 const isOpen = (url: string) =>
-  OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api")) || /^\/pages\/pages-[\w-]+\.js$/.test(url);
+  OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api")) || url.startsWith("/pages/");
 
 interface Route {
   readonly method: HTTPMethods;
