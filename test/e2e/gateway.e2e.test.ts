@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import * as v1 from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
@@ -20,7 +21,9 @@ import type { Launched } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { marksIn, type RunningUpstream, startUpstream, UPSTREAMS, writeUpstreams } from "../support/upstream.ts";
 
-const EVERYTHING = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+const SERVERS = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol");
+const EVERYTHING = join(SERVERS, "server-everything/dist/index.js");
+const FILESYSTEM = join(SERVERS, "server-filesystem/dist/index.js");
 
 let directory: string;
 let marks: string;
@@ -56,6 +59,7 @@ beforeAll(async () => {
       include: ["pid", "confirm"],
     },
     { name: "everything", command: process.execPath, args: [EVERYTHING, "stdio"], prefix: "any." },
+    { name: "files", command: process.execPath, args: [FILESYSTEM, directory] },
     { name: "away", url: "http://127.0.0.1:1/mcp" },
   ]);
   deployment = await startDeployment({
@@ -63,7 +67,7 @@ beforeAll(async () => {
     workerEnv: { KEY: "a secret of the gateway", PARLEY_ELICITATIONS_CALL_MAX: "5", PARLEY_DRAIN_TIMEOUT: "8s" },
   });
   workers = [...deployment.workers];
-  await offered(["classic_plain", "stateless_deploy", "pipe_plain", "again_confirm", "held_pid", "any.echo"]);
+  await offered(["classic_plain", "stateless_deploy", "pipe_plain", "again_confirm", "held_pid", "any.echo", "files_list_directory"]);
 });
 
 afterAll(async () => {
@@ -383,6 +387,22 @@ describe("callers of other dialects", () => {
       const called = async (name: string) => JSON.stringify(await connected.callTool({ name, arguments: { text: "hi there" } }));
       expect(await called("classic_sampled")).toContain("hi there");
       expect(await called("classic_rooted")).toContain("file:///work");
+    } finally {
+      await connected.close();
+    }
+  });
+
+  test("restrict an upstream to their roots, at their first call", async () => {
+    const mine = join(directory, "mine");
+    await mkdir(mine, { recursive: true });
+    const connected = new v1.Client({ name: "test", version: "1" }, { capabilities: { roots: {} } });
+    connected.setRequestHandler(ListRootsRequestSchema, async () => ({ roots: [{ uri: pathToFileURL(mine).href }] }));
+    await connected.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
+    try {
+      const listing = async (path: string) =>
+        JSON.stringify(await connected.callTool({ name: "files_list_directory", arguments: { path } }));
+      expect(await listing(directory)).toContain("Access denied");
+      expect(await listing(mine)).not.toContain("Access denied");
     } finally {
       await connected.close();
     }

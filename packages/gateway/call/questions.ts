@@ -71,6 +71,8 @@ export interface Questions {
   /** The number of questions asked so far, and of those that wait. */
   asked(): number;
   waiting(): number;
+  /** Resolves once none waits. */
+  whenAnswered(): Promise<void>;
   /** The upstream no longer waits for any of the questions. */
   abandonAll(): void;
   /** Keys of questions that were handed out and that the upstream no longer waits for. */
@@ -101,6 +103,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
   );
   const agreed = new Set<string>();
   let asked = 0;
+  let { promise: noneWaits, resolve: answered } = Promise.withResolvers<void>();
 
   function newQuestion(judged: Judged, elicitationId: unknown): Question {
     asked += 1;
@@ -167,6 +170,10 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     } finally {
       signal.removeEventListener("abort", withdraw);
       leave();
+      if (waiting.size === 0) {
+        answered();
+        ({ promise: noneWaits, resolve: answered } = Promise.withResolvers<void>());
+      }
       onChange();
     }
   }
@@ -282,6 +289,7 @@ export function createQuestions(request: CallRequest, deps: QuestionDeps, { isOv
     pages: () => [...pages.values()].filter((key) => agreed.has(key)).length,
     asked: () => asked,
     waiting: () => waiting.size,
+    whenAnswered: () => (waiting.size === 0 ? Promise.resolve() : noneWaits),
     abandonAll() {
       for (const id of waiting.keys()) abandon(id);
     },

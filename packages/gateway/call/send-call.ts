@@ -10,6 +10,7 @@ import type { FeedItem, JsonObject } from "@parley/core";
 import { withBodyError } from "../wire/body-error.ts";
 import { callParams, type CallRequest, mcpCapabilities, responses } from "../wire/call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
+import { answerOpening } from "./opening.ts";
 import type { Questions } from "./questions.ts";
 import { receive, reportNotification, reportProgress } from "./receive.ts";
 import { isUnauthorized } from "../connection/sent-answers.ts";
@@ -82,6 +83,9 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
     return { type: "lost", message: "the call ended before it was sent" };
   }
   onSession(session);
+  await answerOpening(session, sending);
+  if (isOver()) return { type: "lost", message: "the call ended before it was sent" };
+  const askedBefore = questions.asked();
   onSent();
   try {
     const { tasks, isStateless } = session;
@@ -90,8 +94,9 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
   } catch (thrown) {
     // First: an upstream that answers the call has taken it.
     const error = withBodyError(thrown);
-    if (!session.isPrepared || isOver() || questions.asked() > 0 || !wasNotTaken(error))
-      return refusedToken(error, sending) ?? refusedCall(error, sending) ?? failure(error, judging(sending));
+    const hasAsked = questions.asked() > askedBefore;
+    if (!session.isPrepared || isOver() || hasAsked || !wasNotTaken(error))
+      return (hasAsked ? undefined : (refusedToken(error, sending) ?? refusedCall(error, sending))) ?? failure(error, judging(sending));
     onSession(undefined);
     void session.close();
     return await sendInSession(sending, true);
@@ -107,6 +112,7 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
     signal,
     isFresh,
     principal: request.principal,
+    ...(request.session !== undefined && { session: request.session }),
     accessToken,
     owner: {
       onNotification: (method, params) => reportNotification(method, params, sending),
@@ -171,13 +177,13 @@ async function withinRate(event: UpstreamEvent, sending: SendCall): Promise<Upst
 // ── refusals ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Authentication comes first, so a call that was refused for its token has not begun. */
-function refusedToken(error: unknown, { accessToken, questions }: SendCall): UpstreamEvent | undefined {
-  return accessToken && questions.asked() === 0 && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
+function refusedToken(error: unknown, { accessToken }: SendCall): UpstreamEvent | undefined {
+  return accessToken && isUnauthorized(error) ? { type: "unauthorized" } : undefined;
 }
 
-function refusedCall(error: unknown, { request, questions }: SendCall): UpstreamEvent | undefined {
-  const isFirst = request.round === undefined && questions.asked() === 0;
-  return isFirst && wasRefused(error) ? { type: "unavailable", message: `did not take the call: ${describeFailure(error)}` } : undefined;
+function refusedCall(error: unknown, { request }: SendCall): UpstreamEvent | undefined {
+  const isRefused = request.round === undefined && wasRefused(error);
+  return isRefused ? { type: "unavailable", message: `did not take the call: ${describeFailure(error)}` } : undefined;
 }
 
 /** Whether the upstream has certainly not begun the call. Proxies also answer 502, 503 and 504 after they have passed a request on. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ANONYMOUS } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSessionServer } from "../../../test/support/session-server.ts";
 import { until } from "../../../test/support/until.ts";
@@ -67,8 +68,8 @@ function preparing(
   return { prepared, upstream: upstream! };
 }
 
-function calling({ prepared, upstream }: ReturnType<typeof preparing>, tool = "plain", principal = "ann") {
-  return startCall("1", aRequest({ upstream, tool, principal }), someDeps(prepared));
+function calling({ prepared, upstream }: ReturnType<typeof preparing>, tool = "plain", principal = "ann", session?: string) {
+  return startCall("1", aRequest({ upstream, tool, principal, ...(session !== undefined && { session }) }), someDeps(prepared));
 }
 
 /** Makes the call, accepts its questions, and returns its outcome. */
@@ -88,6 +89,20 @@ describe("a session", () => {
       await until(() => [...sessions.keys()].filter((id) => !calls.includes(id)).length === call);
     }
     expect(new Set(calls).size).toBe(3);
+  });
+
+  test("is not opened ahead for callers with roots, which it would be asked for before its call", async () => {
+    const { prepared, upstream } = preparing();
+    for (const capabilities of [{ roots: {} }, { roots: {} }, {}]) {
+      const session = await prepared.open(upstream, { capabilities });
+      expect(session.isPrepared).toBeUndefined();
+      await session.close();
+    }
+    await until(async () => {
+      const session = await prepared.open(upstream, { capabilities: {} });
+      await session.close();
+      return session.isPrepared;
+    });
   });
 
   test("that was prepared passes on the questions of its call, and the answers", async () => {
@@ -114,9 +129,9 @@ describe("a session", () => {
 
   test("is prepared up to the limit, and one more is opened only when it is needed", async () => {
     const { prepared, upstream } = preparing({ preparedMax: 1 });
-    for (const capabilities of [{}, { roots: {} }]) await (await prepared.open(upstream, { capabilities })).close();
+    for (const capabilities of [{}, { sampling: {} }]) await (await prepared.open(upstream, { capabilities })).close();
     await until(() => sessions.size === 1);
-    expect((await prepared.open(upstream, { capabilities: { roots: {} } })).isPrepared).toBeUndefined();
+    expect((await prepared.open(upstream, { capabilities: { sampling: {} } })).isPrepared).toBeUndefined();
     expect((await prepared.open(upstream, { capabilities: {} })).isPrepared).toBe(true);
   });
 
@@ -186,6 +201,21 @@ describe("a session that is used again", () => {
     const [ann, ben] = calls;
     expect(calls).toEqual([ann, ben, ann, ben]);
     expect(ann).not.toBe(ben);
+  });
+
+  test.each([
+    {
+      who: "serves one session of callers without identity",
+      principal: ANONYMOUS,
+      of: ["one", "two", "one", undefined, undefined],
+      as: "abacc",
+    },
+    { who: "serves all sessions of a caller with an identity", principal: "ann", of: ["one", "two", undefined], as: "aaa" },
+  ])("$who", async ({ principal, of, as }) => {
+    const up = reusing();
+    for (const session of of) await ended(up, "plain", principal, session);
+    const names = [...new Set(calls)];
+    expect(calls.map((one) => "abc"[names.indexOf(one)]).join("")).toBe(as);
   });
 
   test.each(["fail", "ask and leave"])("is not reused after a call that did not end cleanly (%s)", async (tool) => {

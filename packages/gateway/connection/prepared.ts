@@ -7,11 +7,13 @@
  *
  *   - A session is used by one call at a time, and only by calls with the same capabilities, because it declared them to the upstream.
  *   - Where sessions are not reused, as many are opened as calls came recently, once it is quiet.
+ *   - Nothing is opened ahead for callers with roots: an upstream asks for them as soon as it is connected, and restricts the session to them.
  *   - A session that is not taken is closed after a while, so that an unused upstream is left alone.
  *   - A session in which the upstream asks something while no call is open is closed: the question belongs to a call that has ended.
  *   - The upstream may have forgotten a session. If it refuses the call for that reason, the call has not begun: upstream-call.ts opens another.
  */
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
+import { ANONYMOUS } from "@parley/core";
 import type { Closing, OpenSession, SessionOwner, UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
 
@@ -203,7 +205,7 @@ export function prepareSessions(
       const prepareNext = () => {
         pools.set(key, pool);
         // The next call may have another token.
-        if (!upstream.reusesSessions && !upstream.oauth) whenQuiet(() => prepare(pool, upstream, request));
+        if (!upstream.reusesSessions && !upstream.oauth && !request.capabilities.roots) whenQuiet(() => prepare(pool, upstream, request));
       };
       // The upstream is most likely to remember the session that was used last.
       const one = request.isFresh === true ? undefined : [...pool.ready].at(-1);
@@ -236,6 +238,14 @@ export function prepareSessions(
 }
 
 /** The upstream's settings are part of the key: upstreams of one name can differ once their file has changed. */
-function keyOf({ name, reached, reusesSessions }: Upstream, { capabilities, principal }: OpenSession): string {
-  return JSON.stringify([name, reached, capabilities, reusesSessions && principal]);
+function keyOf({ name, reached, reusesSessions }: Upstream, request: OpenSession): string {
+  return JSON.stringify([name, reached, request.capabilities, reusesSessions && callerOf(request)]);
+}
+
+/**
+ * Whose calls one session may serve. Without identity, that is a session of the caller, because it may be anyone's. So it is for a caller with roots:
+ * two clients of one person may be restricted to different ones. Calls that belong to no session (2026-07-28) count as one.
+ */
+function callerOf({ principal, session = "", capabilities }: OpenSession): readonly unknown[] {
+  return principal === ANONYMOUS || capabilities.roots ? [principal, session] : [principal];
 }

@@ -75,8 +75,9 @@ export interface SessionOwner {
 
 export interface OpenSession {
   readonly owner?: SessionOwner;
-  /** The caller: a reused session serves only calls of the same caller. */
+  /** The caller: a reused session serves only calls of the same caller. See CallFacts.session. */
   readonly principal?: string;
+  readonly session?: string;
   /** Returns the caller's current access token, which each request sends in place of an `authorization` header of the file. */
   readonly accessToken?: (() => string) | undefined;
   readonly capabilities: ClientCapabilities;

@@ -73,14 +73,15 @@ export function responses(answers: Readonly<Record<string, Answer>>): object {
 }
 
 export function mcpCapabilities(
-  { capabilities: { elicitation, sampling, roots } }: CallRequest,
+  { capabilities: { elicitation, sampling, roots }, upstream: { reusesSessions } }: CallRequest,
   { isEnabled }: ElicitationSettings,
 ): McpCapabilities {
   if (!isEnabled) return {};
   return {
     ...(elicitation && { elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) } }),
     ...(sampling && { sampling: sampling.tools ? { tools: {} } : {} }),
-    ...(roots && { roots: {} }),
+    // A session that serves a later call is told to ask again (opening.ts).
+    ...(roots && { roots: reusesSessions ? { listChanged: true } : {} }),
   };
 }
 
