@@ -284,6 +284,7 @@ describe("event ids", () => {
     const again = await resumed.next();
     expect(again).toMatchObject({ method: "elicitation/create", params: { message: expect.stringContaining("could not be taken") } });
     resumed.close();
+    await until(() => b.waiting === 0);
     const last = await client.listen(a, again.eventId);
     await Promise.all([...asks.slice(1), again].map((each) => client.reply(b, each.id, accept)));
 

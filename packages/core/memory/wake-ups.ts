@@ -28,6 +28,9 @@ export function createMemoryWakeUps(): MemoryWakeUps {
         if (watching.size === 0 && watchers.get(taskId) === watching) watchers.delete(taskId);
       };
     },
+    async tellReplied(taskId, replied) {
+      for (const onChange of watchers.get(taskId) ?? []) queueMicrotask(() => onChange({ revision: 0, isEnd: false, replied }));
+    },
     isWatched: (taskId) => watchers.has(taskId),
     async announce(announcement) {
       for (const listener of listeners) queueMicrotask(() => listener(announcement));

@@ -14,6 +14,11 @@ export interface WakeUps {
   watch(taskId: string, onChange: (change?: TaskChange) => void): Promise<() => void>;
   /** Whether this process already receives the task's wake-ups, so that watching it costs no round trip. */
   isWatched(taskId: string): boolean;
+  /**
+   * Tells those who watch the task that a client has replied to the request by which a stream asks it. The change that
+   * the reply makes says only that the ask is over.
+   */
+  tellReplied(taskId: string, requestId: string): Promise<void>;
   /** Notifies every front end that a list has changed. */
   announce(announcement: Announcement): Promise<void>;
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
@@ -25,6 +30,8 @@ export interface TaskChange {
   readonly revision: number;
   /** True if the task has ended. */
   readonly isEnd: boolean;
+  /** Not a change of the task: the request to which a client has replied (`tellReplied`). The revision is 0. */
+  readonly replied?: string;
   /**
    * Returns the task after this change, given the task as a store loaded it right before, except for `calls`, which
    * change without a revision. Absent, or undefined: the task has to be read.

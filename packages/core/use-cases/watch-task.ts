@@ -18,6 +18,8 @@ export interface TaskWatch {
    * Undefined if it has to be read, because something may have been missed.
    */
   heard(task: Task): Task | undefined;
+  /** Returns the requests to which clients have replied at other front ends since the last look, as far as that was heard. */
+  replied(): readonly string[];
   wake(): void;
   close(): void;
 }
@@ -31,7 +33,7 @@ export async function watchTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "
   const close = await wakeUps.watch(taskId, ear.hear);
   // The first read sees all earlier changes.
   ear.forget();
-  return { next: ear.next, heard: ear.heard, wake: ear.wake, close };
+  return { next: ear.next, heard: ear.heard, replied: ear.replied, wake: ear.wake, close };
 }
 
 /** How long the wake-up of the creation may take to arrive once the subscription is confirmed. */
@@ -89,6 +91,7 @@ export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clo
       await ear.next(readAt);
     },
     heard: ear.heard,
+    replied: ear.replied,
     wake: ear.wake,
     close() {
       isOver = true;
@@ -98,7 +101,7 @@ export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clo
   };
 }
 
-interface Ear extends Pick<TaskWatch, "next" | "heard" | "wake"> {
+interface Ear extends Pick<TaskWatch, "next" | "heard" | "replied" | "wake"> {
   /** Without a change: anything may have happened. */
   readonly hear: (change?: TaskChange) => void;
   readonly forget: () => void;
@@ -112,6 +115,7 @@ function createEar(clock: Clock): Ear {
   let heard = 0;
   /** The changes since the last look; undefined if some are unknown. */
   let changes: TaskChange[] | undefined = [];
+  let replies: readonly string[] = [];
   let onHeard: () => void = () => undefined;
 
   function wake(): void {
@@ -126,10 +130,19 @@ function createEar(clock: Clock): Ear {
 
   return {
     hear(change) {
+      if (change?.replied !== undefined) {
+        replies = [...replies, change.replied].slice(-CHANGES_MAX);
+        return;
+      }
       changes = change && changes && changes.length < CHANGES_MAX ? [...changes, change] : undefined;
       if (!change) return wake();
       heard = Math.max(heard, change.revision);
       onHeard();
+    },
+    replied() {
+      const all = replies;
+      replies = [];
+      return all;
     },
     wake,
     forget,

@@ -1,6 +1,7 @@
 /** Builds a dialect from what is specific to a revision; everything else is the same in all revisions with sessions. */
 import type { Catalogue } from "@parley/core";
 import { commonEncoder, type Words } from "../encoder.ts";
+import { notificationMessage } from "../json-rpc.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { sessionDecoder } from "./decode.ts";
 import type { SessionDialect, SessionEncoder, TaskEncoder } from "./dialect.ts";
@@ -18,6 +19,8 @@ export interface Revision
   /** Set if the revision has tasks. */
   tasks?(facts: ServerFacts): TaskEncoder;
 }
+
+const ASK_OVER = "The question is no longer open: it was answered elsewhere, or no answer is needed any more.";
 
 export function buildDialect(revision: Revision): SessionDialect {
   const { version, batches, closesEarly, canAsk, readReply, methods } = revision;
@@ -44,6 +47,13 @@ function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
     }),
     empty: () => ({}),
     ask: revision.ask,
+    // S25 basic/utilities/cancellation; the same since S0326.
+    askOver: (requestId, taskId) =>
+      notificationMessage("notifications/cancelled", {
+        requestId,
+        reason: ASK_OVER,
+        ...(taskId !== undefined && revision.related?.(taskId)),
+      }),
     ...(revision.pageDone && { pageDone: revision.pageDone }),
     ...(revision.tasks && { tasks: revision.tasks(facts) }),
   };

@@ -47,6 +47,8 @@ export interface SessionEncoder extends Encoder {
    * related-task. A form is translated to this revision. The message includes the problems of an earlier answer.
    */
   ask(ask: Ask, options: { readonly requestId: RequestId; readonly elicitationId: string; readonly taskId?: string }): RpcServerRequest;
+  /** The notification that the request of an ask needs no reply any more. Pass `taskId` as to `ask`. */
+  askOver(requestId: RequestId, taskId?: string): RpcNotification;
   /** Set if the revision has url mode: the notification that the page of an ask is complete. */
   readonly pageDone?: (elicitationId: string) => RpcNotification;
   /** Set if the revision has tasks. */

@@ -1,7 +1,7 @@
 /** What wake-ups say. That applying it gives what is read is shown for every change by test/contract/checked-news.ts. */
 import type { Ask, Task } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { changeOf } from "./news.ts";
+import { changeOf, repliedMessage } from "./news.ts";
 
 const TASK = { id: "0-1", revision: 3, run: 1, status: "working", updatedAtMs: 5, asks: [], takeovers: 2 } as unknown as Task;
 const ended = (words = "4 completed", fields: readonly string[] = ["outcome", '{"type":"result","result":{}}']) =>
@@ -12,6 +12,11 @@ describe("a wake-up", () => {
     expect(changeOf("7 reported")).toStrictEqual({ revision: 7, isEnd: false });
     expect(changeOf("9 answered:cancelled cancelled")).toStrictEqual({ revision: 9, isEnd: true });
     expect(changeOf("10 asked:completed withdrawn:failed")).toStrictEqual({ revision: 10, isEnd: false });
+  });
+
+  test("about a reply of a client names its request, whatever is in it, and is no change", () => {
+    const requestId = "0-a:pay for #2 \n 3 completed:0:sig";
+    expect(changeOf(repliedMessage(requestId))).toEqual({ revision: 0, isEnd: false, replied: requestId });
   });
 
   test("with fields gives the task after the change", () => {

@@ -14,8 +14,16 @@ export const NEWS_MAX = 4_096;
 
 const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
+/** Not a change: a client has replied to a request. Processes of older versions read it as one that came before all others. */
+const REPLIED = "0 replied\n";
+
+export function repliedMessage(requestId: string): string {
+  return REPLIED + requestId;
+}
+
 /** Parses a wake-up. */
 export function changeOf(message: string): TaskChange {
+  if (message.startsWith(REPLIED)) return { revision: 0, isEnd: false, replied: message.slice(REPLIED.length) };
   const [words = "", seen, fields] = message.split("\n");
   const [revision, ...happened] = words.trimEnd().split(" ");
   const change = { revision: Number(revision), isEnd: happened.some((each) => ENDS.has(each)) };

@@ -8,11 +8,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Announcement, isAnnouncement, type Log, ParleyError, type WakeUps } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "../keys.ts";
-import { changeOf } from "../tasks/news.ts";
+import { changeOf, repliedMessage } from "../tasks/news.ts";
 import { reached } from "../connection/unavailable.ts";
 
 export interface RedisWakeUpsOptions {
-  /** Where announcements are published. */
+  /** Where announcements and replies are published. */
   readonly redis: Redis;
   readonly subscriber: Subscriber;
   /** For channels with a hash tag, which belong to a node of a Cluster. Absent: `subscriber` has them too. */
@@ -218,6 +218,12 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
     isWatched(taskId) {
       const taskKeys = keys.task(taskId);
       return taskKeys !== undefined && channels.has(taskKeys[0]);
+    },
+    async tellReplied(taskId, requestId) {
+      const [channel] = keys.task(taskId) ?? [];
+      if (channel === undefined) return;
+      const message = repliedMessage(requestId);
+      await reached(sharded ? redis.spublish(channel, message) : redis.publish(channel, message));
     },
     async announce(announcement) {
       await reached(redis.publish(keys.announcements, JSON.stringify(announcement)));

@@ -47,6 +47,7 @@ import { forgetEnded } from "./forget-ended.ts";
 import { beginReading, receiveNotice, receiveReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
+import { shownHere } from "./shown-asks.ts";
 import { openStandalone } from "./standalone.ts";
 
 /** A request that is refused with an HTTP status, because it is not a message of a session. */
@@ -84,6 +85,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     sessions,
     sessionWaits: gates("calls of this session (PARLEY_SESSION_WAITS_MAX)", limits.sessionWaitsMax, "TOO_MANY_CALLS"),
     askIds: askIds(signed),
+    shown: shownHere(),
     eventIds: eventIds(signed),
     encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
   };

@@ -33,6 +33,7 @@ import { type AskKeys, asksToSend, reopenedAsks } from "./asks.ts";
 import type { CallCursor, Cursor, ResultCursor } from "./event-ids.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
 import { callName, checkStillWanted, forgetCall, heldStream } from "./note-call.ts";
+import { type ShownAsks, shownAsks } from "./shown-asks.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 /** A stream renews its session this many times per session TTL. */
@@ -84,6 +85,7 @@ class CallStream {
   #hold: StreamHold | undefined;
   /** Marks of the asks that were sent on a held stream. */
   #sent = new Set<string>();
+  readonly #shown: ShownAsks;
   #reopened: AskKeys = new Set();
   /** Keys of the asks whose pages were open at the last report. */
   #openPages = new Set<string>();
@@ -104,6 +106,7 @@ class CallStream {
     this.#hasEventId = cursor.event > 0;
     this.#task = task;
     this.#isJoined = isJoined;
+    this.#shown = shownAsks(route, exchange.session.id, task.id);
     this.#sessionUsedAtMs = route.services.clock.now();
     const { heartbeat } = route;
     this.#ends = untilExpiry(route, exchange.caller);
@@ -125,6 +128,7 @@ class CallStream {
     const { services } = this.#route;
     // Before anything is sent, because the client can resume the stream from its first event on.
     if (this.#cursor.stream === "result" || this.#isJoined) await this.#takeHold();
+    this.#noteShownBefore();
     const isResumed = this.#cursor.event > 0;
     // Event numbers must grow from one holder of the stream to the next. One holder may not know the other's last number, so they follow
     // the clock.
@@ -137,6 +141,7 @@ class CallStream {
     for (;;) {
       const released = await this.#reportFeed(feed);
       this.#reportClosedPages();
+      this.#withdrawAsks();
       if (isFinished(this.#task.status)) return await this.#answer();
       // What could not be asked is asked after the next look at the task.
       await unlessAway(() => (this.#hold && !this.#isJoined ? this.#askOnHeldStream(this.#hold) : this.#ask()));
@@ -192,6 +197,7 @@ class CallStream {
 
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
+    this.#shown.leave();
     await this.#hold?.drop();
   }
 
@@ -390,6 +396,7 @@ class CallStream {
         // A question that is not sent must not be recorded as shown. The client gets it when it comes back.
         if (channel.closed.aborted) return;
         this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key) }), { seen: moment });
+        this.#shown.sent(ask);
         noteShown(services, this.#exchange, this.#task, [ask]);
         await channel.drained();
         // If no other person is asked either, the tool learns that the ask is unavailable.
@@ -409,11 +416,27 @@ class CallStream {
       const claimed = await hold.claim({ taskId, ask, event: this.#cursor.event + 1 });
       if (claimed === "elsewhere") continue;
       this.#sent.add(mark);
+      this.#shown.sent(ask);
       if (claimed === "put" && !isReopened) continue;
       this.#send(encode.ask(ask, { requestId, elicitationId: elicitationId(taskId, ask.key), taskId }));
       noteShown(this.#route.services, this.#exchange, this.#task, [ask]);
       await channel.drained();
     }
+  }
+
+  /** Open asks that the client has received on an earlier connection of this stream. */
+  #noteShownBefore(): void {
+    const seen = this.#cursor.stream === "call" ? this.#cursor.seen : undefined;
+    const all = asksToSend(this.#route, this.#exchange.session.id, this.#task);
+    const later = new Set(seen && asksToSend(this.#route, this.#exchange.session.id, this.#task, { seen }).map(({ mark }) => mark));
+    for (const { ask, mark } of all) if (seen ? !later.has(mark) : this.#sent.has(mark)) this.#shown.sent(ask);
+  }
+
+  /** Tells the client of questions that it need not answer any more. */
+  #withdrawAsks(): void {
+    const { encode } = this.#exchange;
+    for (const requestId of this.#watch.replied()) this.#shown.replied(requestId);
+    for (const requestId of this.#shown.over(this.#task)) this.#send(encode.askOver(requestId, this.#knownTask));
   }
 
   /** Reports Parley's own pages that have closed since the last report, so that the client can remove their links. */

@@ -32,13 +32,17 @@ export function beginReading(
  * considers the request answered. Throws NOT_OPEN, INVALID_ANSWER.
  */
 export async function receiveReply(
-  { services, askIds }: SessionRoute,
+  { services, askIds, shown, log }: SessionRoute,
   { session, caller, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
   reading?: Promise<Task | undefined>,
 ) {
   const asked = askIds.read(session.id, id);
   if (!asked) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
+  // First, because a stream may hear of the answer before this does.
+  if (!shown.replied(String(id))) {
+    services.wakeUps.tellReplied(asked.taskId, String(id)).catch((error: unknown) => log.warn({ err: error }, "reply could not be told"));
+  }
   const { receipts } = await answerTask(services, {
     taskId: asked.taskId,
     caller,

@@ -6,6 +6,7 @@ import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { Gate, Gates } from "../../../front-end/gate.ts";
 import type { AskIds } from "./ask-ids.ts";
 import type { EventIds } from "./event-ids.ts";
+import type { ShownHere } from "./shown-asks.ts";
 
 /** Everything that the handlers of sessions share. One per process. */
 export interface SessionRoute extends FrontEnd {
@@ -13,6 +14,7 @@ export interface SessionRoute extends FrontEnd {
   /** Calls of one session that wait for their task. */
   readonly sessionWaits: Gates;
   readonly askIds: AskIds;
+  readonly shown: ShownHere;
   readonly eventIds: EventIds;
   /** By revision. */
   readonly encoders: ReadonlyMap<string, SessionEncoder>;

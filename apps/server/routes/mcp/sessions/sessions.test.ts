@@ -384,8 +384,9 @@ describe("a blocking call", () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a, { version });
     const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} }, 1);
-    await call.next();
+    const ask = await call.next();
     await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } });
+    expect(await call.next()).toMatchObject({ method: "notifications/cancelled", params: { requestId: ask.id } });
     expect(await call.next()).toMatchObject({ id: 1, error: { code: -32603 } });
     await call.ended();
 

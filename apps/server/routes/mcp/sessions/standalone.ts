@@ -18,6 +18,7 @@ import { type AskKeys, asksToSend, type LastRead, noteSent, reopenedAsks } from 
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, STANDALONE, type StreamHold } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
+import { type ShownAsks, shownAsks } from "./shown-asks.ts";
 import { shortName } from "./short-name.ts";
 
 /** How long the response that names a task may arrive after the first event about that task would. */
@@ -37,6 +38,7 @@ interface FollowedTask {
   lastRead: LastRead | undefined;
   /** Marks of the open asks that are on this stream. */
   sent: ReadonlySet<string>;
+  readonly shown: ShownAsks;
 }
 
 /**
@@ -170,6 +172,7 @@ class StandaloneStream implements ChangeReporter<Change> {
       reported: undefined,
       lastRead: undefined,
       sent: new Set(this.#hold?.sentBefore(taskId)),
+      shown: shownAsks(this.#route, this.#context.session.id, taskId),
     };
   }
 
@@ -177,7 +180,10 @@ class StandaloneStream implements ChangeReporter<Change> {
     const { services, times } = this.#route;
     this.#tasks.set(task.taskId, task);
     try {
-      task.unwatch = await services.wakeUps.watch(task.taskId, () => this.#changes.add(task));
+      task.unwatch = await services.wakeUps.watch(task.taskId, (change) => {
+        if (change?.replied === undefined) this.#changes.add(task);
+        else task.shown.replied(change.replied);
+      });
     } catch (error) {
       this.#leave(task);
       throw error;
@@ -191,6 +197,7 @@ class StandaloneStream implements ChangeReporter<Change> {
 
   #leave(task: FollowedTask): void {
     task.unwatch?.();
+    task.shown.leave();
     this.#tasks.delete(task.taskId);
   }
 
@@ -202,6 +209,7 @@ class StandaloneStream implements ChangeReporter<Change> {
   async #reportTask(followed: FollowedTask, task: Task | undefined): Promise<void> {
     if (!followed.isKnown) return;
     const { encode, session } = this.#context;
+    for (const requestId of followed.shown.over(task)) this.#outlet.send(encode.askOver(requestId, followed.taskId), this.#eventId());
     if (task) {
       const state = JSON.stringify([task.status, task.message, task.asks.map(({ key }) => key)]);
       // A task that is working when it is first read is in the state that the client received with the task.
@@ -228,11 +236,16 @@ class StandaloneStream implements ChangeReporter<Change> {
     const sent = new Set(asks.map(({ mark }) => mark).filter((mark) => followed.sent.has(mark)));
     followed.sent = sent;
     for (const { ask, requestId, mark } of asks) {
+      // On an earlier connection of this stream, or now.
+      if (sent.has(mark)) followed.shown.sent(ask);
       if (sent.has(mark) || !dialect.canAsk(ask.request, session.capabilities)) continue;
       const claimed = await this.#hold?.claim({ taskId: task.id, ask, event: this.#event + 1 });
       // The client has left. A question that is not sent must not be recorded as shown.
       if (this.#changes.stopped) return;
-      if (claimed === "claimed" || claimed === "put") sent.add(mark);
+      if (claimed === "claimed" || claimed === "put") {
+        sent.add(mark);
+        followed.shown.sent(ask);
+      }
       if (claimed !== "claimed" && !(claimed === "put" && reopened.has(ask.key))) continue;
       const asked = encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id });
       this.#outlet.send(asked, this.#eventId());

@@ -68,7 +68,9 @@ class ListenStream implements ChangeReporter<Followed> {
   async #follow(taskId: string): Promise<void> {
     const task: FollowedTask = { type: "task", taskId, revision: 0 };
     this.#tasks.add(task);
-    task.unwatch = await this.#route.services.wakeUps.watch(taskId, () => this.#changes.add(task));
+    task.unwatch = await this.#route.services.wakeUps.watch(taskId, (change) => {
+      if (change?.replied === undefined) this.#changes.add(task);
+    });
     if (this.#changes.stopped) this.#leave(task);
     // Reports what changed before the watch began.
     else this.#changes.add(task);
