@@ -144,6 +144,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       showDeployment(telemetry, {
         read: (options) => redis.censuses.read(options),
         readMemory: () => redis.memory.read(),
+        readMishaps: () => redis.mishaps.read(),
         leaseMs: config.core.leaseMs,
       });
     await app.server.listen({ host: config.host, port: config.port }).catch(explained);

@@ -48,6 +48,9 @@ export const WORKER_SETTINGS = z.object({
     "How long active runs may take to finish after SIGTERM; other workers take over the rest.",
   ),
   PARLEY_MODULE_TIMEOUT: duration("30s").describe("How long a module that tools share may take to start, or to stop, in a worker."),
+  PARLEY_RUN_REPORT: duration("1m").describe(
+    "How long a run of a tool may be active before its worker logs it, again whenever that time has doubled; 0: never.",
+  ),
   PARLEY_BLOCKED_REPORT: duration("2s").describe("How long a tool may block its worker's event loop before the worker logs it."),
   PARLEY_BLOCKED_KILL: duration("30s").describe(
     "How long a tool may block the event loop before its worker process is killed (SIGKILL), so that other workers take over its runs; 0: never.",
@@ -74,6 +77,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     partitionShare: environment.PARLEY_WORKER_PARTITIONS,
     moduleTimeoutMs: environment.PARLEY_MODULE_TIMEOUT,
     drainTimeoutMs: environment.PARLEY_DRAIN_TIMEOUT,
+    runReportMs: environment.PARLEY_RUN_REPORT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
     upstreams:

@@ -1,11 +1,13 @@
 /** Tracks the active runs of this process, and finds the run that the calling code belongs to. */
-import type { Observer } from "@parley/core";
+import type { Observer, RunReport } from "@parley/core";
 import { createScope, type EventLoopWatch } from "@parley/node";
 
 export interface RunAtWork {
   readonly taskId: string;
   readonly run: number;
   readonly tool: string;
+  /** By the monotonic clock. */
+  readonly startedAtMs: number;
   /** Whether the run has ended. A timer or a promise that it left behind can still throw. */
   readonly isOver: boolean;
 }
@@ -13,10 +15,15 @@ export interface RunAtWork {
 export type BegunRun = Parameters<Observer["running"]>[0];
 
 export interface RunsAtWork {
-  /** Returns the observer with each run tracked. `begun` is called when a run begins. */
-  follow(observer: Observer | undefined, begun: (run: BegunRun) => void): Observer;
+  /** Returns the observer with each run tracked. `begun` is called when a run begins, and `ended` awaited when it has ended with a report. */
+  follow(
+    observer: Observer | undefined,
+    begun: (run: BegunRun) => void,
+    ended: (run: BegunRun, report: RunReport) => Promise<void>,
+  ): Observer;
   /** The run that the calling code belongs to; undefined outside of runs. */
   current(): RunAtWork | undefined;
+  readonly active: Iterable<RunAtWork>;
   /** Number of active runs. */
   readonly count: number;
   /** Lists runs that begin from now on in the watch's reports. */
@@ -32,32 +39,35 @@ const SILENT: Observer = {
 
 export function createRunsAtWork(): RunsAtWork {
   const scope = createScope();
-  let count = 0;
+  const active = new Set<RunAtWork>();
   let atWork: EventLoopWatch["atWork"] = () => () => undefined;
 
   return {
-    follow: (observer = SILENT, onBegun) => ({
+    follow: (observer = SILENT, onBegun, onEnded) => ({
       ...observer,
       running(begun, work) {
         onBegun(begun);
         const { id: taskId, run, call } = begun.task;
-        const followed = { taskId, run, tool: call.name, isOver: false };
+        const followed = { taskId, run, tool: call.name, startedAtMs: performance.now(), isOver: false };
         return scope.run(followed, async () => {
           const ended = atWork(`${taskId} ${call.name}`);
-          count += 1;
+          active.add(followed);
           try {
-            return await observer.running(begun, work);
+            const report = await observer.running(begun, work);
+            await onEnded(begun, report);
+            return report;
           } finally {
             ended();
-            count -= 1;
+            active.delete(followed);
             followed.isOver = true;
           }
         });
       },
     }),
     current: () => scope.get() as RunAtWork | undefined,
+    active,
     get count() {
-      return count;
+      return active.size;
     },
     listIn(watch) {
       atWork = watch.atWork;

@@ -9,14 +9,37 @@ let telemetry: Telemetry;
 let draining: AbortController;
 let writable: () => Promise<void>;
 let watched: WatchedWork;
+let noted: unknown[];
+let warned: string[];
+let isAway = false;
+
+function mishapsOf(kept: unknown[]) {
+  return {
+    read: async () => [],
+    note: async (mishap: object) => void (isAway ? await Promise.reject(new Error("Redis is away")) : kept.push(mishap)),
+  };
+}
 
 beforeEach(async () => {
   draining = new AbortController();
+  [noted, warned, isAway] = [[], [], false];
   writable = async () => undefined;
   const options = { process: "worker", version: "0", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
   telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
-  const redis = { censuses: { count: async () => undefined } as never, memory: undefined as never, writable: () => writable() };
-  watched = watchWorker(telemetry, { redis, core, concurrency: 7, draining: draining.signal });
+  const redis = {
+    censuses: { count: async () => undefined } as never,
+    memory: undefined as never,
+    mishaps: mishapsOf(noted),
+    now: () => 5,
+    writable: () => writable(),
+  };
+  watched = watchWorker(telemetry, {
+    redis,
+    core,
+    concurrency: 7,
+    log: { warn: (_fields, message) => void warned.push(message) },
+    draining: draining.signal,
+  });
 });
 
 const begun = ({ entries = 0, journalSize = 0, takeovers = 0 }): BegunRun => ({
@@ -66,6 +89,21 @@ describe("a worker counts", () => {
     for (const of of ["run", "ended_run", "process"]) expect(text).toContain(`parley_stray_errors_total{of="${of}"} 0\n`);
     expect(text).toContain('parley_runs_refused_total{reason="key_missing"} 0\n');
   });
+});
+
+test("what pages somebody is noted in Redis, and a run ends as well if Redis is away", async () => {
+  const reports = [{ type: "parked" }, { type: "finished", status: "failed", code: "HANDLER" }, { type: "compensated" }] as const;
+  for (const report of reports) await watched.ended(begun({}), report as never);
+  expect(noted).toEqual([]);
+  await watched.ended(begun({}), { type: "given-up" });
+  await watched.ended(begun({}), { type: "finished", status: "failed", code: "POISONED" } as never);
+  expect(noted).toEqual([
+    { kind: "given_up", tool: "subject", atMs: 5 },
+    { kind: "poisoned", tool: "subject", atMs: 5 },
+  ]);
+  isAway = true;
+  await watched.ended(begun({}), { type: "given-up" });
+  expect(warned).toEqual(["mishap not noted"]);
 });
 
 test("a worker is ready while Redis takes writes, and not once it drains, which its metrics show", async () => {

@@ -1,11 +1,12 @@
-import type { RunReport, Settings } from "@parley/core";
+import type { Log, RunReport, Settings } from "@parley/core";
 import type { RedisBackend, TakenRun } from "@parley/redis";
 import { showDeployment, type Telemetry, toolLabel } from "@parley/telemetry";
 import type { BegunRun } from "./runs-at-work.ts";
 import type { StrayOf } from "./stray-errors.ts";
 
 export interface WatchWorker {
-  readonly redis: Pick<RedisBackend, "censuses" | "memory" | "writable">;
+  readonly redis: Pick<RedisBackend, "censuses" | "memory" | "mishaps" | "writable" | "now">;
+  readonly log: Pick<Log, "warn">;
   readonly core: Settings;
   readonly concurrency: number;
   readonly draining: AbortSignal;
@@ -16,6 +17,8 @@ export interface WatchedWork {
   sweep(partition: number, work: () => Promise<number>): Promise<number>;
   /** A run has begun: it holds its task. */
   begun(begun: BegunRun): void;
+  /** A run has ended. What pages somebody is noted in Redis, where it outlives this process. */
+  ended(begun: BegunRun, report: RunReport): Promise<void>;
   /** An error was not caught. */
   stray(of: StrayOf): void;
   /** The event loop was blocked and is free again. */
@@ -26,7 +29,16 @@ export interface WatchedWork {
 const NEAR_LIMIT = 0.8;
 
 /** Exports a worker's metrics in addition to those of its runs: waiting times, sweeps, uncaught errors, and the state of the deployment. */
-export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, draining }: WatchWorker): WatchedWork {
+export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, log, draining }: WatchWorker): WatchedWork {
+  async function ended({ task }: BegunRun, report: RunReport): Promise<void> {
+    const kind = mishapIn(report);
+    if (!kind) return;
+    const tool = toolLabel(task.call);
+    await redis.mishaps
+      .note({ kind, tool, atMs: redis.now() })
+      .catch((error: unknown) => log.warn({ err: error, kind, tool }, "mishap not noted"));
+  }
+
   telemetry.readyWhen(async () => {
     if (draining.aborted) throw new Error("draining");
     await redis.writable();
@@ -34,7 +46,7 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
   const { metrics } = telemetry;
   if (!metrics) {
     const nothing = () => undefined;
-    return { run: (_run, work) => work(), sweep: (_partition, work) => work(), begun: nothing, stray: nothing, blocked: nothing };
+    return { run: (_run, work) => work(), sweep: (_partition, work) => work(), begun: nothing, ended, stray: nothing, blocked: nothing };
   }
 
   metrics.slots.set(concurrency);
@@ -45,6 +57,7 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
   showDeployment(telemetry, {
     read: (options) => redis.censuses.read(options),
     readMemory: () => redis.memory.read(),
+    readMishaps: () => redis.mishaps.read(),
     leaseMs: core.leaseMs,
   });
 
@@ -70,10 +83,16 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, dr
       const share = Math.max(journal.size / core.journalEntriesMax, journalSize / core.journalSizeMax);
       if (share >= NEAR_LIMIT) metrics.nearLimit.inc({ tool });
     },
+    ended,
     stray: (of) => metrics.strays.inc({ of }),
     blocked(ms) {
       metrics.blocks.inc();
       metrics.blocked.inc(ms / 1_000);
     },
   };
+}
+
+function mishapIn(report: RunReport): "given_up" | "poisoned" | undefined {
+  if (report.type === "given-up") return "given_up";
+  return report.type === "finished" && report.code === "POISONED" ? "poisoned" : undefined;
 }

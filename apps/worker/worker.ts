@@ -25,6 +25,7 @@ import { announceVersions } from "./announce-versions.ts";
 import { createDeposits } from "./deposits.ts";
 import { startModules, type StartedModules } from "./modules.ts";
 import { openGateway } from "./open-gateway.ts";
+import { reportLongRuns } from "./report-long-runs.ts";
 import { createRunsAtWork } from "./runs-at-work.ts";
 import { catchStrayErrors } from "./stray-errors.ts";
 import { watchWorker } from "./watch-worker.ts";
@@ -52,11 +53,15 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const runs = createRunsAtWork();
   const draining = new AbortController();
   const stopping = new AbortController();
-  const watched = watchWorker(telemetry, { redis, core, concurrency, draining: draining.signal });
-  const observer = runs.follow(telemetry.observer, (begun) => {
-    watched.begun(begun);
-    gateway?.begun(begun.task.id, begun.task.call);
-  });
+  const watched = watchWorker(telemetry, { redis, core, concurrency, log, draining: draining.signal });
+  const observer = runs.follow(
+    telemetry.observer,
+    (begun) => {
+      watched.begun(begun);
+      gateway?.begun(begun.task.id, begun.task.call);
+    },
+    watched.ended,
+  );
   const services = await servicesOf(config, { redis, telemetry, log, scope, observer, stopping: stopping.signal });
   const { promise: broken, resolve: breaks } = Promise.withResolvers<void>();
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
@@ -69,8 +74,17 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   let operator: string | undefined;
   let stopAnnouncing: (() => void) | undefined;
   let stopWatchingFile: (() => void) | undefined;
+  const stopReporting = reportLongRuns({
+    active: runs.active,
+    reportMs: config.runReportMs,
+    // A call at an upstream is active while people are asked.
+    counts: ({ tool }) => own.tools.has(tool),
+    log,
+    elapsedMs: () => performance.now(),
+  });
 
   async function stopWatching(): Promise<void> {
+    stopReporting();
     stopAnnouncing?.();
     stopWatchingFile?.();
     stopCatching();

@@ -14,6 +14,7 @@ import {
 } from "@parley/core";
 import type { Telemetry } from "bullmq";
 import type { Redis } from "ioredis";
+import { createMishaps, type Mishaps } from "./runs/mishaps.ts";
 import { createMemoryWatch, type MemoryWatch } from "./connection/memory.ts";
 import { parseAddress } from "./connection/address.ts";
 import { type ApiKeyRing, createApiKeys } from "./callers/api-keys.ts";
@@ -69,6 +70,7 @@ export interface RedisBackend {
   consumeRuns(request: ConsumeRuns): Promise<Consumer>;
   readonly censuses: Censuses;
   readonly memory: MemoryWatch;
+  readonly mishaps: Mishaps;
   /** Limits of tools. */
   readonly slots: Slots;
   /** Grants for later tasks. Front ends and workers need the seal, operators do not. */
@@ -213,6 +215,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     partitions,
     gateway: createGatewayShare({ redis, wakeUps, keys, now: clock.now }),
     memory: createMemoryWatch(redis),
+    mishaps: createMishaps({ redis, keys }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     slots: createSlots({ redis, keys }),
     keptGrants: createGrantRegister({

@@ -28,6 +28,7 @@
  *   parley:gateway:…                        what the gateway's processes share: see gateway.ts
  *   parley:serving                          versions of tools that workers serve: see serving.ts
  *   parley:workers                          live workers: see live-workers.ts
+ *   parley:mishaps                          when tools last did what pages somebody: see mishaps.ts
  *   parley:{p0}:lane:<worker>               a channel: runs that are offered to a worker directly
  *   parley:announcements                    a channel
  *   parley:ready                            written to check whether Redis takes writes, and for replicas.ts
@@ -103,6 +104,7 @@ export interface Keys {
   lane(partition: number, worker: string): string;
   /** The live workers. */
   readonly workers: string;
+  readonly mishaps: string;
   readonly announcements: string;
   readonly secret: string;
   /** Wrapped data keys: see content/data-keys.ts. */
@@ -165,6 +167,7 @@ export function createKeys(prefix = "parley"): Keys {
     serving: `${prefix}:serving`,
     lane: (partition, worker) => `${slot(partition)}:lane:${worker}`,
     workers: `${prefix}:workers`,
+    mishaps: `${prefix}:mishaps`,
     announcements: `${prefix}:announcements`,
     secret: `${prefix}:secret`,
     content: `${prefix}:content`,

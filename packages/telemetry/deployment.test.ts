@@ -14,6 +14,7 @@ const CENSUS: DeploymentCensus = {
 };
 
 let telemetry: Telemetry;
+let mishaps: readonly { kind: string; tool: string; atMs: number }[] = [];
 let memory = { usedBytes: 0, maxBytes: 0 };
 let read: () => Promise<DeploymentCensus>;
 let metrics: (names?: RegExp) => Promise<string[]>;
@@ -21,7 +22,7 @@ let metrics: (names?: RegExp) => Promise<string[]>;
 beforeEach(async () => {
   const options = { process: "test", version: "1", allowedHosts: [], withLogFields: <T>(_fields: object, work: () => T) => work() };
   telemetry = await createTelemetry({ ...NO_TELEMETRY, metrics: { host: "127.0.0.1", port: 0 } }, options);
-  showDeployment(telemetry, { read: () => read(), readMemory: async () => memory, leaseMs: 7_000 });
+  showDeployment(telemetry, { read: () => read(), readMemory: async () => memory, readMishaps: async () => mishaps, leaseMs: 7_000 });
   const url = `${await telemetry.open()}/metrics`;
   metrics = async (names = /^parley_(queue|tasks_unf)/) => (await (await fetch(url)).text()).split("\n").filter((line) => names.test(line));
 });
@@ -55,4 +56,21 @@ test("the memory of Redis is exported with its limit, but not while Redis is awa
   expect(await shown()).toEqual(["parley_redis_maxmemory_bytes 1000", "parley_redis_memory_bytes 700"]);
   read = () => Promise.reject(new Error("Redis is away"));
   expect(await shown()).toEqual(["parley_redis_maxmemory_bytes Nan", "parley_redis_memory_bytes Nan"]);
+});
+
+test("the last mishap of each tool is exported, but not while Redis is away", async () => {
+  read = async () => CENSUS;
+  const shown = async () => (await metrics(/^parley_last_mishap/)).toSorted();
+  expect(await shown()).toEqual([]);
+  mishaps = [
+    { kind: "given_up", tool: "book", atMs: 1_500 },
+    { kind: "poisoned", tool: "book", atMs: 2_000 },
+  ];
+  const lines = [
+    'parley_last_mishap_timestamp_seconds{of="given_up",tool="book"} 1.5',
+    'parley_last_mishap_timestamp_seconds{of="poisoned",tool="book"} 2',
+  ];
+  expect(await shown()).toEqual(lines);
+  read = () => Promise.reject(new Error("Redis is away"));
+  expect(await shown()).toEqual([]);
 });

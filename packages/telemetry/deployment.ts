@@ -18,6 +18,8 @@ export interface DeploymentCensus {
 export interface ShowDeployment {
   read(options: { readonly nowMs: number; readonly parkedBeyondMs: number; readonly overdueAfterMs: number }): Promise<DeploymentCensus>;
   readMemory(): Promise<{ readonly usedBytes: number; readonly maxBytes: number }>;
+  /** The last mishap of each kind and tool. */
+  readMishaps(): Promise<readonly { readonly kind: string; readonly tool: string; readonly atMs: number }[]>;
   /** A task that is not due within this time counts as parked. */
   readonly leaseMs: number;
 }
@@ -26,16 +28,17 @@ export interface ShowDeployment {
  * Adds metrics of the whole deployment to the operator's port of a process. Front ends and workers alike have them, so that an autoscaler
  * finds them even if there is no worker. The store is read whenever metrics are read.
  */
-export function showDeployment(telemetry: Telemetry, { read, readMemory, leaseMs }: ShowDeployment): void {
+export function showDeployment(telemetry: Telemetry, { read, readMemory, readMishaps, leaseMs }: ShowDeployment): void {
   const { metrics } = telemetry;
   if (!metrics) return;
-  const { unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge, queue, redisMemory, redisMemoryMax } = metrics;
+  const { unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge, queue, mishaps, redisMemory, redisMemoryMax } = metrics;
 
   /** Clears the metrics if Redis is unavailable, so that outdated values are not shown as current. */
   function forget(error: unknown): never {
     for (const gauge of [unfinished, parked, overdue, oldestDue, openAsks, oldestAsk, censusAge, redisMemory, redisMemoryMax])
       gauge.set(NaN);
     queue.reset();
+    mishaps.reset();
     throw error;
   }
 
@@ -43,6 +46,8 @@ export function showDeployment(telemetry: Telemetry, { read, readMemory, leaseMs
     const nowMs = Date.now();
     const census = await read({ nowMs, parkedBeyondMs: leaseMs, overdueAfterMs: OVERDUE_AFTER_MS }).catch(forget);
     const memory = await readMemory().catch(forget);
+    const noted = await readMishaps().catch(forget);
+    for (const { kind, tool, atMs } of noted) mishaps.set({ of: kind, tool }, atMs / 1_000);
     redisMemory.set(memory.usedBytes);
     redisMemoryMax.set(memory.maxBytes);
     unfinished.set(census.unfinished);

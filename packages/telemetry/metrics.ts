@@ -69,6 +69,12 @@ export function createMetrics() {
       ["reason"],
     ),
     active: gauge("parley_runs_active", "Active runs in this process."),
+    toolRuns: gauge("parley_tool_runs_active", "Active runs in this process, by tool. Absent for a tool without any.", ["tool"]),
+    oldestRun: gauge(
+      "parley_tool_oldest_run_seconds",
+      "How long the oldest active run of a tool in this process is active. Absent for a tool without any.",
+      ["tool"],
+    ),
     slots: gauge("parley_run_slots", "Maximum number of runs at once in this process (PARLEY_CONCURRENCY)."),
     replays: histogram(
       "parley_replay_entries",
@@ -144,6 +150,11 @@ export function createMetrics() {
     oldestAsk: gauge("parley_oldest_ask_seconds", "Age of the oldest open ask found by the last census; 0 if none is open."),
     redisMemory: gauge("parley_redis_memory_bytes", "Memory that Redis uses; in a Cluster, of the node that is fullest."),
     redisMemoryMax: gauge("parley_redis_maxmemory_bytes", "Memory that Redis may use (maxmemory), of the same node; 0 for no limit."),
+    mishaps: gauge(
+      "parley_last_mishap_timestamp_seconds",
+      "When a compensation of a tool was last given up (given_up), or a task of it poisoned (poisoned), in seconds since 1970.",
+      ["of", "tool"],
+    ),
     censusAge: gauge("parley_census_age_seconds", "Age of the census that counted the asks."),
 
     // Front ends and workers.

@@ -1,5 +1,6 @@
 import type { Observer } from "@parley/core";
 import { describe, expect, test } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { createMetrics } from "./metrics.ts";
 import { createObserver } from "./observer.ts";
 
@@ -14,11 +15,11 @@ const running = {
 
 function observed() {
   const metrics = createMetrics();
-  const { running: observe } = createObserver({ metrics, tracing: undefined, withLogFields: (_fields, work) => work() });
+  const { running: observe, refresh } = createObserver({ metrics, tracing: undefined, withLogFields: (_fields, work) => work() });
   const ends = async (report: object) => void (await observe(running, async () => report as Report));
   const lines = async (name: string) =>
     (await metrics.registry.getSingleMetricAsString(name)).split("\n").filter((line) => !line.startsWith("#"));
-  return { observe, ends, lines };
+  return { observe, refresh, ends, lines };
 }
 
 describe("a run is counted", () => {
@@ -36,6 +37,30 @@ describe("a run is counted", () => {
       'parley_run_seconds_count{tool="subject",end="broken"} 1',
       'parley_run_seconds_count{tool="subject",end="parked"} 1',
     ]);
+  });
+
+  test("by its tool, with the age of the oldest, while it is at work", async () => {
+    const { observe, refresh, lines } = observed();
+    const other = { ...running, task: { ...running.task, call: { kind: "tool", name: "other" } } } as Running;
+    const ends = Array.from({ length: 3 }, () => Promise.withResolvers<Report>());
+    const begin = async (index: number, run: Running) => await observe(run, () => ends[index]!.promise);
+    const first = begin(0, running);
+    const beganMs = performance.now();
+    await until(() => performance.now() - beganMs > 100);
+    const [second, third] = [begin(1, running), begin(2, other)];
+    refresh();
+    expect((await lines("parley_tool_runs_active")).toSorted()).toEqual([
+      'parley_tool_runs_active{tool="other"} 1',
+      'parley_tool_runs_active{tool="subject"} 2',
+    ]);
+    const age = async (tool: string) =>
+      Number((await lines("parley_tool_oldest_run_seconds")).find((line) => line.includes(`"${tool}"`))?.split(" ")[1]);
+    expect(await age("subject")).toBeGreaterThanOrEqual(0.1);
+    expect(await age("other")).toBeLessThan(await age("subject"));
+    for (const end of ends) end.resolve({ type: "parked" } as Report);
+    await Promise.all([first, second, third]);
+    refresh();
+    expect([await lines("parley_tool_runs_active"), await lines("parley_tool_oldest_run_seconds")]).toEqual([[], []]);
   });
 
   test("by the error of its task, and as a divergence if its tool was changed", async () => {

@@ -12,8 +12,15 @@ export interface ObserverOptions {
   readonly withLogFields: WithLogFields;
 }
 
+interface ActiveRun {
+  readonly tool: string;
+  readonly startedAtMs: number;
+}
+
 /** Turns core's reports into metrics and spans. */
-export function createObserver({ metrics, tracing, withLogFields }: ObserverOptions): Observer {
+export function createObserver({ metrics, tracing, withLogFields }: ObserverOptions): Observer & { refresh(): void } {
+  const active = new Set<ActiveRun>();
+
   /** Runs `work` within a span of the task's trace, with the trace id in the log. Without tracing it only runs `work`. */
   async function traced<T>(part: Parameters<Tracing["tell"]>[0], work: () => Promise<T>, ended?: (value: T) => object): Promise<T> {
     if (!tracing) return await work();
@@ -26,6 +33,20 @@ export function createObserver({ metrics, tracing, withLogFields }: ObserverOpti
   }
 
   return {
+    /** Brings what is known of active runs up to date, for a read of the metrics. */
+    refresh() {
+      if (!metrics) return;
+      metrics.toolRuns.reset();
+      metrics.oldestRun.reset();
+      const oldest = new Map<string, number>();
+      for (const { tool, startedAtMs } of active) {
+        metrics.toolRuns.inc({ tool });
+        oldest.set(tool, Math.min(startedAtMs, oldest.get(tool) ?? Infinity));
+      }
+      const nowMs = performance.now();
+      for (const [tool, startedAtMs] of oldest) metrics.oldestRun.set({ tool }, (nowMs - startedAtMs) / 1_000);
+    },
+
     traceparent: () => tracing?.traceparent(),
 
     created(call) {
@@ -57,6 +78,8 @@ export function createObserver({ metrics, tracing, withLogFields }: ObserverOpti
         "parley.journal.entries": journal.size,
       };
       let end = "broken";
+      const run = { tool: toolLabel(task.call), startedAtMs };
+      active.add(run);
       metrics?.active.inc();
       if (journal.size > 0) metrics?.replays.observe(journal.size);
       try {
@@ -70,6 +93,7 @@ export function createObserver({ metrics, tracing, withLogFields }: ObserverOpti
         }
         return report;
       } finally {
+        active.delete(run);
         metrics?.active.dec();
         metrics?.runs.observe({ tool: toolLabel(task.call), end }, (performance.now() - startedAtMs) / 1_000);
       }

@@ -57,14 +57,15 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
   const tracing =
     settings.traces &&
     (await import("./tracing.ts")).startTracing(settings.traces, { service: `parley-${options.process}`, version: options.version });
-  const refreshes: (() => Promise<void>)[] = [];
+  const observer = metrics || tracing ? createObserver({ metrics, tracing, withLogFields: options.withLogFields }) : undefined;
+  const refreshes: (() => Promise<void>)[] = [async () => observer?.refresh()];
   const checks: (() => Promise<void>)[] = [];
   let port: { close(): Promise<void> } | undefined;
 
   return {
     metrics,
     tracing,
-    observer: metrics || tracing ? createObserver({ metrics, tracing, withLogFields: options.withLogFields }) : undefined,
+    observer,
     watchStore(store) {
       const timed = metrics ? timedStore(store, (operation, ms) => metrics.redis.observe({ operation }, ms / 1_000)) : store;
       return tracing || metrics ? { ...timed, ...watchedEnds(timed, { metrics, tracing }) } : timed;

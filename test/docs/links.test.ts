@@ -54,3 +54,10 @@ test("every alert names an entry of the runbook, and those that page have one of
     expect(runbook, name).toContain(name);
   }
 });
+
+test("every alert is fired by a test of its rule", () => {
+  const rules = readFileSync(join(ROOT, "deploy/prometheus/alerts.yml"), "utf8");
+  const tested = new Set(readFileSync(join(ROOT, "deploy/prometheus/alerts.test.yml"), "utf8").match(/alertname="\w+"/g));
+  const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = ""]) => name);
+  expect(names.filter((name) => !tested.has(`alertname="${name}"`))).toEqual([]);
+});
