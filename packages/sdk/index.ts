@@ -48,7 +48,7 @@ export type { MapItem, MapKey, MapOptions } from "./context/map.ts";
 export type { Context, SleepOptions, StepOptions, WaitOptions } from "./context/context.ts";
 export type { Definition } from "./define/definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./context/dry-run.ts";
-export { ask, call, event, patched, received, sleep, step } from "./generator/ask.ts";
+export { ask, call, event, patched, received, roots, sample, sleep, step } from "./generator/ask.ts";
 export type {
   AllYield,
   ArtifactYield,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ask, call, event, patched, received, sleep, step } from "./ask.ts";
+import { ask, call, event, patched, received, roots, sample, sleep, step } from "./ask.ts";
 import type { TaskEvent } from "../asks/event.ts";
 
 describe("yield*", () => {
@@ -7,6 +7,7 @@ describe("yield*", () => {
   const run = () => 1;
   const paid: TaskEvent<unknown> = { name: "paid", url: "https://parley.test", token: "t", received: async () => 1 };
   const schema = { type: "object" };
+  const request = { messages: [], maxTokens: 9 };
   const { signal } = new AbortController();
 
   test.each([
@@ -17,6 +18,13 @@ describe("yield*", () => {
     [ask.date({ message, min: "2026-12-24" }), { ask: "date", message, min: "2026-12-24" }],
     [ask.form({ message, schema }), { ask: "form", message, schema }],
     [ask.url({ message, url: "https://pay.example" }), { ask: "url", message, url: "https://pay.example" }],
+    [ask.secret({ id: "key", message }), { ask: "secret", id: "key", message }],
+    [ask.oauth({ message, provider: "git", scopes: ["repo"] }), { ask: "oauth", message, provider: "git", scopes: ["repo"] }],
+    [ask.file({ message, accept: "image/*", count: 2 }), { ask: "file", message, accept: "image/*", count: 2 }],
+    [sample("sum", request), { sample: "sum", request }],
+    [sample("sum", request, { timeout: "1 day" }), { sample: "sum", request, timeout: "1 day" }],
+    [roots(), { roots: "roots" }],
+    [roots("folders", { timeout: "1 day" }), { roots: "folders", timeout: "1 day" }],
     [step("hold", run), { step: "hold", run }],
     [step("hold", run, { attempts: 3 }), { step: "hold", run, attempts: 3 }],
     [event("paid"), { event: "paid" }],

@@ -1,5 +1,5 @@
 /** `yield* ask.number({ … })` is `yield { ask: "number", … }` with a typed answer, which a bare `yield` cannot have. */
-import type { Duration, JsonObject, Tool } from "@parley/core";
+import type { Duration, FileRef, JsonObject, Tool } from "@parley/core";
 import type {
   ConfirmOptions,
   DateOptions,
@@ -15,12 +15,27 @@ import type {
 } from "../asks/options.ts";
 import type { ArgumentsOf, CallOptions, ResultOf } from "../context/call.ts";
 import type { ContentOf } from "../asks/ask.ts";
-import type { SleepOptions } from "../context/context.ts";
+import type { SleepOptions, WaitOptions } from "../context/context.ts";
+import type { Root, SamplingReply, SamplingRequest } from "../results/content.ts";
 import type { BodyOf, EventOptions, TaskEvent } from "../asks/event.ts";
+import type { OauthAsk, PageAsk } from "../asks/pages.ts";
+import type { Grant } from "../values/grant.ts";
+import type { Secret } from "../values/secret.ts";
 import type { Recorded } from "../schemas/recorded.ts";
 import type { Schema } from "../schemas/schema.ts";
 import { noteMade } from "./unyielded.ts";
-import type { AskYield, CallYield, EventYield, PatchedYield, SleepYield, StepYield, Yielded } from "./yields.ts";
+import type {
+  AskYield,
+  CallYield,
+  EventYield,
+  FileYield,
+  PatchedYield,
+  RootsYield,
+  SampleYield,
+  SleepYield,
+  StepYield,
+  Yielded,
+} from "./yields.ts";
 
 interface Id {
   readonly id?: string;
@@ -29,7 +44,7 @@ interface Id {
 /** A generator that yields once. */
 type Asked<T> = Generator<Yielded, T, unknown>;
 
-type One = AskYield | StepYield | PatchedYield | EventYield | CallYield | SleepYield | TaskEvent<unknown>;
+type One = SampleYield | RootsYield | AskYield | StepYield | PatchedYield | EventYield | CallYield | SleepYield | TaskEvent<unknown>;
 
 /** `helper` names it in NOT_AWAITED. */
 function one(helper: string, yielded: One): Asked<unknown> {
@@ -56,6 +71,13 @@ interface Ask {
   date<const R extends boolean = true, const D = undefined>(options: DateOptions & Inferred<R, D> & Id): Asked<Maybe<string, R, D>>;
   form<const S extends Schema | JsonObject>(options: FormOptions<S> & Id): Asked<ContentOf<S>>;
   url(options: UrlOptions & Id): Asked<{ readonly action: "accept" }>;
+  /** Steps read it with `use`. */
+  secret(options: PageAsk & Id): Asked<Secret>;
+  /** Steps read its tokens. */
+  oauth(options: OauthAsk & Id): Asked<Grant>;
+  file<const M extends boolean = false, const C extends number | undefined = undefined>(
+    options: Omit<FileYield, "ask" | "multiple" | "count"> & PageAsk & Id & { readonly multiple?: M; readonly count?: C },
+  ): Asked<M extends true ? readonly FileRef[] : C extends number ? readonly FileRef[] : FileRef>;
 }
 
 /** Typed questions for generator tools: `const size = yield* ask.number({ id: "size", message: "How many?" })`. */
@@ -67,6 +89,9 @@ export const ask: Ask = {
   date: (options) => asked({ ask: "date", ...options }),
   form: (options) => asked({ ask: "form", ...options } as AskYield),
   url: (options) => asked({ ask: "url", ...options }),
+  secret: (options) => asked({ ask: "secret", ...options }),
+  oauth: (options) => asked({ ask: "oauth", ...options }),
+  file: (options) => asked({ ask: "file", ...options } as AskYield),
 };
 
 /** `yield* step("hold", () => bookings.hold(date))` is `yield { step: "hold", run: … }` with a typed result. */
@@ -104,6 +129,16 @@ export function received<T>(event: TaskEvent<T>): Asked<T> {
 /** `yield* sleep("cool-down", "2 days")` is `yield { sleep: "cool-down", for: "2 days" }`. */
 export function sleep(name: string, duration: Duration, options: SleepOptions = {}): Asked<void> {
   return one(`sleep(${JSON.stringify(name)})`, { sleep: name, for: duration, ...options }) as Asked<void>;
+}
+
+/** `const { content } = yield* sample("summary", request)` is `yield { sample: "summary", request }`. */
+export function sample(name: string, request: SamplingRequest, options: WaitOptions = {}): Asked<SamplingReply> {
+  return one(`sample(${JSON.stringify(name)})`, { sample: name, request, ...options }) as Asked<SamplingReply>;
+}
+
+/** `const folders = yield* roots()` is `yield { roots: "roots" }`. */
+export function roots(name = "roots", options: WaitOptions = {}): Asked<readonly Root[]> {
+  return one(`roots(${JSON.stringify(name)})`, { roots: name, ...options }) as Asked<readonly Root[]>;
 }
 
 /** `if (yield* patched("fraud-check")) …` is `ctx.patched`. */

@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { ask, defineTool, step } from "../index.ts";
+import { type FileRef, ask, defineTool, roots, sample, step } from "../index.ts";
 
 test("generators compile, with and without arguments and output; misuse does not", () => {
   const tools = () => [
@@ -36,6 +36,15 @@ test("generators compile, with and without arguments and output; misuse does not
       *run() {
         const color = yield* ask.select({ message: "?", options: ["red", "blue"] });
         expectTypeOf(color).toEqualTypeOf<"red" | "blue">();
+        const file = yield* ask.file({ message: "?" });
+        const files = yield* ask.file({ message: "?", count: 2 });
+        expectTypeOf([file]).toEqualTypeOf<FileRef[]>();
+        expectTypeOf(files).toEqualTypeOf<readonly FileRef[]>();
+        const key = yield* ask.secret({ message: "?" });
+        expectTypeOf(key.reveal).returns.toEqualTypeOf<Promise<string>>();
+        const { model } = yield* sample("sum", { messages: [], maxTokens: 9 });
+        const [folder] = yield* roots();
+        expectTypeOf([model, folder?.uri]).toEqualTypeOf<(string | undefined)[]>();
         yield { checkpoint: true };
         return { n: 1 };
       },
