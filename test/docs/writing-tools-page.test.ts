@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { JsonObject } from "@parley/core";
 import { type TaskEvent, StepFailed, ToolError, defineModule, defineTool } from "@parley/sdk";
-import { type Reply, accept, decline, provide, runTool, startTool, timeout } from "@parley/sdk/testing";
+import { type Reply, accept, decline, outside, provide, runTool, startTool, timeout } from "@parley/sdk/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { bookDinner } from "../../apps/gallery/02-book-dinner.ts";
@@ -533,6 +533,37 @@ test("a tool that is run by a script", async () => {
   const [date, time] = ["2026-12-24", "19:30"];
   const run = await runTool(bookDinner, { date, time }, { answers: { "party-size": { partySize: 4 } }, crashAt: "every" });
   expect(run.text).toMatch(/^Confirmed/);
+});
+
+test("a tool whose database is slower in one run than in the next", async () => {
+  const ROWS: Readonly<Record<string, number>> = { soup: 5, lobster: 40 };
+  const billing = (read: (id: string) => Promise<number | undefined>) =>
+    defineTool({
+      name: "billing",
+      input: z.object({ orders: z.array(z.string()) }),
+      async run(args, ctx) {
+        const billed = await ctx.map(
+          args.orders,
+          (id) => id,
+          async (id) => {
+            const price = await read(id);
+            return await ctx.step("bill", () => price ?? 0);
+          },
+        );
+        await ctx.confirm("send", { message: "Send them?" });
+        return `${billed.length} orders billed`;
+      },
+    });
+  const answers = { send: true };
+  const orders = ["soup", "lobster", "soup of yesterday"];
+  // oxfmt-ignore
+  {
+const load = outside(async (id: string) => ROWS[id]); // the test's stand-in for a database
+for (const seed of [1, 2, 3, 4, 5]) {
+  const run = await runTool(billing(load), { orders }, { answers, seed, crashAt: "every" });
+  expect(run.text).toBe("3 orders billed");
+}
+  }
 });
 
 const ANSWERS = { approval: { approve: true }, window: { when: "now" } } as const satisfies Record<string, Reply & JsonObject>;

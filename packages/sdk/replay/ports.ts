@@ -53,8 +53,8 @@ export function createTestClock(start: Date): TestClock {
   };
 }
 
-export function createTestScope(): Scope {
-  const storage = new AsyncLocalStorage<object>();
+/** `storage`: one for several scopes, if their flows need not be kept apart. */
+export function createTestScope(storage = new AsyncLocalStorage<object>()): Scope {
   return {
     run: (value, work) => storage.run(value, work),
     get: () => storage.getStore(),

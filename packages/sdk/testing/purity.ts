@@ -14,7 +14,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import nodeCrypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
+import fsPromises from "node:fs/promises";
 import timersPromises from "node:timers/promises";
+import type { Latency } from "./latency.ts";
+
+/** Reads of files, which a handler may await outside of steps. */
+const READS = ["readFile", "readdir", "stat", "access"] as const;
 
 const INSTEAD = {
   "Date.now": "ctx.now()",
@@ -47,6 +52,19 @@ export class ImpureHandler extends Error {
   }
 }
 
+/**
+ * Something outside `ctx` that a test replaces, such as a database: a handler waits for the returned function for longer in one run than in another,
+ * as it would in production. Within a step, and with `strict: false`, it does not.
+ */
+export function outside<Args extends unknown[], T>(work: (...args: Args) => T | Promise<T>): (...args: Args) => Promise<T> {
+  return async (...args) => {
+    const done = await work(...args);
+    const passing = watched.getStore()?.latency?.pass();
+    if (passing) await passing;
+    return done;
+  };
+}
+
 export interface Watch {
   /** Starts a run of the handler: impurities of earlier runs are forgotten. */
   handler<T>(work: () => T): T;
@@ -62,18 +80,20 @@ export interface Watch {
 
 interface Watched {
   notice(name: Impurity["name"], at: string): void;
+  readonly latency: Latency | undefined;
 }
 
 const watched = new AsyncLocalStorage<Watched | undefined>();
 
-export function createWatch(): Watch {
+/** With a latency, what the handler awaits outside of steps takes longer in one run than in another. */
+export function createWatch(latency?: Latency): Watch {
   let noticed = new Map<string, Impurity>();
   const impurities = new Map<string, Impurity>();
   return {
     handler(work) {
       const ofRun = new Map<string, Impurity>();
       noticed = ofRun;
-      return watched.run({ notice: (name, at) => void ofRun.set(`${name} ${at}`, { name, at }) }, work);
+      return watched.run({ notice: (name, at) => void ofRun.set(`${name} ${at}`, { name, at }), latency }, work);
     },
     step: (work) => watched.run(undefined, work),
     async during(work) {
@@ -112,9 +132,10 @@ function replaceGlobals(): void {
       noticing("crypto.randomUUID", uuid),
     ),
     replace(nodeCrypto, "randomUUID", (uuid) => noticing("crypto.randomUUID", uuid)),
-    replace(globalThis, "fetch", (fetch) => noticing("fetch", fetch)),
+    replace(globalThis, "fetch", (fetch) => delaying(noticing("fetch", fetch))),
     replace(globalThis, "setTimeout", (setTimeout) => noticing("setTimeout", setTimeout)),
-    replace(timersPromises, "setTimeout", (setTimeout) => noticing("setTimeout", setTimeout)),
+    replace(timersPromises, "setTimeout", (setTimeout) => delaying(noticing("setTimeout", setTimeout))),
+    ...READS.map((name) => replace(fsPromises, name, (read) => delaying(read as (...args: unknown[]) => unknown) as never)),
   ];
   // `import { randomUUID } from "node:crypto"` is bound to a copy.
   syncBuiltinESMExports();
@@ -145,6 +166,28 @@ function noticing<F extends (...args: any[]) => unknown>(name: Impurity["name"],
       return Reflect.apply(target, self, args) as unknown;
     },
   });
+}
+
+/** What it returns settles later in one run of a handler than in another. */
+// oxlint-disable-next-line typescript/no-explicit-any -- any function
+function delaying<F extends (...args: any[]) => unknown>(original: F): F {
+  return new Proxy(original, {
+    apply(target, self, args) {
+      const returned = Reflect.apply(target, self, args) as unknown;
+      const latency = watched.getStore()?.latency;
+      if (!latency || !(returned instanceof Promise)) return returned;
+      return passing(returned, latency);
+    },
+  });
+}
+
+async function passing<T>(promise: Promise<T>, latency: Latency): Promise<T> {
+  try {
+    return await promise;
+  } finally {
+    const passed = latency.pass();
+    if (passed) await passed;
+  }
 }
 
 function noticingDate(original: DateConstructor): DateConstructor {

@@ -1,4 +1,5 @@
 /** Where a test's task runs: services in memory that note what is recorded and asked, and kill the worker where the test wants that. */
+import { AsyncLocalStorage } from "node:async_hooks";
 import {
   type Ask,
   type Log,
@@ -15,7 +16,9 @@ import {
 import { createMemoryClaims, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { markDefinition } from "../define/definition.ts";
 import { present } from "../values/present.ts";
+import { createLatency } from "./latency.ts";
 import { createWatch, type Watch } from "./purity.ts";
+import { listenForStrays } from "./strays.ts";
 import type { TestOptions } from "./testing.ts";
 import { createTestClock, createTestFiles, createTestIds, createTestScope, createTestTokens, textDigest } from "../replay/ports.ts";
 import { validateJson } from "../schemas/validate-json.ts";
@@ -29,6 +32,9 @@ export interface Stage {
   readonly watch: Watch;
   /** When tasks must run at the latest, including children. */
   readonly dueAtMs: Map<string, number>;
+  readonly seed: number;
+  /** Why compensations were given up. */
+  readonly givenUp: string[];
   tool: Tool | Prompt;
   readonly others: readonly Tool[];
   /** The task under test; all others are its children. */
@@ -46,6 +52,10 @@ export function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
   if (crashAt !== undefined && crashAt !== "every" && !(Number.isInteger(crashAt) && crashAt >= 1)) {
     throw new TypeError(`crashAt must be "every" or the number of a record, counted from 1, and is ${JSON.stringify(crashAt)}`);
   }
+  const seed = options.seed ?? 1;
+  if (!Number.isSafeInteger(seed)) throw new TypeError(`seed must be a whole number, and is ${String(seed)}`);
+  const latency = (options.strict ?? true) ? createLatency(seed) : undefined;
+  listenForStrays(() => flows.getStore());
   const clock = createTestClock(options.now ?? new Date("2026-01-01T00:00:00Z"));
   const wakeUps = createMemoryWakeUps();
   const runs: RunRef[] = [];
@@ -104,11 +114,11 @@ export function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
       queue: { add: async (run) => void runs.push(run) },
       wakeUps,
       clock,
-      scope: createTestScope(),
+      scope: createTestScope(flows),
       ids: createTestIds(),
       digest: textDigest,
       validate: validateJson,
-      log: SILENT,
+      log: { ...SILENT, error: (fields, message) => void (message === GIVEN_UP && stage.givenUp.push(reasonIn(fields))) },
       files: createTestFiles(),
       eventTokens: createTestTokens(),
       deposits: {
@@ -143,14 +153,27 @@ export function createStage(tool: Tool | Prompt, options: TestOptions): Stage {
     runs,
     asks: [],
     journal: [],
-    watch: createWatch(),
+    watch: createWatch(latency),
     dueAtMs: new Map(),
+    seed,
+    givenUp: [],
     tool,
     // A test may pass all tools of a module.
     others: (options.tools ?? []).filter((each) => each !== tool),
     taskId: "",
   };
   return stage;
+}
+
+/** The run that code belongs to, of all tasks under test. */
+const flows = new AsyncLocalStorage<object>();
+
+/** The log line with which core gives a compensation up. */
+const GIVEN_UP = "compensation given up";
+
+function reasonIn(fields: object): string {
+  const { code, detail, error, problem } = fields as { readonly [name: string]: string | undefined };
+  return problem ?? [code ?? error, detail].filter((part) => part !== undefined).join(": ");
 }
 
 const SILENT: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };

@@ -36,9 +36,10 @@ import { type RecordedTask, toRecordedTask } from "../replay/recorded-task.ts";
 import { type Answerer, caller } from "./people.ts";
 import { accept, giveReplies, type Reply, timeout } from "./replies.ts";
 import { createStage, nextOf, onStage, type Stage } from "./stage.ts";
+import { whileRunning } from "./strays.ts";
 
 export { provide } from "../define/module.ts";
-export { ImpureHandler, type Impurity } from "./purity.ts";
+export { ImpureHandler, type Impurity, outside } from "./purity.ts";
 export type { Answerer } from "./people.ts";
 export { accept, cancel, decline, type Reply, type TestFile, timeout, unavailable } from "./replies.ts";
 
@@ -73,11 +74,29 @@ export interface TestOptions {
   /**
    * Whether a handler fails the test with ImpureHandler if it waits after calling `Date.now`, `new Date()`,
    * `Math.random`, `crypto.randomUUID`, `fetch` or `setTimeout` outside of a step: the next run starts from the top
-   * and reads something else. True by default. With false, such calls are listed in `impurities`.
+   * and reads something else. It also fails with CompensationGivenUp if a compensation fails for good. True by default.
+   * With false, they are listed in `impurities` and `givenUp`.
    */
   readonly strict?: boolean;
+  /**
+   * For how long the handler waits for what is outside `ctx`, in each of its runs: for `fetch`, timers, reads of files, and functions that the test
+   * wraps in `outside`. A whole number, 1 by default; another one draws other lengths. Nothing is drawn with `strict: false`.
+   */
+  readonly seed?: number;
   /** Tools that the tool calls with `ctx.call`. In production, workers serve them. */
   readonly tools?: readonly Tool[];
+}
+
+/**
+ * A compensation failed for good, so what the tool had done is undone only in part. Callers see nothing of it: in production it is a line in the
+ * worker's log.
+ */
+export class CompensationGivenUp extends Error {
+  override readonly name = "CompensationGivenUp";
+  constructor(tool: string, reason: string, seed: number) {
+    super(`the compensation of ${tool} was given up: ${reason}
+If the test is about that, test it with { strict: false }. Seed: ${seed}.`);
+  }
 }
 
 /** A task under test: what clients see of it, what was recorded, and what a test can do to it. */
@@ -102,6 +121,10 @@ export interface TestTask {
   readonly now: Date;
   /** What the handler read outside of `ctx` and of steps before it waited. */
   readonly impurities: readonly Impurity[];
+  /** Why compensations were given up: the code or name of the error, and its message. */
+  readonly givenUp: readonly string[];
+  /** The seed of this test: pass it as an option to repeat what it found. */
+  readonly seed: number;
 
   /**
    * Answers open questions and lets the tool continue. Throws an Error with the reason if an answer is refused.
@@ -224,7 +247,9 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
   async function settle(): Promise<void> {
     for (let run = stage.runs.shift(); run; run = stage.runs.shift()) {
       const served = [stage.tool, ...stage.others].map((each) => onStage(each, watch));
-      const report = await watch.during(() => runTask(services, catalogue(served), run));
+      const report = await whileRunning(() => watch.during(() => runTask(services, catalogue(served), run)));
+      const [givenUp] = stage.givenUp;
+      if (isStrict && givenUp !== undefined) throw new CompensationGivenUp(`${stage.tool.kind} ${stage.tool.name}`, givenUp, stage.seed);
       if (isStrict && watch.impurities.length > 0) throw new ImpureHandler(`${stage.tool.kind} ${stage.tool.name}`, watch.impurities);
       if (report.type === "fenced" && !isFinished((await store.load(run.taskId))?.status ?? "cancelled")) stage.runs.unshift(run);
     }
@@ -268,6 +293,12 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
     },
     get impurities() {
       return watch.impurities;
+    },
+    get givenUp() {
+      return stage.givenUp;
+    },
+    get seed() {
+      return stage.seed;
     },
     async answer(replies, as) {
       await giveReplies(services, task, replies, as);
