@@ -5,7 +5,17 @@
  * of something named `ctx`, of the second parameter of a handler, and of what is destructured from either. The callback of `forEach` is
  * reported as well: nothing waits for it, and the run cannot see that.
  */
-import { definitionsOf, handlerOf, isFunction, type LintScope, nameOf, type Node, type RuleContext, stepOf, variableOf } from "./syntax.ts";
+import {
+  contextMethodOf,
+  definitionsOf,
+  isFunction,
+  type LintScope,
+  nameOf,
+  type Node,
+  type RuleContext,
+  stepOf,
+  variableOf,
+} from "./syntax.ts";
 
 const METHODS = new Set(
   "elicit ask text number confirm select date form url secret oauth file sample roots step call sleep sleepUntil branch restart".split(" "),
@@ -39,7 +49,7 @@ export const noDroppedCall = {
         const scope = context.sourceCode.getScope(node);
         const helper = helperOf(node["callee"] as Node, scope);
         if (helper !== undefined && isDropped(node, scope)) return report(node, "helper", helper);
-        const method = methodOf(node["callee"] as Node, scope);
+        const method = contextMethodOf(node["callee"] as Node, scope);
         if (method === undefined || stepOf(node)) return;
         if (method === "event" && node.parent?.type === "AwaitExpression") return report(node, "event", "");
         if (!METHODS.has(method)) return;
@@ -50,30 +60,6 @@ export const noDroppedCall = {
     };
   },
 };
-
-/** The method of ctx that is called: `ctx.text(…)`, or `text(…)` after `const { text } = ctx`. */
-function methodOf(callee: Node, scope: LintScope): string | undefined {
-  if (callee.type === "MemberExpression") return isContext(callee["object"] as Node) ? nameOf(callee["property"]) : undefined;
-  const name = nameOf(callee);
-  const isOfContext = definitionsOf(scope, name ?? "").some(({ name: at }) => {
-    const pattern = at.parent?.type === "Property" && nameOf(at.parent["key"]) === name ? at.parent.parent : undefined;
-    const around = pattern?.type === "ObjectPattern" ? pattern.parent : undefined;
-    if (around?.type === "VariableDeclarator") return isContext(around["init"] as Node);
-    return around !== undefined && isFunction(around) && around === handlerOf(around) && parametersOf(around)[1] === pattern;
-  });
-  return isOfContext ? name : undefined;
-}
-
-function isContext(object: Node): boolean {
-  const name = nameOf(object);
-  if (name === undefined) return false;
-  const handler = handlerOf(object);
-  return name === "ctx" || (handler !== undefined && nameOf(parametersOf(handler)[1]) === name);
-}
-
-function parametersOf(handler: Node): readonly Node[] {
-  return handler["params"] as readonly Node[];
-}
 
 /** `ask.text`, `step` … as imported from @parley/sdk. */
 function helperOf(callee: Node, scope: LintScope): string | undefined {

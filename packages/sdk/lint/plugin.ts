@@ -2,4 +2,9 @@
 import { noDroppedCall } from "./no-dropped-call.ts";
 import { noImpureHandler } from "./no-impure-handler.ts";
 
-export default { meta: { name: "parley" }, rules: { "no-impure-handler": noImpureHandler, "no-dropped-call": noDroppedCall } };
+import { preferMap } from "./prefer-map.ts";
+
+export default {
+  meta: { name: "parley" },
+  rules: { "no-impure-handler": noImpureHandler, "no-dropped-call": noDroppedCall, "prefer-map": preferMap },
+};

@@ -58,6 +58,30 @@ export function isStep(around: Node, work: Node): boolean {
   );
 }
 
+/** The method of ctx that is called: `ctx.text(…)`, or `text(…)` after `const { text } = ctx`. */
+export function contextMethodOf(callee: Node, scope: LintScope): string | undefined {
+  if (callee.type === "MemberExpression") return isContext(callee["object"] as Node) ? nameOf(callee["property"]) : undefined;
+  const name = nameOf(callee);
+  const isOfContext = definitionsOf(scope, name ?? "").some(({ name: at }) => {
+    const pattern = at.parent?.type === "Property" && nameOf(at.parent["key"]) === name ? at.parent.parent : undefined;
+    const around = pattern?.type === "ObjectPattern" ? pattern.parent : undefined;
+    if (around?.type === "VariableDeclarator") return isContext(around["init"] as Node);
+    return around !== undefined && isFunction(around) && around === handlerOf(around) && parametersOf(around)[1] === pattern;
+  });
+  return isOfContext ? name : undefined;
+}
+
+export function isContext(object: Node): boolean {
+  const name = nameOf(object);
+  if (name === undefined) return false;
+  const handler = handlerOf(object);
+  return name === "ctx" || (handler !== undefined && nameOf(parametersOf(handler)[1]) === name);
+}
+
+function parametersOf(handler: Node): readonly Node[] {
+  return handler["params"] as readonly Node[];
+}
+
 /** `elicit`, where it comes from `const { elicit } = ctx` or `run(args, { elicit })`. */
 export function destructuredName(callee: Node, scope: LintScope): string | undefined {
   const name = nameOf(callee);
