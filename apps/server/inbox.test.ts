@@ -76,7 +76,7 @@ const FOUR = [
   ["ship", { message: "Mine?" }],
 ] as const;
 
-test("a person finds what is asked of them in whoever's task, by deadline or age, and nobody finds anything else", async () => {
+test("a person finds what is asked of them regardless of whose task asks, by deadline or age, and nobody finds anything else", async () => {
   const { open } = await asked(FOUR);
   expect(listed((await open("", "bob")).text)).toEqual(["Pay 2?", "Pay 1?"]);
   expect(listed((await open("?order=oldest", "carol")).text)).toEqual(["Pay 1?", "Ship &lt;b&gt;it&lt;/b&gt;?", "Pay 2?"]);

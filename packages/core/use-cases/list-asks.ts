@@ -1,5 +1,5 @@
 /**
- * A person finds what is asked of them, in whoever's task.
+ * A person finds what is asked of them, regardless of whose task asks.
  *
  *   others' tasks: the index of open asks, by the caller's names ─┐
  *   own tasks: the owner's list, the newest OWN_TASKS_MAX ────────┴─▶ merged by place ─▶ policy.ts ─▶ filter ─▶ a page

@@ -1,5 +1,5 @@
 /**
- * The inbox: everything that is asked of a person, in whoever's task, with the chosen question beside the list.
+ * The inbox: everything that is asked of a person, regardless of whose task asks, with the chosen question beside the list.
  *
  *   GET, HEAD  /inbox?tool=…&order=…&cursor=…&ask=<task>/<key>. They change nothing.
  *
