@@ -141,6 +141,35 @@ describe("parley dev", () => {
     expect(printed.slice(at).match(/Restarted/g)).toHaveLength(1);
   });
 
+  test("a task that continues only while everything outside is as fast as before is named, with the seed", async () => {
+    // Two timers of the same length: the first is first, until one of them takes longer.
+    const racing = (mark: string) =>
+      greeting("Hello").replace(
+        "const { name }",
+        `const first = await Promise.race(["a", "b", "c"].map((id) => wait(1, id)));
+      await ctx.step("thank-" + first, () => "${mark}");
+      const { name }`,
+      );
+    const tools = (mark: string) => `import { setTimeout as wait } from "node:timers/promises";${racing(mark)}`;
+    let at = printed.length;
+    save("tools.ts", tools("one"));
+    await says(`Restarted, ${url}`, at);
+    const taskId = await waitingTask();
+    at = printed.length;
+    save("tools.ts", tools("two"));
+    const said = await says(`Restarted, ${url}`, at);
+    expect(said).toMatch(
+      new RegExp(
+        `✗ ${taskId}  greet  diverges: only when what it awaits outside ctx takes longer or shorter \\(seed \\d\\): recorded step:thank-a`,
+      ),
+    );
+    expect(said).toContain("0 of 1 waiting tasks continue");
+    at = printed.length;
+    save("tools.ts", greeting("D"));
+    await says(`Restarted, ${url}`, at);
+    await parley(["cancel", taskId, "--url", url], { cwd: folder });
+  });
+
   test("a task that cannot continue is named, with what is different", async () => {
     const taskId = await waitingTask();
     const at = printed.length;

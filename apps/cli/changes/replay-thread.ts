@@ -11,6 +11,8 @@ export interface ThreadOptions {
   readonly tools: readonly string[];
   readonly baseline: readonly string[] | undefined;
   readonly patienceMs: number;
+  /** Replays each task once more for each, with other latencies of what it awaits outside ctx. */
+  readonly seeds?: readonly number[];
 }
 
 /** The report about one task. */
@@ -87,7 +89,9 @@ function serve(options: ThreadOptions): void {
   loading.then(
     ([changed, baseline]) => {
       parentPort?.on("message", (task: RecordedTask) => {
-        void replayOne(task, { changed, baseline, patienceMs: options.patienceMs }).then((report) => say({ type: "replayed", report }));
+        void replayOne(task, { changed, baseline, patienceMs: options.patienceMs, seeds: options.seeds ?? [] }).then((report) =>
+          say({ type: "replayed", report }),
+        );
       });
       say({ type: "ready" });
     },
@@ -99,9 +103,10 @@ interface Code {
   readonly changed: Catalogue;
   readonly baseline: Catalogue | undefined;
   readonly patienceMs: number;
+  readonly seeds: readonly number[];
 }
 
-async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: Code): Promise<ReplayReport> {
+async function replayOne(task: RecordedTask, { changed, baseline, patienceMs, seeds }: Code): Promise<ReplayReport> {
   const { kind, name } = task.call;
   // If the modules do not have the task's version, the newest one: the task would move to it.
   const of = ({ tools, prompts }: Catalogue) => {
@@ -115,8 +120,15 @@ async function replayOne(task: RecordedTask, { changed, baseline, patienceMs }: 
     const reason = `the modules have no ${kind} ${name}`;
     return { verdict: "diverges", reason, recorded: Object.keys(task.journal), found: [], isMissing: true };
   }
-  const { questions: _, ...report } = await replayRecorded(tool, task, { patienceMs, ...(before && { baseline: before }) });
+  const options = { patienceMs, ...(before && { baseline: before }) };
+  const { questions: _, ...report } =
+    seeds.length === 0
+      ? await replayRecorded(tool, task, options)
+      : await (await shuffling()).replayShuffled(tool, task, { ...options, seeds });
   return report;
 }
+
+/** With the test kit, which only `parley dev` needs. */
+const shuffling = () => import("@parley/sdk/testing");
 
 if (!isMainThread && (workerData as { mark?: unknown } | null)?.mark === MARK) serve(workerData as ThreadOptions);

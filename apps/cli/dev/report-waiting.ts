@@ -1,4 +1,7 @@
-/** Reports whether waiting tasks continue with changed tools: replays each of them offline, as `parley replay` does. */
+/**
+ * Reports whether waiting tasks continue with changed tools: replays each of them offline, as `parley replay` does, and a few times more with other
+ * latencies of what they await outside `ctx`.
+ */
 import { readEnvironment } from "@parley/node";
 import { connectRedis, redisSettings, toRedisSettings } from "@parley/redis";
 import type { RecordedTask } from "@parley/sdk/replay";
@@ -12,10 +15,12 @@ import { print } from "../terminal/terminal.ts";
 export const TASKS_MAX = 100;
 /** How long a handler may wait for something outside `ctx`. */
 const PATIENCE_MS = 2_000;
+/** Further replays of each task, in which what it awaits outside `ctx` takes longer or shorter. */
+const SEEDS = [1, 2, 3];
 
 export async function reportWaiting(modules: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, env)), { log: onStderr });
-  const thread = await startReplayThread({ tools: modules, baseline: undefined, patienceMs: PATIENCE_MS });
+  const thread = await startReplayThread({ tools: modules, baseline: undefined, patienceMs: PATIENCE_MS, seeds: SEEDS });
   async function* waiting(): AsyncGenerator<RecordedTask> {
     for await (const taskId of idsOf(redis, undefined)) {
       const task = await recordedTask(redis, taskId, { withContent: true, fields: [] });

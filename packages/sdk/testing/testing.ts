@@ -41,6 +41,7 @@ import { whileRunning } from "./strays.ts";
 export { provide } from "../define/module.ts";
 export { ImpureHandler, type Impurity, outside } from "./purity.ts";
 export type { Answerer } from "./people.ts";
+export { replayShuffled, type ShuffleOptions } from "./replay-shuffled.ts";
 export { accept, cancel, decline, type Reply, type TestFile, timeout, unavailable } from "./replies.ts";
 
 /** Replies by ask key: the name, then `name#2`, `name#3` … A function receives the ask and returns the reply. */
