@@ -22,14 +22,21 @@ export type Part = string | number | Html | undefined | readonly Html[];
 
 /** Escapes strings for elements and for attributes in double quotes. `undefined` becomes nothing. */
 export function markup(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return new Html(strings.reduce((text, next, index) => `${text}${rendered(parts[index - 1])}${next}`));
+  return new Html(
+    strings.reduce((text, next, index) => {
+      const part = parts[index - 1];
+      // A form sends its values back, and they must be those that the question offers.
+      const isValue = typeof part === "string" && strings[index - 1]?.endsWith(' value="') === true;
+      return `${text}${isValue ? escaped(part) : rendered(part)}${next}`;
+    }),
+  );
 }
 
 function rendered(part: Part): string {
   if (part === undefined) return "";
   if (part instanceof Html) return part.text;
   if (typeof part === "object") return part.map(({ text }) => text).join("");
-  return escaped(String(part));
+  return shown(String(part));
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
@@ -38,10 +45,21 @@ function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? "");
 }
 
+/**
+ * What could make a text read as another one, or as nothing: control characters, and those that change the direction of the text around
+ * them. The command line removes the same. Elements have `dir="auto"`, so that texts of either direction need none.
+ */
+// oxlint-disable-next-line no-control-regex -- control characters are what it finds
+const DISGUISES = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+function shown(text: string): string {
+  return escaped(text.replaceAll(DISGUISES, ""));
+}
+
 /** A sentence with parts that are filled in: `{name}` (texts/en.ts). */
 export function say(text: string, parts: Readonly<Record<string, Part>> = {}): Html {
   const words = text.split(/\{(\w+)\}/);
-  return new Html(words.map((each, index) => (index % 2 === 0 ? escaped(each) : rendered(parts[each]))).join(""));
+  return new Html(words.map((each, index) => (index % 2 === 0 ? shown(each) : rendered(parts[each]))).join(""));
 }
 
 const STYLE = `\n${PAGES_STYLE}`;
