@@ -1,6 +1,6 @@
 # One image for every Parley process; the command selects it: server, worker, doctor …
 #
-#   docker build -t parley .
+#   docker build -t parley --build-arg PARLEY_REVISION=$(git rev-parse --short=12 HEAD) .
 #   docker run --init -e REDIS_URL=redis://… -e PARLEY_AUTH_NONE_ANYWHERE=true -p 127.0.0.1:3000:3000 parley server
 #
 # A container listens on all of its addresses, so a front end starts only with PARLEY_AUTH=required and a provider, or with
@@ -19,6 +19,9 @@ WORKDIR /parley
 COPY . .
 # No production dependency needs its install script. The one package that does is the Node.js for development, a dev dependency.
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+# Builds between two releases have the same version. With the commit, /healthz, serverInfo, metrics and traces tell which one runs.
+ARG PARLEY_REVISION=
+RUN [ -z "$PARLEY_REVISION" ] || sed -i "s/^  \"version\": \"\([^\"+]*\)\"/  \"version\": \"\1+$PARLEY_REVISION\"/" apps/*/package.json
 
 FROM node:24-bookworm-slim
 # Node.js runs the TypeScript sources directly. It does not strip types within node_modules, but npm links the workspaces there and Node.js
