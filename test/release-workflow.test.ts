@@ -68,3 +68,24 @@ describe("images of a release", () => {
     for (const said of ["linux/amd64", "linux/arm64", "SBOM", "mode=max", "gh attestation verify"]) expect(page).toContain(said);
   });
 });
+
+describe("a pull request", () => {
+  const requested = readFileSync(new URL(".github/workflows/pull-request.yml", root), "utf8");
+  const { on, permissions, jobs } = parse(requested) as { on: object; permissions: object; jobs: Readonly<Record<string, Job>> };
+
+  test("is checked and tested by the commands of CONTRIBUTING.md, with no right but to read", () => {
+    // pull_request_target would run a stranger's code with this repository's rights.
+    expect(Object.keys(on)).toEqual(["pull_request", "push"]);
+    expect(permissions).toEqual({});
+    for (const job of Object.values(jobs)) expect(job.permissions).toEqual({ contents: "read" });
+    const runs = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = [] }) => run));
+    for (const command of ["npm run check", "npm test", "promtool test rules alerts.test.yml"]) expect(runs).toContain(command);
+    expect(requested).not.toContain("secrets.");
+  });
+
+  test("is checked by actions that cannot be changed", () => {
+    const uses = requested.split("\n").filter((line) => /^\s*(- )?uses:/.test(line));
+    expect(uses).toHaveLength(2);
+    for (const line of uses) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+});
