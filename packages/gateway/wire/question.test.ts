@@ -55,11 +55,76 @@ describe("a form", () => {
     },
   );
 
+  test.each<readonly [what: string, field: JsonObject, shown: JsonObject]>([
+    [
+      "a bound that excludes (pydantic's gt)",
+      { type: "number", exclusiveMinimum: 0, title: "Amount" },
+      { type: "number", minimum: 0, title: "Amount" },
+    ],
+    [
+      "such bounds of whole numbers",
+      { type: "integer", exclusiveMinimum: 0, exclusiveMaximum: 9.5, maximum: 20 },
+      { type: "integer", minimum: 1, maximum: 9 },
+    ],
+    [
+      "a pattern, which a front end would have to compile",
+      { type: "string", pattern: "(a+)+$", maxLength: 3 },
+      { type: "string", maxLength: 3 },
+    ],
+    [
+      "choices that are numbers",
+      { type: "integer", enum: [1, 2, 3], description: "How many" },
+      { type: "integer", minimum: 1, maximum: 3, description: "How many (One of 1, 2, 3)" },
+    ],
+    [
+      "examples and other annotations",
+      { type: "string", examples: ["Rome"], deprecated: true, $comment: "x", "x-order": 1 },
+      { type: "string" },
+    ],
+    ["a format that MCP has not", { type: "string", format: "time" }, { type: "string", description: "Format: time" }],
+    [
+      "nullable by alternatives",
+      { anyOf: [{ type: "string", maxLength: 5 }, { type: "null" }], default: null, title: "Nick" },
+      { type: "string", maxLength: 5, title: "Nick" },
+    ],
+    ["nullable by types", { type: ["boolean", "null"], default: true }, { type: "boolean", default: true }],
+    ["nullable choices", { enum: ["a", "b", null] }, { type: "string", enum: ["a", "b"] }],
+    ["choices without a type", { oneOf: [{ const: "a", title: "A" }] }, { type: "string", oneOf: [{ const: "a", title: "A" }] }],
+    [
+      "choices by anyOf, with descriptions",
+      { anyOf: [{ const: "a", title: "A", description: "first" }, { const: "b" }] },
+      { type: "string", oneOf: [{ const: "a", title: "A" }, { const: "b" }] },
+    ],
+    ["a constant", { const: "yes" }, { type: "string", enum: ["yes"] }],
+    ["a step", { type: "number", multipleOf: 0.01, minimum: 0 }, { type: "number", minimum: 0 }],
+    [
+      "a reference, with a title of its own",
+      { $ref: "#/$defs/Colour", title: "Paint" },
+      { type: "string", enum: ["red", "blue"], title: "Paint" },
+    ],
+    [
+      "a reference in a composition",
+      { allOf: [{ $ref: "#/$defs/Colour" }], default: "red" },
+      { type: "string", enum: ["red", "blue"], title: "Colour", default: "red" },
+    ],
+    [
+      "a list of referred choices, each once",
+      { type: "array", uniqueItems: true, items: { $ref: "#/$defs/Colour" } },
+      { type: "array", items: { type: "string", enum: ["red", "blue"] } },
+    ],
+  ])("with %s is asked in MCP's terms, and the upstream validates the answer", (_what, field, shown) => {
+    const $defs = { Colour: { type: "string", enum: ["red", "blue"], title: "Colour" } };
+    const params = form({ a: field }, { required: ["a"], $defs, if: {}, minProperties: 1 });
+    const schema = { type: "object", properties: { a: shown }, required: ["a"] };
+    expect(read(params)).toEqual({ type: "form", message: "?", schema });
+    // What is shown is a form of MCP, which stays as it is.
+    expect(read({ message: "?", requestedSchema: schema })).toEqual({ type: "form", message: "?", schema });
+  });
+
   test.each([
     ["no schema", { message: "?" }, "/requestedSchema"],
     ["nested objects", form({ a: { type: "object", properties: {} } }), "/requestedSchema/properties/a"],
     ["lists of texts", form({ a: { type: "array", items: { type: "string" } } }), "/requestedSchema/properties/a/items"],
-    ["a pattern", form({ a: { type: "string", pattern: "(a+)+$" } }), "/requestedSchema/properties/a/pattern"],
     ["a schema for all other fields", form({}, { additionalProperties: { pattern: "(a+)+$" } }), "/requestedSchema/additionalProperties"],
     [
       "a schema beside choices",
@@ -71,7 +136,7 @@ describe("a form", () => {
       form({ a: { type: "array", items: { enum: ["x"], anyOf: [{ pattern: "(a+)+$" }] } } }),
       "/requestedSchema/properties/a/items must offer",
     ],
-    ["choices that are schemas", form({ a: { type: "string", oneOf: [{ const: "x", pattern: "x" }] } }), "/requestedSchema/properties/a"],
+    ["choices that are schemas", form({ a: { type: "string", oneOf: [{ pattern: "x" }] } }), "/requestedSchema/properties/a"],
     [
       "choices with objects as titles",
       form({ a: { type: "string", oneOf: [{ const: "x", title: {} }] } }),
@@ -92,8 +157,13 @@ describe("a form", () => {
     ["a field that must be filled in twice", form({ a: { type: "string" } }, { required: ["a", "a"] }), "/requestedSchema/required"],
     ["a field that is missing and must be filled in", form({}, { required: ["a"] }), "/requestedSchema/required"],
     ["references", form({ a: { $ref: "#" } }), "/requestedSchema/properties/a"],
-    ["conditions", form({}, { if: {} }), "/requestedSchema/if"],
-    ["an unknown format", form({ a: { type: "string", format: "regex" } }), "/requestedSchema/properties/a/format"],
+    [
+      "references in a circle",
+      form({ a: { $ref: "#/$defs/a" } }, { $defs: { a: { $ref: "#/$defs/a" } } }),
+      "/requestedSchema/properties/a",
+    ],
+    ["choices of several types", form({ a: { enum: ["x", 1] } }), "/requestedSchema/properties/a"],
+    ["a field that may be an object", form({ a: { anyOf: [{ type: "object" }, { type: "null" }] } }), "/requestedSchema/properties/a"],
     ["a secret", form({ password: { type: "string" } }), "/password"],
     ["no message", { requestedSchema: { type: "object", properties: {} } }, "/message"],
     ["a mode of its own", { ...form({}), mode: "voice" }, "/mode"],

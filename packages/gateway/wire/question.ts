@@ -1,13 +1,12 @@
 /**
  * Judges the question of an upstream before anyone is asked.
  *
- *   elicitation/create   ─▶ form: a flat object of strings, numbers, booleans and choices, no secrets      else −32602
+ *   elicitation/create   ─▶ form: in MCP's terms (simple-form.ts), a flat object of strings, numbers, booleans and choices, no secrets    else −32602
  *                             (a form that asks for one secret becomes a page of Parley's, if the file of upstreams says so)
  *                        ─▶ url: https, without credentials (packages/core/asks/ask-policy.ts)                  else −32602
  *   sampling/createMessage, roots/list   passed on unchanged
  *
- * Form schemas are checked against a list of what is allowed, not of what is forbidden: front ends compile the schema of a stranger, and a `pattern`
- * in it could block one of them for as long as its author likes.
+ * Of a form's schema, only what is on a list is kept, rather than all but what is forbidden: front ends compile the schema of a stranger.
  *
  * Source: specification 2025-11-25 and 2026-07-28, client/elicitation, "Requested schema".
  */
@@ -15,6 +14,7 @@ import { hash } from "node:crypto";
 import { ProtocolError } from "@modelcontextprotocol/client";
 import { type AskRequest, canonicalJson, checkAsk, describeViolations, ParleyError, type Settings, type Violation } from "@parley/core";
 import { whyUnreadableParams } from "./incoming.ts";
+import { FIELD_KEYS, simpleForm } from "./simple-form.ts";
 
 export const INVALID_PARAMS = -32602;
 export const NOT_SUPPORTED = -32601;
@@ -106,10 +106,11 @@ function requestOf(method: QuestionMethod, params: Record<string, unknown>): Ask
     return { type: "url", message, url: shown(url) };
   }
   if (mode !== "form") throw invalid([{ path: "/mode", message: "must be form or url" }]);
-  const violations = formProblems(requestedSchema);
+  const simple = simpleForm(requestedSchema);
+  const violations = formProblems(simple);
   if (violations.length > 0) throw invalid(violations, "schema");
   // Flat forms mean the same in each version of JSON Schema. Validators refuse the name of a version that they do not know.
-  const { $schema: _, ...schema } = requestedSchema as Extract<AskRequest, { type: "form" }>["schema"];
+  const { $schema: _, ...schema } = simple as Extract<AskRequest, { type: "form" }>["schema"];
   return { type: "form", message, schema };
 }
 
@@ -118,22 +119,11 @@ function shown(text: string): string {
   return URL.parse(text)?.href ?? text;
 }
 
-const FORM_KEYS = ["type", "properties", "required", "title", "description", "$schema", "additionalProperties"];
-const COMMON = ["type", "title", "description", "default"];
-const FIELD_KEYS: Readonly<Record<string, readonly string[]>> = {
-  string: [...COMMON, "minLength", "maxLength", "format", "enum", "enumNames", "oneOf"],
-  number: [...COMMON, "minimum", "maximum"],
-  integer: [...COMMON, "minimum", "maximum"],
-  boolean: COMMON,
-  array: [...COMMON, "items", "minItems", "maxItems"],
-};
-const FORMATS = ["email", "uri", "date", "date-time"];
-
 function formProblems(schema: unknown): Violation[] {
   if (!isObject(schema) || schema["type"] !== "object" || !isObject(schema["properties"])) {
     return [{ path: "/requestedSchema", message: 'must be a schema of `type: "object"` with `properties`' }];
   }
-  const problems = [...unknownKeys("/requestedSchema", schema, FORM_KEYS), ...textProblems("/requestedSchema", schema)];
+  const problems = textProblems("/requestedSchema", schema);
   const names = Object.keys(schema["properties"]);
   const fields = Object.entries(schema["properties"]);
   if (fields.length > FIELDS_MAX) return [{ path: "/requestedSchema/properties", message: `must have at most ${FIELDS_MAX} fields` }];
@@ -147,14 +137,11 @@ function formProblems(schema: unknown): Violation[] {
 }
 
 function fieldProblems(path: string, field: unknown): Violation[] {
-  const allowed = isObject(field) && typeof field["type"] === "string" ? FIELD_KEYS[field["type"]] : undefined;
-  if (!isObject(field) || !allowed) {
+  if (!isObject(field) || !Object.keys(FIELD_KEYS).includes(field["type"] as string)) {
     return [{ path, message: "must be a string, a number, a boolean, or a list of choices: MCP's forms are flat" }];
   }
-  const problems = [...unknownKeys(path, field, allowed), ...textProblems(path, field)];
-  const { format, type, items, enumNames = [] } = field;
-  if (format !== undefined && !FORMATS.includes(format as string))
-    problems.push({ path: `${path}/format`, message: `must be one of ${FORMATS.join(", ")}` });
+  const problems = textProblems(path, field);
+  const { type, items, enumNames = [] } = field;
   for (const key of ["minLength", "maxLength", "minItems", "maxItems"])
     if (field[key] !== undefined && !isCount(field[key]))
       problems.push({ path: `${path}/${key}`, message: "must be a whole number from 0" });
@@ -164,7 +151,7 @@ function fieldProblems(path: string, field: unknown): Violation[] {
   if (type === "array") {
     if (!isObject(items) || !hasChoices(items, ["enum", "anyOf", "oneOf"])) {
       problems.push({ path: `${path}/items`, message: `must offer 1 to ${CHOICES_MAX} choices by enum or anyOf` });
-    } else problems.push(...unknownKeys(`${path}/items`, items, ["type", "enum", "anyOf", "oneOf"]));
+    }
     if (isObject(items) && (items["type"] ?? "string") !== "string")
       problems.push({ path: `${path}/items/type`, message: "must be string" });
     return problems;
@@ -196,11 +183,6 @@ function isTitled(choice: unknown): boolean {
   if (!isObject(choice) || typeof choice["const"] !== "string") return false;
   const { const: _, title = "", ...others } = choice;
   return typeof title === "string" && Object.keys(others).length === 0;
-}
-
-function unknownKeys(path: string, value: Record<string, unknown>, known: readonly string[]): Violation[] {
-  const unknown = Object.keys(value).filter((key) => !known.includes(key));
-  return unknown.slice(0, 5).map((key) => ({ path: `${path}/${pointer(key.slice(0, 40))}`, message: "is not allowed in a form's schema" }));
 }
 
 export const DISABLED = "the gateway does not pass questions on (PARLEY_ELICITATION)";
