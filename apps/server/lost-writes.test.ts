@@ -63,6 +63,8 @@ describe("a question whose accepted answer was lost", () => {
     expect(await calling.next()).toMatchObject({ id: first.id, method: "elicitation/create" });
     find();
     held.release();
+    // It was asked again, and needs no second answer after all.
+    expect(await calling.next()).toMatchObject({ method: "notifications/cancelled", params: { requestId: first.id } });
     expect(await calling.next()).toMatchObject({ result: { content: [{ text: "signed by Alice" }] } });
   });
 

@@ -185,9 +185,11 @@ describe("a call of a session that is cancelled", () => {
     const { front, created } = await deployed(async () => undefined);
     const client = await openSession(front);
     const open = await client.stream(front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    expect(await open.next()).toMatchObject(QUESTION);
+    const question = await open.next();
+    expect(question).toMatchObject(QUESTION);
     expect(created).toHaveBeenCalledTimes(1);
     await client.post(front, cancelled);
+    expect(await open.next()).toMatchObject({ method: "notifications/cancelled", params: { requestId: question.id } });
     expect(await open.next()).toMatchObject(answer);
   });
 });

@@ -38,8 +38,9 @@ describe("a request is counted", () => {
       const { front, requests } = await counted();
       const client = await openSession(front, { version });
       const call = await client.stream(front, "tools/call", { name: "greet", arguments: {} }, "the-call");
-      await call.next();
+      const question = await call.next();
       await client.post(front, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "the-call" } });
+      expect(await call.next()).toMatchObject({ method: "notifications/cancelled", params: { requestId: question.id } });
       expect(await call.next()).toMatchObject({ id: "the-call", error: { code: -32603 } });
       await call.ended();
 
