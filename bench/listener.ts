@@ -9,7 +9,8 @@ export interface Listener {
   close(): void;
 }
 
-export function listen(url: string, taskId: string): Listener {
+/** `token`: of clients that need one. */
+export function listen(url: string, taskId: string, token?: string): Listener {
   const agent = new Agent({ keepAlive: false, maxSockets: 1 });
   const seen = new Set<string>();
   const waiting = new Map<string, () => void>();
@@ -17,8 +18,9 @@ export function listen(url: string, taskId: string): Listener {
   const failure = new Promise<never>((_resolve, reject) => (failed = reject));
   failure.catch(() => undefined);
 
-  const request = message("subscriptions/listen", { notifications: { taskIds: [taskId] } }, taskId);
-  const stream = exchange({ url, agent, ...request }, ({ method, params, error }) => {
+  const { headers, body } = message("subscriptions/listen", { notifications: { taskIds: [taskId] } }, taskId);
+  const authorized = { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+  const stream = exchange({ url, agent, headers: authorized, body }, ({ method, params, error }) => {
     if (error) failed(new Error(error.message));
     if (method !== "notifications/tasks" || params?.status === undefined) return;
     seen.add(params.status);

@@ -26,6 +26,7 @@ import { pushes } from "./benchmarks/push.ts";
 import { resumes } from "./benchmarks/resume.ts";
 import { tasksGet } from "./benchmarks/tasks-get.ts";
 import { tasksGetToken } from "./benchmarks/tasks-get-token.ts";
+import { victims } from "./benchmarks/victim.ts";
 import { createClient } from "./client.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { inParallel } from "./measure.ts";
@@ -53,6 +54,7 @@ const known: readonly Benchmark[] = [
   parkedTasks,
   growth({ quick, million }),
   fairness,
+  ...victims,
   fleet,
 ];
 const chosen = known.filter(({ name }) => only === undefined || name.startsWith(only));

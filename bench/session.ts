@@ -18,11 +18,17 @@ export interface OpenSession {
   readonly url: string;
   /** Where answers go: another front end, where there is one. */
   readonly replyUrl?: string;
+  /** Of clients that need one. */
+  readonly token?: string;
 }
 
-export async function openSession({ url, replyUrl = url }: OpenSession): Promise<Session> {
+export async function openSession({ url, replyUrl = url, token }: OpenSession): Promise<Session> {
   const agent = new Agent({ keepAlive: true });
-  let headers: Record<string, string> = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  let headers: Record<string, string> = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  };
   let ids = 0;
 
   const post = (to: string, body: object, onMessage: (message: Incoming) => void = () => undefined) =>
