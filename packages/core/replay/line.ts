@@ -693,7 +693,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     if (!execution) return UNKNOWN;
     const { segment, owner, entering } = execution;
     const { isOutside, seen } = segment;
-    // The first code of a branch is on its line, whoever runs it. It may have called before.
+    // The first code of a branch is on its line, also if other code runs it. It may have called before.
     const first = entering.at(-1);
     const running = execution.running.map(({ promise }) => promise);
     if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running };
