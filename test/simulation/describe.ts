@@ -1,5 +1,6 @@
 /** A program as the handler that its author would have written. */
-import { type Effect, isEffect, type Node, type Program } from "./program.ts";
+import type { Source } from "./library.ts";
+import { BY_PLACE, type Effect, isEffect, type Key, type Node, type Program } from "./program.ts";
 
 export function describeProgram({ kind, attempts, body, limited, compensates, hurried }: Program): string {
   const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}${limited ? ", limit: { concurrency: 1 }" : ""}${compensates ? ", compensates" : ""}${hurried ? ", runTimeout: 3 s" : ""}\nasync (ctx) => {`;
@@ -20,6 +21,8 @@ function describe(node: Node, at: string): string {
       return Array.from({ length: node.times }, () => "await Promise.resolve();").join(" ");
     case "outside":
       return `await ${node.cached ? "cachedFetch" : "fetch"}();`;
+    case "read":
+      return `await ${READS[node.source]}(${node.own ? "place" : JSON.stringify(node.row)});`;
     case "seq":
       return node.body.map((each, index) => describe(each, `${at}/${index}`)).join("\n");
     case "all":
@@ -37,7 +40,30 @@ function describe(node: Node, at: string): string {
     case "call":
       return `await (async () => {\n${indent(describe(node.body, `${at}/c`))}\n})();`;
     case "branch":
-      return `await ctx.branch(${name({ name: node.key, ...(node.each && { each: true }) })}, async () => {\n${indent(describe(node.body, `${at}/b`))}\n});`;
+      return `await ctx.branch(${node.each ? name({ name: node.key, each: true }) : key(node.key)}, async () => {\n${indent(describe(node.body, `${at}/b`))}\n});`;
+    case "ctxMap": {
+      const options = [
+        ...(node.concurrency === undefined ? [] : [`concurrency: ${node.concurrency}`]),
+        ...(node.settle ? [`settle: "${node.settle}"`] : []),
+      ];
+      return `await ctx.map(range(${node.times}), (i) => ${key(node.key)} + i, async (i) => {\n${indent(describe(node.body, `${at}/i*`))}\n}${options.length === 0 ? "" : `, { ${options.join(", ")} }`});`;
+    }
+    case "limit": {
+      const work = `async (i) => {\n${indent(describe(node.body, `${at}/i*`))}\n}`;
+      if (node.limiter === "p-map") return `await pMap(range(${node.times}), ${work}, { concurrency: ${node.concurrency} });`;
+      const call = {
+        "p-limit": `pLimit(${node.concurrency})`,
+        "p-queue": `pQueue(${node.concurrency}).add`,
+        "async-mutex": "mutex.runExclusive",
+      };
+      return `await Promise.all(range(${node.times}).map((i) => ${call[node.limiter]}(() => (${work})(i))));`;
+    }
+    case "retry":
+      return `await retried(${node.times}, async () => {\n${indent(describe(node.body, `${at}/t*`))}\n});`;
+    case "pages":
+      return `for await (const page of (async function* () {\n${indent(`for (const i of range(${node.times})) {\n${indent(`${describe(node.within, `${at}/w*`)}\nyield i;`)}\n}`)}\n})()) {\n${indent(describe(node.body, `${at}/r*`))}\n}`;
+    case "once":
+      return `await (kept${node.id} ??= ${describeEffect(node.body)}); // 0/once${node.id}`;
     case "try": {
       const caught = node.catch ? ` catch {\n${indent(describe(node.catch, `${at}/1`))}\n}` : " catch {}";
       const last = node.finally ? ` finally {\n${indent(describe(node.finally, `${at}/2`))}\n}` : "";
@@ -74,6 +100,20 @@ function branch(node: Node, at: string): string {
   return indent(`(async () => {\n${indent(describe(node, at))}\n})(),`);
 }
 
+const READS: Readonly<Record<Source, string>> = {
+  cache: "cached",
+  layered: "layered",
+  client: "(await client()).get",
+  memo: "memoised",
+  batch: "loader.load",
+  retried: "retriedRead",
+  failing: "failingCache",
+};
+
+function key(text: Key): string {
+  return text === BY_PLACE ? "place" : JSON.stringify(text);
+}
+
 function describeEffect(node: Effect): string {
   switch (node.op) {
     case "fact":
@@ -85,16 +125,22 @@ function describeEffect(node: Effect): string {
         ...(node.op !== "child" && node.draws ? ["schema: drawing"] : []),
         ...(node.op === "ask" && node.quorum ? ["quorum: 2"] : []),
         ...(node.timeoutMs === undefined ? [] : [`timeoutMs: ${node.timeoutMs}`]),
+        ...keyed(node),
       ];
       return `ctx.${node.op === "child" ? "call" : node.op}(${name(node)}${options.length === 0 ? "" : `, { ${options.join(", ")} }`})${node.op === "event" ? ".received()" : ""}`;
     }
     case "sleep":
-      return `ctx.sleep(${name(node)}, ${node.ms})`;
+      return `ctx.sleep(${name(node)}, ${node.ms}${node.key === undefined ? "" : `, { ${keyed(node).join()} }`})`;
     case "step": {
       const fails = node.fails === undefined ? "work" : node.fails === null ? "fails" : `failsTimes(${node.fails})`;
-      return `ctx.step(${name(node)}, ${node.deaf ? "deaf(" : ""}${fails}${node.deaf ? ")" : ""}${node.attempts === undefined ? "" : `, { attempts: ${node.attempts} }`})`;
+      const options = [...(node.attempts === undefined ? [] : [`attempts: ${node.attempts}`]), ...keyed(node)];
+      return `ctx.step(${name(node)}, ${node.deaf ? "deaf(" : ""}${fails}${node.deaf ? ")" : ""}${options.length === 0 ? "" : `, { ${options.join(", ")} }`})`;
     }
   }
+}
+
+function keyed({ key: text }: { readonly key?: Key }): string[] {
+  return text === undefined ? [] : [`key: ${key(text)}`];
 }
 
 function name({ name: text, each }: { readonly name: string; readonly each?: true }): string {

@@ -1,6 +1,19 @@
 /** Programs by chance, with a leaning towards what people write: a map with steps in it, a race against a patience, a question at the end. */
 import { createRandom, type Random } from "../chaos/random.ts";
-import { canReject, type Effect, type Group, isEffect, type Node, type Program, type ProgramKind, withChildren } from "./program.ts";
+import { SOURCES } from "./library.ts";
+import { LIMITERS } from "./limiters.ts";
+import {
+  BY_PLACE,
+  canReject,
+  type Effect,
+  type Group,
+  isEffect,
+  type Node,
+  type Program,
+  type ProgramKind,
+  some,
+  withChildren,
+} from "./program.ts";
 
 /** Most of what can go wrong does so among few effects. */
 const EFFECTS_MAX = [2, 3, 4, 5, 6, 8, 12];
@@ -12,16 +25,15 @@ const SHARED_NAMES = ["a", "b", "c"];
 const SHORT_MS = [10, 500, 900];
 const LONG_MS = [5_000, 30_000, 100_000];
 
+/** The share of programs that read. */
+const READING = 0.25;
+
 export function generate(seed: string): Program {
-  const random = createRandom(`program ${seed}`);
-  const kind = random.weighted<ProgramKind>({ pure: 70, delayed: 8, outside: 14, changed: 8 });
-  // By a chance of its own: what other seeds draw stays as it is.
-  const isPatched = kind === "changed" && createRandom(`patched ${seed}`).chance(0.5);
-  const program = createGenerator(random, isPatched ? "patched" : kind).program();
+  const program = drawn(seed);
   const others = createRandom(`others ${seed}`);
   const drawing = createRandom(`drawing ${seed}`);
-  const undone = kind !== "changed" && createRandom(`undone ${seed}`).chance(0.2);
-  const told = kind === "outside" ? toldApart(program.body) : program.body;
+  const undone = program.kind !== "changed" && program.kind !== "patched" && createRandom(`undone ${seed}`).chance(0.2);
+  const told = program.kind === "outside" ? toldApart(program.body) : program.body;
   const body = others.chance(0.3) ? answeredByOthers(told, others) : told;
   return {
     ...program,
@@ -29,6 +41,16 @@ export function generate(seed: string): Program {
     ...(undone && { compensates: true }),
     ...(createRandom(`hurried ${seed}`).chance(0.05) && { hurried: true }),
   };
+}
+
+function drawn(seed: string): Program {
+  // These chances are drawn apart: what other seeds draw stays as it is.
+  const reading = createRandom(`reading ${seed}`);
+  if (reading.chance(READING)) return readingProgram(reading);
+  const random = createRandom(`program ${seed}`);
+  const kind = random.weighted<ProgramKind>({ pure: 70, delayed: 8, outside: 14, changed: 8 });
+  const isPatched = kind === "changed" && createRandom(`patched ${seed}`).chance(0.5);
+  return createGenerator(random, isPatched ? "patched" : kind).program();
 }
 
 /**
@@ -66,10 +88,13 @@ function answeredByOthers(body: readonly Node[], random: Random): readonly Node[
 function readByDrawing(body: readonly Node[], random: Random): readonly Node[] {
   const drawn = (_key: string, value: unknown): unknown => {
     const node = value as Node;
-    return (node?.op === "ask" || node?.op === "event") && random.chance(0.6) ? { ...node, draws: true } : value;
+    return (node?.op === "ask" || node?.op === "event") && node.key === undefined && random.chance(0.6) ? { ...node, draws: true } : value;
   };
   return JSON.parse(JSON.stringify(body), drawn) as readonly Node[];
 }
+
+/** Groups of all kinds but `reading`. */
+type Plain = Exclude<Group, { readonly op: "ctxMap" | "limit" | "retry" | "pages" | "once" }>;
 
 function createGenerator(random: Random, kind: ProgramKind) {
   const effectsMax = random.pick(EFFECTS_MAX);
@@ -148,7 +173,7 @@ function createGenerator(random: Random, kind: ProgramKind) {
   function group(depth: number, inMap: boolean): Group {
     // What could decide by time or swallow an error is not for programs that may only be late.
     const free = kind === "delayed" ? 0 : 1;
-    const op = random.weighted<Group["op"]>({
+    const op = random.weighted<Plain["op"]>({
       all: 20,
       map: 22,
       race: 20 * free,
@@ -263,4 +288,222 @@ function createGenerator(random: Random, kind: ProgramKind) {
       return { kind, attempts, body, ...(random.chance(0.15) && { limited: true }) };
     },
   };
+}
+
+/**
+ * How far a program goes with what has no certain order: nothing runs beside anything but in `ctx.map`; what does has a key; or some of it has none,
+ * and may be refused.
+ */
+type Style = "line" | "keyed" | "free";
+
+/** Where a node stands. */
+interface Place {
+  readonly depth: number;
+  /** Runs beside other code of its flow. */
+  readonly isBeside: boolean;
+  /** In a loop, where a fixed key may be in use when it comes again. */
+  readonly isRepeated: boolean;
+  /** In items of which one may fail. By when that is, what is not of ctx must not decide. */
+  readonly isJoint: boolean;
+  readonly inMap: boolean;
+}
+
+const TOP: Place = { depth: 0, isBeside: false, isRepeated: false, isJoint: false, inMap: false };
+
+/**
+ * Programs that read from caches, clients and batches, and await each read. What they decide never rests on how long a read takes: branches of a race
+ * read before their one effect and not after it, and what may fail beside others fails by an effect.
+ */
+function readingProgram(random: Random): Program {
+  const style = random.weighted<Style>({ line: 35, keyed: 30, free: 35 });
+  const sharing = random.pick([0, 0.5, 0.9]);
+  const effectsMax = random.pick(EFFECTS_MAX);
+  let effects = 0;
+  let names = 0;
+  let nested = 1;
+  const kept: Extract<Node, { op: "once" }>[] = [];
+
+  function fresh(prefix: string): string {
+    names += 1;
+    return `${prefix}${names}`;
+  }
+
+  function called(prefix: string, { isBeside, inMap }: Place) {
+    const isKeyed = isBeside ? style === "keyed" || random.chance(0.2) : random.chance(0.06);
+    const isShared = random.chance(sharing);
+    return {
+      name: isShared ? random.pick(SHARED_NAMES) : fresh(prefix),
+      ...(inMap && random.chance(isShared ? 0.2 : 0.4) && { each: true as const }),
+      ...(isKeyed && { key: isBeside || random.chance(0.5) ? BY_PLACE : fresh("key") }),
+    };
+  }
+
+  function effect(place: Place, mayFail = true): Effect {
+    effects += 1;
+    const mayBeFact = !place.isBeside;
+    const op = random.weighted({ step: 60, ask: 18, sleep: 8, fact: mayBeFact ? 8 : 0 });
+    switch (op) {
+      case "fact":
+        return { op, fact: random.pick(["now", "random", "uuid"]) };
+      case "sleep":
+        return { op, ...called("sleep", place), ms: random.pick(SHORT_MS) };
+      case "ask":
+        return { op, ...called("ask", place), ...(random.chance(0.2) && { timeoutMs: random.pick(LONG_MS) }) };
+      case "step": {
+        const fails = mayFail && random.chance(0.12) ? random.pick([1, 2, null]) : undefined;
+        return {
+          op,
+          ...called("step", place),
+          ...(fails !== undefined && { fails }),
+          ...(fails !== undefined && random.chance(0.5) && { attempts: random.between(2, 3) }),
+          ...(random.chance(0.05) && { deaf: true as const }),
+        };
+      }
+    }
+  }
+
+  function read(): Node {
+    return { op: "read", source: random.pick(SOURCES), row: random.pick(["x", "y", "z"]), ...(random.chance(0.4) && { own: true }) };
+  }
+
+  function leaf(place: Place): Node {
+    if (random.chance(0.35)) return read();
+    return kept.length > 0 && random.chance(0.3) ? random.pick(kept) : effect(place);
+  }
+
+  function node(place: Place): Node {
+    if (place.depth >= DEPTH_MAX || effects >= effectsMax || random.chance(0.25 + place.depth * 0.12)) return leaf(place);
+    return group({ ...place, depth: place.depth + 1 });
+  }
+
+  /** As people write it: what is read is needed for what comes then. */
+  function sequence(place: Place): Node {
+    const body = Array.from({ length: random.between(1, 3) }, () => node({ ...place, depth: place.depth + 1 }));
+    return { op: "seq", body: random.chance(0.5) ? [read(), ...body] : body };
+  }
+
+  /** A branch of a race. */
+  function runner(place: Place): Node {
+    const own = effect(place);
+    return own.op !== "fact" && random.chance(0.5) ? { op: "seq", body: [read(), own] } : own;
+  }
+
+  function key(place: Place, ...inside: readonly Node[]): string {
+    return place.isBeside || (place.isRepeated && canRun(inside)) || random.chance(0.3) ? BY_PLACE : fresh("flow");
+  }
+
+  function group(place: Place): Node {
+    const beside = style === "line" ? 0 : 1;
+    const also = { ...place, isBeside: true, isJoint: true };
+    const again = { ...place, isRepeated: true };
+    const op = random.weighted({
+      seq: 8,
+      loop: 10,
+      call: 12,
+      try: 8,
+      if: 6,
+      branch: 8,
+      ctxMap: 18,
+      retry: 8,
+      pages: 10,
+      all: 10 * beside,
+      map: 16 * beside,
+      allSettled: 4 * beside,
+      race: 8 * beside,
+      any: 3 * beside,
+      limit: 14 * beside,
+    });
+    switch (op) {
+      case "seq":
+        return sequence(place);
+      case "loop":
+        return rounds((times) => ({ op, times, body: sequence(again) }));
+      case "call":
+        return { op, body: sequence(place) };
+      case "try":
+        return {
+          op,
+          body: sequence(place),
+          ...(random.chance(0.8) && { catch: node(place) }),
+          ...(!place.isJoint && random.chance(0.3) && { finally: node(place) }),
+        };
+      case "if":
+        return { op, body: node(place), ...(random.chance(0.6) && { else: node(place) }) };
+      case "branch": {
+        const body = sequence({ ...place, isBeside: false });
+        return { op, key: key(place, body), body };
+      }
+      case "ctxMap":
+        return rounds((times) => {
+          const body = sequence({ ...place, isBeside: false, isJoint: true, inMap: true });
+          return {
+            op,
+            key: key(place, body),
+            times,
+            ...(random.chance(0.5) && { concurrency: random.between(1, 2) }),
+            ...(random.chance(0.2) && { settle: "allSettled" as const }),
+            body,
+          };
+        });
+      case "retry":
+        return { op, times: random.between(1, 2), body: sequence(again) };
+      case "pages":
+        return rounds((times) => ({ op, times, within: random.chance(0.6) ? read() : sequence(again), body: sequence(again) }));
+      case "all":
+      case "allSettled":
+        return { op, body: Array.from({ length: random.between(2, 3) }, () => sequence(also)) };
+      case "map":
+        return rounds((times) => ({ op, times, body: sequence({ ...also, inMap: true }) }));
+      case "race":
+      case "any":
+        return {
+          op,
+          body: Array.from({ length: random.between(2, 3) }, () => runner(also)),
+          ...(random.chance(0.5) && { withdraw: true }),
+        };
+      case "limit":
+        return rounds((times) => ({
+          op,
+          limiter: random.pick(LIMITERS),
+          concurrency: random.between(1, 2),
+          times,
+          body: sequence({ ...also, inMap: true }),
+        }));
+    }
+  }
+
+  function rounds(make: (times: number) => Group): Group {
+    const times = Math.min(random.between(2, ROUNDS_MAX), Math.floor(NESTED_ROUNDS_MAX / nested));
+    nested *= times;
+    const made = make(times);
+    nested /= times;
+    return made;
+  }
+
+  const body: Node[] = [];
+  const statements = random.between(1, 4);
+  for (let index = 0; index < statements; index += 1) {
+    if (random.chance(0.1)) {
+      const own = effect(TOP, false);
+      if (own.op !== "fact") kept.push({ op: "once", id: kept.length + 1, body: own });
+      body.push(own.op === "fact" ? own : (kept.at(-1) as Node));
+    }
+    if (style !== "line" && random.chance(0.1)) {
+      const id = index + 1;
+      body.push({ op: "start", id, body: { op: "seq", body: [read(), effect({ ...TOP, isBeside: true }, false)] } });
+    }
+    body.push(node(TOP));
+    if (random.chance(0.05)) body.push({ op: "return" });
+  }
+  if (random.chance(0.04)) body.push({ op: "throw" });
+  if (random.chance(0.6)) body.push({ op: "ask", ...called("last", TOP) });
+  if (random.chance(0.05)) body.push({ op: "restart", rounds: random.between(1, 2) });
+  return { kind: "reading", attempts: 1, body, ...(random.chance(0.1) && { limited: true }) };
+}
+
+/** Whether something of these may still run when the code that began it goes on. */
+function canRun(nodes: readonly Node[]): boolean {
+  return (
+    canReject({ op: "seq", body: nodes }) || some(nodes, ({ op }) => op === "race" || op === "any" || op === "start" || op === "ctxMap")
+  );
 }

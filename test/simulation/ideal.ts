@@ -38,6 +38,8 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
     },
     work: () => Promise.reject(new Error("an ideal step does no work")),
     outside: () => Promise.resolve(),
+    library: { read: () => Promise.resolve() },
+    pause: () => Promise.resolve(),
     throws: (path) => trace.thrown.has(path),
   };
   const seen = new Map<string, string>();
@@ -66,6 +68,7 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
     patched: fact,
     ofCtx: <T>(promise: T) => promise,
     branch: <T>(_key: string, work: () => Promise<T>) => work(),
+    keyed: <T>(_key: string, call: () => T) => call(),
     restart: effect,
   } as unknown as Effects;
 

@@ -5,7 +5,10 @@
  * result, or decides otherwise than before, asks for something else from then on.
  */
 import type { Audience, Effects, Json, JsonObject, Reading, StepAttempt } from "@parley/core";
-import { type Effect, isEffect, type Node, type Program } from "./program.ts";
+import { createMap } from "../../packages/sdk/context/map.ts";
+import type { Library } from "./library.ts";
+import { limited } from "./limiters.ts";
+import { BY_PLACE, type Effect, isEffect, type Key, type Node, type Program } from "./program.ts";
 
 /** What a handler meets besides ctx, and whom it tells. */
 export interface Stage {
@@ -20,6 +23,10 @@ export interface Stage {
   draw(): number;
   work(step: StepCall, attempt: StepAttempt): Promise<Json>;
   outside(path: string, cached: boolean): Promise<void>;
+  /** Of the process. */
+  readonly library: Library;
+  /** Something that only takes time. */
+  pause(): Promise<void>;
   /** Whether an error of the first tries is thrown this time. */
   throws(path: string, first: number): boolean;
   /** Whether the handler's code is the new one. */
@@ -70,6 +77,8 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
   const effects = given as OrderedEffects;
   const round = Number(args["round"] ?? 0);
   const started = new Map<number, Started>();
+  const kept = new Map<number, Promise<number>>();
+  const ctxMap = createMap(given);
   const root: Frame = { path: String(round), suffix: "", branch: "", signal: undefined, data: round };
 
   for (const [index, node] of program.body.entries()) {
@@ -111,7 +120,12 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
 
   // ── effects ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  function begin(node: Effect, { path, suffix, data, signal }: Frame): unknown {
+  function begin(node: Effect, frame: Frame): unknown {
+    if (node.op === "fact" || node.key === undefined) return beginCall(node, frame);
+    return effects.keyed(keyOf(node.key, frame), () => beginCall(node, frame));
+  }
+
+  function beginCall(node: Effect, { path, suffix, data, signal }: Frame): unknown {
     if (node.op === "fact") {
       if (node.fact === "patched") return undefined;
       stage.call(path, node.fact);
@@ -190,6 +204,9 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       case "outside":
         await stage.outside(frame.path, node.cached === true);
         return 0;
+      case "read":
+        await stage.library.read(node.source, node.own ? frame.path.slice(frame.path.indexOf("/")) : node.row);
+        return 0;
       case "seq":
         for (const [index, each] of node.body.entries()) await next(each, frame, index);
         return frame.data;
@@ -217,13 +234,42 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
           await Promise.all(items.map((number) => item(node.body, child(frame, `i${number}`, { suffix: `${frame.suffix}-${number}` })))),
         );
       }
+      case "ctxMap": {
+        const { times, concurrency, settle } = node;
+        const keys = Array.from({ length: times }, (_, number) => `${keyOf(node.key, frame)}-${number}`);
+        const work = (_item: unknown, { index }: { readonly index: number }) =>
+          run(node.body, child(frame, `i${index}`, { suffix: `${frame.suffix}-${index}`, branch: `${frame.path}/i${index}` }));
+        const done = await ctxMap(keys, String, work, { ...(concurrency !== undefined && { concurrency }), ...(settle && { settle }) });
+        return mixAll((done as readonly (number | PromiseSettledResult<number>)[]).map(outcomeOf));
+      }
+      case "limit": {
+        const items = Array.from({ length: node.times }, (_, number) => number);
+        const work = (number: number) => item(node.body, child(frame, `i${number}`, { suffix: `${frame.suffix}-${number}` }));
+        return mixAll(await limited(node.limiter, items, node.concurrency, work));
+      }
+      case "retry":
+        return await retried(node.times, (time) => item(node.body, child(frame, `t${time}`)));
+      case "pages": {
+        for await (const page of pages(node, frame)) {
+          frame.data = mix(frame.data, page.data);
+          await next(node.body, frame, `r${page.number}`);
+        }
+        return frame.data;
+      }
+      case "once": {
+        // Whoever comes first, it is the same call.
+        const { path } = root;
+        const promise = kept.get(node.id) ?? item(node.body, { ...root, path: `${path}/once${node.id}`, data: hash(`${path} ${node.id}`) });
+        kept.set(node.id, promise);
+        return await promise;
+      }
       case "loop":
         for (let time = 0; time < node.times; time += 1) await next(node.body, frame, `r${time}`);
         return frame.data;
       case "call":
         return await run(node.body, child(frame, "c"));
       case "branch": {
-        const key = node.each ? `${node.key}${frame.suffix}` : node.key;
+        const key = node.each ? `${node.key}${frame.suffix}` : keyOf(node.key, frame);
         return await effects.branch(key, async () => await run(node.body, child(frame, "b", { branch: frame.path })));
       }
       case "try":
@@ -242,6 +288,24 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       case "changed":
       case "restart":
         return 0;
+    }
+  }
+
+  async function retried(times: number, work: (time: number) => Promise<number>): Promise<number> {
+    for (let time = 0; ; time += 1) {
+      try {
+        return await work(time);
+      } catch (error) {
+        if (time === times) throw error;
+        await stage.pause();
+      }
+    }
+  }
+
+  async function* pages(node: Extract<Node, { op: "pages" }>, frame: Frame) {
+    for (let number = 0; number < node.times; number += 1) {
+      const data = await run(node.within, child(frame, `w${number}`));
+      yield { number, data };
     }
   }
 
@@ -274,6 +338,16 @@ function child(frame: Frame, index: number | string, own: Partial<Pick<Frame, "s
     signal: own.signal,
     data: mix(frame.data, hash(String(index))),
   };
+}
+
+/** A key is short, and paths are not always. */
+function keyOf(key: Key, { path }: Frame): string {
+  return key === BY_PLACE ? `at ${hash(path).toString(36)}` : key;
+}
+
+function outcomeOf(settled: number | PromiseSettledResult<number>): number {
+  if (typeof settled === "number") return settled;
+  return settled.status === "fulfilled" ? settled.value : hash(messageOf(settled.reason));
 }
 
 function messageOf(error: unknown): string {

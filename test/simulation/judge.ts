@@ -1,7 +1,7 @@
 /** Holds a task that has come to its end to its program. */
 import { codeOf, type Ended, type Job, messageOf, type Witness } from "./witness.ts";
 import { runIdeal } from "./ideal.ts";
-import { mayRejectUnheard, type Program, settlesUnseen, some } from "./program.ts";
+import { mayBeRefused, mayRejectUnheard, type Program, settlesUnseen, some } from "./program.ts";
 import { LOUD, REFUSED, type Rule, SILENT, type Violation } from "./rules.ts";
 
 export async function judge(program: Program, witness: Witness): Promise<readonly Violation[]> {
@@ -30,7 +30,8 @@ function mayFail(program: Program, code: string): boolean {
   if (code === "UNHANDLED_REJECTION") return mayRejectUnheard(program);
   if (code === "RUN_TIMEOUT") return program.hurried === true;
   // What is awaited outside may take longer than the run has, and its time is over before recorded work was called again.
-  if (code === "REPLAY_DIVERGED" && program.hurried && program.kind === "delayed") return true;
+  if (code === "REPLAY_DIVERGED" && program.hurried && (program.kind === "delayed" || program.kind === "reading")) return true;
+  if (program.kind === "reading") return code === "AMBIGUOUS_EFFECT" && mayBeRefused(program);
   // Items of a race that is decided, what was started and is awaited later, and code behind a Promise.all that failed have no line of their own.
   if (code === "AMBIGUOUS_EFFECT") return program.kind === "outside" || some(program.body, ({ op }) => CONCURRENT.has(op));
   return LOUD.has(code) && (program.kind === "outside" || program.kind === "changed");

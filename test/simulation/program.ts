@@ -3,6 +3,8 @@
  *
  * A node's place in the tree, with the rounds of loops and the items of maps, is its *path*: who called an effect.
  */
+import type { Source } from "./library.ts";
+import type { Limiter } from "./limiters.ts";
 
 /**
  * What may be expected of a program, by what it awaits besides `ctx`.
@@ -11,10 +13,11 @@
  *   delayed   outside waits that only take time, and names of its own for each effect: nothing can be confused, so nothing may fail.
  *   outside   outside waits of any kind: right, or a loud failure.
  *   changed   new code under a waiting task, which returns earlier: right, or a loud failure.
+ *   reading   reads of caches, clients and batches, each awaited: nothing may diverge, and what has an order is not refused (`mayBeRefused`).
  *   patched   new code under a waiting task, which goes another way where `patched` says so, with a name of its own for each effect: every rule but
  *             those for what an earlier run had seen and nothing recorded rests on.
  */
-export const KINDS = ["pure", "delayed", "outside", "changed", "patched"] as const;
+export const KINDS = ["pure", "delayed", "outside", "reading", "changed", "patched"] as const;
 export type ProgramKind = (typeof KINDS)[number];
 
 export interface Program {
@@ -34,7 +37,13 @@ export interface Program {
 interface Named {
   readonly name: string;
   readonly each?: true;
+  /** The `key` of a call. */
+  readonly key?: Key;
 }
+
+/** The same text each time, or one that is made of the place in the program, with its items and rounds. */
+export type Key = string | "by place";
+export const BY_PLACE = "by place";
 
 interface Answered extends Named {
   readonly timeoutMs?: number;
@@ -67,7 +76,9 @@ export type Wait =
   /** Microtasks only: `await Promise.resolve()`, so often. */
   | { readonly op: "micro"; readonly times: number }
   /** Something that is not of ctx. Takes a time of its own in each run, or, when `cached`, none once the worker has seen it. */
-  | { readonly op: "outside"; readonly cached?: true };
+  | { readonly op: "outside"; readonly cached?: true }
+  /** A read of something that other tasks use too (library.ts). `own`: each item and round reads a row of its own. */
+  | { readonly op: "read"; readonly source: Source; readonly row: string; readonly own?: true };
 
 export type Group =
   | { readonly op: "seq" | "all" | "allSettled"; readonly body: readonly Node[] }
@@ -78,7 +89,24 @@ export type Group =
   | { readonly op: "loop"; readonly times: number; readonly body: Node }
   /** A helper: an async function of its own. */
   | { readonly op: "call"; readonly body: Node }
-  | { readonly op: "branch"; readonly key: string; readonly each?: true; readonly body: Node }
+  | { readonly op: "branch"; readonly key: Key; readonly each?: true; readonly body: Node }
+  /** `ctx.map`. With `key` the keys of its items begin. */
+  | {
+      readonly op: "ctxMap";
+      readonly key: Key;
+      readonly times: number;
+      readonly concurrency?: number;
+      readonly settle?: "allSettled";
+      readonly body: Node;
+    }
+  /** Items that a library does a few at a time (limiters.ts). */
+  | { readonly op: "limit"; readonly limiter: Limiter; readonly concurrency: number; readonly times: number; readonly body: Node }
+  /** Until it succeeds, with pauses that are not of ctx. */
+  | { readonly op: "retry"; readonly times: number; readonly body: Node }
+  /** `for await` over an async generator that does `within` before each item; the loop does `body` with it. */
+  | { readonly op: "pages"; readonly times: number; readonly within: Node; readonly body: Node }
+  /** A call of ctx whose promise is kept: the first who comes makes it, all others await the same. */
+  | { readonly op: "once"; readonly id: number; readonly body: Effect }
   | { readonly op: "try"; readonly body: Node; readonly catch?: Node; readonly finally?: Node }
   /** By what the branch has seen so far. */
   | { readonly op: "if"; readonly body: Node; readonly else?: Node }
@@ -97,7 +125,7 @@ export type Statement =
   | { readonly op: "restart"; readonly rounds: number };
 
 /** Where a node has its children, in the order in which they run. */
-const BRANCHES = ["body", "catch", "finally", "else"] as const;
+const BRANCHES = ["within", "body", "catch", "finally", "else"] as const;
 type Branches = { readonly [branch in (typeof BRANCHES)[number]]?: Node | readonly Node[] };
 
 export function childrenOf(node: Node): readonly Node[] {
@@ -145,4 +173,26 @@ export function canReject(node: Node): boolean {
 /** Whether a failing effect is started here and heard only later: nobody can tell, without listening, when it settled. */
 export function settlesUnseen({ body }: Program): boolean {
   return some(body, (node) => node.op === "start" && isEffect(node.body) && canReject(node.body));
+}
+
+/** What runs its children beside each other, or beside the code that follows. */
+const BESIDE: ReadonlySet<Node["op"]> = new Set<Node["op"]>(["all", "allSettled", "any", "race", "map", "limit", "start"]);
+
+/**
+ * Whether a call of this program may be refused because its order is not certain: one that has no key, and runs beside other code of its flow. What
+ * runs one after another, what has a key, and the items of `ctx.map` are always told apart.
+ */
+export function mayBeRefused({ body }: Program): boolean {
+  const uncertain = (node: Node, isBeside: boolean): boolean => {
+    if (isEffect(node)) return isBeside && (node.op === "fact" || node.key === undefined);
+    const within = node.op === "ctxMap" || node.op === "branch" ? false : isBeside || BESIDE.has(node.op);
+    return childrenOf(node).some((child) => uncertain(child, within));
+  };
+  return body.some((node) => uncertain(node, false));
+}
+
+/** Whether all runs see the same values, in whatever order: nothing is decided by who is first. */
+export function seesTheSame({ kind, body }: Program): boolean {
+  if (kind === "pure") return true;
+  return kind === "reading" && !some(body, (node) => node.op === "race" || node.op === "any" || canReject(node));
 }

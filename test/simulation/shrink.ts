@@ -1,5 +1,5 @@
 /** Makes a failing case small: drops and simplifies nodes, then calms the schedule, as long as the same rule stays broken. */
-import { childrenOf, type Node, type Program } from "./program.ts";
+import { childrenOf, isEffect, type Node, type Program } from "./program.ts";
 import type { Rule } from "./rules.ts";
 import { simulateKept, type Verdict } from "./simulate.ts";
 
@@ -106,9 +106,27 @@ function* smallerNodes(node: Node): Generator<Node> {
     }
     case "map":
     case "loop":
+    case "ctxMap":
+    case "limit":
+    case "retry":
       yield node.body;
       if (node.times > 1) yield { ...node, times: node.times - 1 };
       for (const body of smallerNodes(node.body)) yield { ...node, body };
+      return;
+    case "pages":
+      yield node.within;
+      yield node.body;
+      if (node.times > 1) yield { ...node, times: node.times - 1 };
+      for (const within of smallerNodes(node.within)) yield { ...node, within };
+      for (const body of smallerNodes(node.body)) yield { ...node, body };
+      return;
+    case "once":
+      yield node.body;
+      for (const body of smallerNodes(node.body)) if (isEffect(body)) yield { ...node, body };
+      return;
+    case "read":
+      if (node.source !== "cache") yield { ...node, source: "cache" };
+      if (node.own) yield without(node, "own");
       return;
     case "call":
     case "branch":
@@ -143,7 +161,7 @@ function* smallerNodes(node: Node): Generator<Node> {
       return;
     }
     case "child":
-      yield { op: "step", name: node.name, ...(node.each && { each: true }) };
+      yield { op: "step", name: node.name, ...(node.each && { each: true }), ...(node.key !== undefined && { key: node.key }) };
       for (const member of ["timeoutMs", "each"] as const) if (node[member] !== undefined) yield without(node, member);
       return;
     case "event":

@@ -3,7 +3,9 @@ import { drawChoices } from "./choices.ts";
 import { describeProgram } from "./describe.ts";
 import { generate } from "./generate.ts";
 import { KNOWN_HANDLERS, schedulesUntilBroken } from "./known-handlers.ts";
-import type { Program } from "./program.ts";
+import { SOURCES } from "./library.ts";
+import { LIMITERS } from "./limiters.ts";
+import { BY_PLACE, isEffect, mayBeRefused, type Node, type Program, some } from "./program.ts";
 import { type Rule, RULES } from "./rules.ts";
 import { runCases } from "./run-cases.ts";
 import { shrink } from "./shrink.ts";
@@ -96,4 +98,44 @@ describe("a case", () => {
 
 test("every program can be shown as a handler", () => {
   for (let seed = 1; seed <= 500; seed += 1) expect(describeProgram(generate(String(seed)))).not.toContain("undefined");
+});
+
+describe("programs that read", () => {
+  const programs = Array.from({ length: 4_000 }, (_, seed) => generate(String(seed))).filter(({ kind }) => kind === "reading");
+  const drawn = new Set<string>();
+  for (const { body } of programs) {
+    some(body, (node) => {
+      drawn.add(node.op === "read" ? node.source : node.op === "limit" ? node.limiter : node.op);
+      if (isEffect(node) && node.op !== "fact" && node.key !== undefined) drawn.add("key");
+      return false;
+    });
+  }
+
+  test.each([...SOURCES, ...LIMITERS, "ctxMap", "retry", "pages", "once", "start", "key"])("use %s", (what) => {
+    expect(drawn).toContain(what);
+  });
+
+  test("are held to the strict rule as often as to the other", () => {
+    const strict = programs.filter((program) => !mayBeRefused(program)).length;
+    expect(strict / programs.length).toBeGreaterThan(0.4);
+    expect(strict / programs.length).toBeLessThan(0.9);
+  });
+
+  const save: Node = { op: "step", name: "save" };
+  const reading = (...body: Node[]): Program => ({ kind: "reading", attempts: 1, body });
+  const read: Node = { op: "read", source: "cache", row: "x" };
+  const both: Node = { op: "seq", body: [read, save] };
+  const MAY: readonly (readonly [string, boolean, Node])[] = [
+    ["a loop", false, { op: "loop", times: 2, body: both }],
+    ["items of ctx.map", false, { op: "ctxMap", key: "item", times: 2, body: both }],
+    ["a branch beside others", false, { op: "all", body: [{ op: "branch", key: "one", body: both }, read] }],
+    ["a key beside others", false, { op: "map", times: 2, body: { ...save, key: BY_PLACE } }],
+    ["items of a map", true, { op: "map", times: 2, body: both }],
+    ["items of a limiter", true, { op: "limit", limiter: "p-limit", concurrency: 1, times: 2, body: both }],
+    ["a map in an item of ctx.map", true, { op: "ctxMap", key: "item", times: 2, body: { op: "map", times: 2, body: both } }],
+    ["a function that nobody awaits", true, { op: "start", id: 1, body: both }],
+  ];
+  test.each(MAY)("%s: may be refused is %s", (_what, may, node) => {
+    expect(mayBeRefused(reading(node))).toBe(may);
+  });
 });

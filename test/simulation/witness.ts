@@ -25,8 +25,9 @@ import type {
 } from "@parley/core";
 import { canonicalJson, split } from "@parley/core";
 import { hash, type Stage, type StepCall } from "./interpret.ts";
+import type { Library } from "./library.ts";
 import type { Process } from "./process.ts";
-import type { Effect, Program } from "./program.ts";
+import { type Effect, type Program, seesTheSame } from "./program.ts";
 import type { Rule, Violation } from "./rules.ts";
 
 export interface Job {
@@ -110,6 +111,7 @@ export function createWitness({
   program,
   nowMs,
   wait,
+  libraryOf,
   draw,
   tell,
 }: {
@@ -117,11 +119,14 @@ export function createWitness({
   readonly nowMs: () => number;
   /** Something outside that takes its time. */
   readonly wait: (process: Process) => Promise<void>;
+  /** What the handlers of a process read. */
+  readonly libraryOf: (process: Process) => Library;
   /** Another number each time. */
   readonly draw: () => number;
   readonly tell: ((line: string) => void) | undefined;
 }) {
   const isPure = program.kind === "pure" || program.kind === "changed" || program.kind === "patched";
+  const isSteady = seesTheSame(program);
   /** Decisions that something visible has rested on, by generation, branch and name. */
   const decisions = new Map<string, boolean>();
   const violations: Violation[] = [];
@@ -258,6 +263,8 @@ export function createWitness({
         await wait(job.process);
         job.process.seen.add(path);
       },
+      library: libraryOf(job.process),
+      pause: () => wait(job.process),
       throws(path, first) {
         const times = thrown.get(path) ?? 0;
         if (times >= first || job.isOver) return false;
@@ -288,8 +295,7 @@ export function createWitness({
       broke("key", `${path} is tried with the key ${idempotencyKey} of ${other.path}`);
     keyOfPath.set(path, { key: idempotencyKey, isChanged });
     pathOfKey.set(idempotencyKey, { path, isChanged });
-    if (program.kind === "pure" && before.some((each) => each.data !== data))
-      broke("input", `${path} is tried with other data than before`);
+    if (isSteady && before.some((each) => each.data !== data)) broke("input", `${path} is tried with other data than before`);
     const running = before.find((each) => each.state === "running" && isUndisturbed(each.job));
     if (running) broke("beside", `${path} is tried in run ${job.run} while its try in run ${running.job.run} is at work`);
     if (recorded.has(path)) broke("repeat", `${path} is tried again after it was recorded`);

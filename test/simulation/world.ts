@@ -25,9 +25,11 @@ import {
 } from "@parley/core";
 import { createMemorySlots, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { callerNamed } from "../../packages/core/callers/caller.fixture.ts";
+import { createMap, type MapKey } from "../../packages/sdk/context/map.ts";
 import type { Choices } from "./choices.ts";
 import { CHILD, hash, interpret, type Stage } from "./interpret.ts";
 import { connect, createClock, createProcess, type Operation, type Process, type Time } from "./process.ts";
+import { createLibrary, type Library, SOURCES } from "./library.ts";
 import type { Program } from "./program.ts";
 import { scope } from "./scope.ts";
 import { childOf, createWitness, type Job, OF_CHILD, undoOf, UNDOING, type Waited, type Witness } from "./witness.ts";
@@ -85,6 +87,13 @@ export function createWorld({
     const clock = createClock(time, process);
     return clock.sleep(OUTSIDE_MS[choices.upTo(OUTSIDE_MS.length - 1)] ?? 1);
   };
+  const libraries = new Map<Process, Library>();
+  const libraryOf = (process: Process) => {
+    const pause = () => wait(process);
+    const library = libraries.get(process) ?? createLibrary({ fetch: pause, pause, chance: choices.chance });
+    libraries.set(process, library);
+    return library;
+  };
   const world: World = {
     program,
     choices,
@@ -93,7 +102,7 @@ export function createWorld({
     store: createMemoryStore({ clock: { now: () => time.nowMs }, wakeUps }),
     slots: createMemorySlots(),
     queue: createWorkQueue(),
-    witness: createWitness({ program, nowMs: () => time.nowMs, wait, draw: () => (world.drawn += 1), tell }),
+    witness: createWitness({ program, nowMs: () => time.nowMs, wait, libraryOf, draw: () => (world.drawn += 1), tell }),
     workers: [],
     frontEnd: createProcess("front end 1"),
     jobs: [],
@@ -268,7 +277,7 @@ function catalogueOf(world: World, job: Job): Catalogue {
     },
     ...(world.program.compensates && {
       compensate: (_args: JsonObject, effects: Effects, { done }: EndedWithout) =>
-        undo(effects, done, world.witness.stageOf(job, UNDOING, false)),
+        (world.program.kind === "reading" ? undoReading : undo)(effects, done, world.witness.stageOf(job, UNDOING, false)),
     }),
   };
   const child: Tool = {
@@ -294,6 +303,19 @@ async function undo(effects: Effects, done: EndedWithout["done"], stage: Stage):
     const call = { path, data: 0, fails: hash(path) % 4 === 0 ? 1 : 0, deaf: false };
     await effects.step(path.replaceAll("/", "-"), (attempt) => stage.work(call, attempt));
   }
+}
+
+/** The same by a helper that reads first, in a loop or for several at once. */
+async function undoReading(effects: Effects, done: EndedWithout["done"], stage: Stage): Promise<void> {
+  const undoOne = async (value: unknown): Promise<void> => {
+    const path = undoOf((value as { from: string }).from);
+    const call = { path, data: 0, fails: hash(path) % 4 === 0 ? 1 : 0, deaf: false };
+    await stage.library.read(SOURCES[hash(path) % SOURCES.length] ?? "cache", "booking");
+    await effects.step("undo", (attempt) => stage.work(call, attempt));
+  };
+  const values = done.map(({ value }) => value);
+  if (values.length % 2 === 0) for (const value of values) await undoOne(value);
+  else await createMap(effects)(values, ((value: { from: string }) => hash(value.from)) as MapKey<never>, undoOne);
 }
 
 /** What a tool of the engine to come has besides. */

@@ -8,8 +8,12 @@ import { type Answer, type AnswerRequest, type Entry, type KeyedEntry, type Park
 import { createProcess, type Process } from "../process.ts";
 import type { Effect, Program } from "../program.ts";
 import type { Stage } from "../interpret.ts";
+import type { Library } from "../library.ts";
 import { createWitness, type Job, waitedIn, type Witness, type Work } from "../witness.ts";
 import type { Death, Line, Tried } from "./evidence.ts";
+
+/** What handlers read leaves no evidence. */
+const NO_LIBRARY: Library = { read: () => Promise.resolve() };
 
 export interface Evidence {
   readonly program: Program;
@@ -39,7 +43,14 @@ interface BeganRun {
 
 export function readEvidence({ program, lines, deaths, last, tell }: Evidence): Read {
   let now = 0;
-  const witness = createWitness({ program, nowMs: () => now, wait: () => Promise.resolve(), draw: () => 0, tell });
+  const witness = createWitness({
+    program,
+    nowMs: () => now,
+    wait: () => Promise.resolve(),
+    libraryOf: () => NO_LIBRARY,
+    draw: () => 0,
+    tell,
+  });
   const processes = new Map<number, Process>();
   const jobs = new Map<string, Job>();
   const stages = new Map<string, Stage>();

@@ -4,6 +4,7 @@ import { randomInt, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Effects, Json, JsonObject, StepAttempt, Tool } from "@parley/core";
 import { interpret, type Stage, type StepCall } from "../interpret.ts";
+import { createLibrary } from "../library.ts";
 import type { Program } from "../program.ts";
 import { messageOf, textOf } from "../witness.ts";
 import { type Happening, readLines, write } from "./evidence.ts";
@@ -23,6 +24,8 @@ const OUTSIDE_MS = [1, 5, 25];
 
 /** What this process has fetched before. */
 const cache = new Set<string>();
+const pause = () => sleep(pick(OUTSIDE_MS));
+const library = createLibrary({ fetch: pause, pause, chance: (probability) => Math.random() < probability });
 
 /** One for each number of tries that a program may have. */
 export const once = define(1);
@@ -102,9 +105,11 @@ function createStage(directory: string, taskId: string, generation: number): Sta
     async outside(path, cached) {
       const key = `${taskId} ${path}`;
       if (cached && cache.has(key)) return;
-      await sleep(pick(OUTSIDE_MS));
+      await pause();
       cache.add(key);
     },
+    library: { read: (source, row) => library.read(source, row.startsWith("/") ? `${taskId} ${row}` : row) },
+    pause,
     throws(path, first) {
       if (linesOf("threw", path).length >= first) return false;
       tell({ type: "threw", token, path, first });
