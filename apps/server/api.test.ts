@@ -52,7 +52,37 @@ async function subject(request: Partial<Deploy> = {}) {
   const { result } = await rpc(fronts[0]!, "tools/call", { name: "pay", arguments: {} }, { principal: "ada" });
   const taskId = String(result!["taskId"]);
   await until(async () => (await services.store.load(taskId))?.asks.length === 1);
-  return { send, answer, services, taskId, path: `/asks/${taskId}/amount` };
+  const another = () => rpc(fronts[0]!, "tools/call", { name: "pay", arguments: {} }, { principal: "ada" });
+  /** A stream of changes. `next` returns its next event. */
+  async function changes(who: Who, headers: Record<string, string> = {}, front = 0) {
+    const left = new AbortController();
+    const response = await fetch(`${origins[front]}/api/v1/asks/changes`, {
+      headers: { "x-principal": who, accept: "text/event-stream", ...headers },
+      signal: left.signal,
+    });
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    return {
+      status: response.status,
+      async next() {
+        for (;;) {
+          const [, id, data] = /^id: (.+)\nevent: message\ndata: (.+)\n\n/m.exec(text) ?? [];
+          if (id !== undefined && data !== undefined) {
+            text = text.slice(text.indexOf(data) + data.length);
+            return { id, data: JSON.parse(data) as unknown };
+          }
+          const { value, done } = await reader.read();
+          if (done) throw new Error("the stream ended");
+          text += value;
+        }
+      },
+      leave() {
+        left.abort();
+        reader.closed.catch(() => undefined);
+      },
+    };
+  }
+  return { send, answer, changes, another, services, taskId, path: `/asks/${taskId}/amount` };
 }
 
 describe("asks", () => {
@@ -131,6 +161,40 @@ describe("asks", () => {
     expect((await send("eve", "/asks", { headers })).status).toBe(304);
     await answer("eve", path, { action: "decline" });
     expect((await send("eve", "/asks", { headers })).status).toBe(200);
+  });
+
+  test("tell of their changes in a stream, which any front end continues where another ended", async () => {
+    const { answer, changes, another, path } = await subject();
+    const first = await changes("eve");
+    expect(await first.next()).toMatchObject({ data: { count: 1, isMore: false } });
+    const others = await changes("zoe");
+    const { id: none } = await others.next();
+
+    await answer("bob", path, { action: "decline" }, 1);
+    const { id, data } = await first.next();
+    expect([data, none]).toEqual([{ count: 0, isMore: false }, id]);
+    first.leave();
+
+    // Nothing has changed since: the next event is that of the next change.
+    const second = await changes("eve", { "last-event-id": id }, 1);
+    await another();
+    expect(await second.next()).toMatchObject({ data: { count: 1 } });
+    second.leave();
+    others.leave();
+  });
+
+  test("have as many streams as a caller may have", async () => {
+    const { send, changes } = await subject({ fronts: 1, limits: { streamsMax: 1 } });
+    const one = await changes("eve");
+    await one.next();
+    const refused = await send("eve", "/asks/changes");
+    expect([refused.status, refused.body.code]).toEqual([429, "QUOTA_EXCEEDED"]);
+    one.leave();
+    const again = await until(async () => {
+      const stream = await changes("eve");
+      return stream.status === 200 ? stream : undefined;
+    });
+    again.leave();
   });
 
   test.each([

@@ -26,6 +26,7 @@ import { type ConnectionOptions, openConnection, openNodeConnection, waitForRedi
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./runs/consume-runs.ts";
 import type { KeyRing } from "./content/key-ring.ts";
 import { openContent, ringOf, type StoredContent } from "./content/open-content.ts";
+import { askedWatch } from "./wake-ups/asked-watch.ts";
 import { classicSubscriber, createRedisWakeUps } from "./wake-ups/wake-ups.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./tasks/ids.ts";
@@ -203,7 +204,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     }),
     queue,
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
-    wakeUps,
+    wakeUps: { ...wakeUps, watchAsked: askedWatch({ wakeUps, keys, partitions, codec: content.codec }) },
     sessions: createRedisSessions({ redis, wakeUps, keys, sharded }),
     ids,
     content,

@@ -11,6 +11,7 @@
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:asked:<digest>:age          open asks by a name in their audience
  *   parley:{p0}:asked:<digest>:deadline     the same by deadline; both created by scripts/task.lua
+ *   parley:{p0}:asked                       a channel: open asks changed; the name is made by scripts/task.lua
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks use; created by scripts/task.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same for a tenant
@@ -72,6 +73,8 @@ export interface Keys {
   owner(partition: number, principal: string): string;
   /** Open asks by a name in their audience, of which this is the digest. */
   asked(partition: number, digest: string, by: "age" | "deadline"): string;
+  /** The channel that names the audiences of asks that were opened or closed. */
+  askedChannel(partition: number): string;
   once(partition: number, digest: string): string;
   claim(name: string): string;
   /** `who` is `tenant:…`, for example; `member` is a principal of it, in the same slot. */
@@ -132,6 +135,7 @@ export function createKeys(prefix = "parley"): Keys {
     swept: (partition) => `${slot(partition)}:swept`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
+    askedChannel: (partition) => `${slot(partition)}:asked`,
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,
     // Hashed, because identity providers send principals of any length and form, and names of people do not belong in
     // keys.

@@ -61,7 +61,7 @@ export function createMemoryStore({
   keepsRecords = false,
 }: {
   readonly clock: Pick<Clock, "now">;
-  readonly wakeUps: Pick<MemoryWakeUps, "changed">;
+  readonly wakeUps: Pick<MemoryWakeUps, "changed" | "askedChanged">;
   /** Whether `recorded` still returns tasks that are over. Redis keeps no such records; tests of tools replay them. */
   readonly keepsRecords?: boolean;
 }): TaskStore {
@@ -98,6 +98,9 @@ export function createMemoryStore({
     task.revision += 1;
     task.updatedAtMs = nowMs;
     wakeUps.changed(task.id, { revision: task.revision, isEnd: isFinished(task.state.status) });
+    const names = [...task.audiences.values()].flatMap(namesOfAudience);
+    const { tenant } = task.call;
+    if (names.length > 0) wakeUps.askedChanged({ ...(tenant !== undefined && { tenant }), names });
     showAtRoot(task, nowMs);
   }
 

@@ -1,8 +1,11 @@
+import type { AskedRequest } from "../callers/asked.ts";
 import type { Announcement, TaskChange, WakeUps } from "../ports.ts";
 
 export interface MemoryWakeUps extends WakeUps {
   /** Wakes everyone who watches the task. The memory store calls it after each change that clients can see. */
   changed(taskId: string, change?: TaskChange): void;
+  /** Wakes those who watch one of these names of the tenant. The memory store calls it after each change of such an ask. */
+  askedChanged(asked: Pick<AskedRequest, "tenant" | "names">): void;
 }
 
 /**
@@ -12,6 +15,7 @@ export interface MemoryWakeUps extends WakeUps {
 export function createMemoryWakeUps(): MemoryWakeUps {
   const watchers = new Map<string, Set<(change?: TaskChange) => void>>();
   const listeners = new Set<(announcement: Announcement) => void>();
+  const askedListeners = new Set<(asked: Pick<AskedRequest, "tenant" | "names">) => void>();
 
   return {
     changed(taskId, change) {
@@ -32,6 +36,18 @@ export function createMemoryWakeUps(): MemoryWakeUps {
       for (const onChange of watchers.get(taskId) ?? []) queueMicrotask(() => onChange({ revision: 0, isEnd: false, replied }));
     },
     isWatched: (taskId) => watchers.has(taskId),
+    askedChanged(asked) {
+      for (const listener of askedListeners) queueMicrotask(() => listener(asked));
+    },
+    async watchAsked({ tenant, names }, onChange) {
+      const listener = (asked: Pick<AskedRequest, "tenant" | "names">) => {
+        if (asked.tenant === tenant && asked.names.some((name) => names.includes(name))) onChange();
+      };
+      askedListeners.add(listener);
+      return () => {
+        askedListeners.delete(listener);
+      };
+    },
     async announce(announcement) {
       for (const listener of listeners) queueMicrotask(() => listener(announcement));
     },

@@ -1,4 +1,5 @@
 /** The port that tells those who watch a task that it has changed. */
+import type { AskedRequest } from "../callers/asked.ts";
 import type { Task } from "../task.ts";
 import type { Announcement } from "../task/announcement.ts";
 
@@ -19,6 +20,11 @@ export interface WakeUps {
    * the reply makes says only that the ask is over.
    */
   tellReplied(taskId: string, requestId: string): Promise<void>;
+  /**
+   * Calls `onChange` when an ask that was put to one of these names, of this tenant, was opened or closed, and when
+   * such changes may have been missed. As the index of open asks, it narrows and never grants.
+   */
+  watchAsked(asked: Pick<AskedRequest, "tenant" | "names">, onChange: () => void): Promise<() => void>;
   /** Notifies every front end that a list has changed. */
   announce(announcement: Announcement): Promise<void>;
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;

@@ -193,6 +193,10 @@ local ASKED = string.gsub(due, 'due$', 'asked:')
 -- The sets outlive their newest entry by this long, so that nothing stays behind tasks that were deleted by hand.
 local ASKED_MS = 366 * 24 * 60 * 60 * 1000
 
+-- Those who watch what is asked of them read it again. The names are digests, as in the index.
+local ASKED_CHANNEL = string.gsub(due, 'due$', 'asked')
+local function tell_asked(names) redis.call(PUBLISH, ASKED_CHANNEL, names) end
+
 local function each_place(key, names, visit)
   local member = own_id() .. ' ' .. key
   for name in string.gmatch(names, '%S+') do
@@ -211,11 +215,14 @@ local function enter_ask(key, ask, names)
     redis.call('ZADD', set, string.sub(set, -4) == ':age' and asked_at_ms or deadline_ms, member)
     redis.call('PEXPIREAT', set, expires_at_ms)
   end)
+  tell_asked(names)
 end
 
 local function leave_ask(key)
   local names = redis.call('HGET', journal, 'asked ' .. key)
-  if names then each_place(key, names, function(set, member) redis.call('ZREM', set, member) end) end
+  if not names then return end
+  each_place(key, names, function(set, member) redis.call('ZREM', set, member) end)
+  tell_asked(names)
 end
 
 -- Removes an open ask with everything noted about it, and returns false if it was not open. `why` says what happened to it. The child of a

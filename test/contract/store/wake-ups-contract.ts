@@ -65,6 +65,40 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
       elsewhere();
     });
 
+    test("those who watch what is asked of them are woken as an ask to one of their names is opened and closed, and nobody else", async () => {
+      const group = `finance ${newTaskId()}`;
+      const woken: string[] = [];
+      const watchAs = (who: string, tenant: string | undefined, names: readonly string[]) =>
+        wakeUps.watchAsked({ ...(tenant !== undefined && { tenant }), names }, () => void woken.push(who));
+      const stops = [
+        await watchAs("member", "acme", ["person eve", `group ${group}`]),
+        await watchAs("elsewhere", "umbrella", [`group ${group}`]),
+        await watchAs("no tenant", undefined, [`group ${group}`]),
+        await watchAs("others", "acme", [`role ${group}`]),
+      ];
+      const audience = { to: { groups: [group] } };
+      const opened = async () => {
+        const taskId = await life.create({ tenant: "acme" });
+        const token = await life.begin({ taskId, run: 1 });
+        const rest = { entries: [], asks: [{ ...anAsk("pay"), audience }], dueAtMs: Date.now() + 60_000, attempt: 0, graceMs: GRACE_MS };
+        await store.park({ taskId, token, tenant: "acme", nowMs: Date.now(), ...rest });
+        return taskId;
+      };
+      const taskId = await opened();
+      await expect.poll(() => woken.length).toBeGreaterThan(0);
+      const atOpen = woken.length;
+      await life.answer(taskId, "pay", "4");
+      await expect.poll(() => woken.length).toBeGreaterThan(atOpen);
+
+      stops[0]?.();
+      const still = await wakeUps.watchAsked({ tenant: "acme", names: [`group ${group}`] }, () => void woken.push("still"));
+      await life.cancel(await opened());
+      await expect.poll(() => woken.filter((who) => who === "still").length).toBeGreaterThan(1);
+      expect(new Set(woken)).toEqual(new Set(["member", "still"]));
+      expect(woken.lastIndexOf("member")).toBeLessThan(woken.indexOf("still"));
+      for (const stop of [...stops, still]) stop();
+    });
+
     test("an announcement reaches every listener", async () => {
       const heard: unknown[] = [];
       const stop = await wakeUps.onAnnouncement((announcement) => heard.push(announcement));

@@ -28,6 +28,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
 import { refusalOf } from "../../front-end/refusal.ts";
+import { followChanges } from "./changes.ts";
 import { acceptJsonOnly, Encoded, InvalidJson, TooLarge } from "../../json-only.ts";
 
 const DOOR = "api";
@@ -61,6 +62,12 @@ export function apiRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
     await permit(request, "reads");
     const { caller, query } = request;
     return sendTagged(request, reply, await countAsks(services, { caller, filter: listOf(query as Query).filter }));
+  });
+
+  scope.get("/asks/changes", async (request, reply) => {
+    await permit(request, "reads");
+    await followChanges(frontEnd, request.caller, request, reply);
+    return reply;
   });
 
   // The key is the rest of the address: keys of children's asks have colons, and any may be encoded.
