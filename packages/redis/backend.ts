@@ -204,7 +204,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     }),
     queue,
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
-    wakeUps: { ...wakeUps, watchAsked: askedWatch({ wakeUps, keys, partitions, codec: content.codec }) },
+    wakeUps: { ...wakeUps, watchAsked: askedWatch({ wakeUps, keys, partitions, lookUps: (tenant) => content.codec.lookUps(tenant) }) },
     sessions: createRedisSessions({ redis, wakeUps, keys, sharded }),
     ids,
     content,

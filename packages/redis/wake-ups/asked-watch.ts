@@ -3,23 +3,37 @@
  * asks that were opened or closed, as digests. A process subscribes to them while someone watches, however many do.
  */
 import type { WakeUps } from "@parley/core";
-import type { ContentCodec } from "../content/codec.ts";
 import type { Keys } from "../keys.ts";
 import type { RedisWakeUps } from "./wake-ups.ts";
+
+/** Sealed content has a new key from time to time, and names have other digests with it. */
+const RENEW_AFTER_MS = 60_000;
 
 export interface AskedWatchOptions {
   readonly wakeUps: Pick<RedisWakeUps, "listen">;
   readonly keys: Pick<Keys, "askedChannel">;
   readonly partitions: readonly number[];
-  readonly codec: Pick<ContentCodec, "lookUps">;
+  /** The content codec's: how a tenant's names are digested. */
+  readonly lookUps: (tenant: string | undefined) => Promise<readonly ((name: string) => string)[]>;
 }
 
-export function askedWatch({ wakeUps, keys, partitions, codec }: AskedWatchOptions): WakeUps["watchAsked"] {
+export function askedWatch({ wakeUps, keys, partitions, lookUps }: AskedWatchOptions): WakeUps["watchAsked"] {
   return async ({ tenant, names }, onChange) => {
-    const digests = new Set((await codec.lookUps(tenant)).flatMap((digest) => names.map(digest)));
+    const readDigests = async () => new Set((await lookUps(tenant)).flatMap((digest) => names.map(digest)));
+    let digests = await readDigests();
+    let readAtMs = performance.now();
     const receive = (message?: string) => {
       // Without a message, changes may have been missed.
-      if (message === undefined || message.split(" ").some((name) => digests.has(name))) onChange();
+      if (message === undefined || message.split(" ").some((name) => digests.has(name))) return onChange();
+      if (performance.now() - readAtMs < RENEW_AFTER_MS) return;
+      readAtMs = performance.now();
+      readDigests().then(
+        (renewed) => {
+          digests = renewed;
+          onChange();
+        },
+        () => undefined, // Redis is away: its return is reported without a message
+      );
     };
     const listening = await Promise.allSettled(partitions.map((partition) => wakeUps.listen(keys.askedChannel(partition), receive)));
     const stop = () => {

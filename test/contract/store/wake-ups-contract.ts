@@ -7,7 +7,7 @@ import type { UnderTest } from "./under-test.ts";
 const DONE = { type: "result", result: {} } as const;
 const FAILED = { type: "error", error: { code: -32603, message: "no" } } as const;
 
-export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
+export function wakeUps({ store, wakeUps, newTaskId, taskIdOf, life }: UnderTest): void {
   describe("wake-ups", () => {
     test("every change that clients can see wakes watchers of the task once it can be read", async () => {
       const taskId = newTaskId();
@@ -67,6 +67,8 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
 
     test("those who watch what is asked of them are woken as an ask to one of their names is opened and closed, and nobody else", async () => {
       const group = `finance ${newTaskId()}`;
+      // Sealed content has a key of the tenant from its first task on.
+      await taskIdOf("acme");
       const woken: string[] = [];
       const watchAs = (who: string, tenant: string | undefined, names: readonly string[]) =>
         wakeUps.watchAsked({ ...(tenant !== undefined && { tenant }), names }, () => void woken.push(who));
@@ -78,7 +80,8 @@ export function wakeUps({ store, wakeUps, newTaskId, life }: UnderTest): void {
       ];
       const audience = { to: { groups: [group] } };
       const opened = async () => {
-        const taskId = await life.create({ tenant: "acme" });
+        const taskId = await taskIdOf("acme");
+        await store.create({ taskId, call: aCall({ tenant: "acme" }), graceMs: GRACE_MS });
         const token = await life.begin({ taskId, run: 1 });
         const rest = { entries: [], asks: [{ ...anAsk("pay"), audience }], dueAtMs: Date.now() + 60_000, attempt: 0, graceMs: GRACE_MS };
         await store.park({ taskId, token, tenant: "acme", nowMs: Date.now(), ...rest });
