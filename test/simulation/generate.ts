@@ -498,20 +498,7 @@ function readingProgram(random: Random): Program {
   if (random.chance(0.04)) body.push({ op: "throw" });
   if (random.chance(0.6)) body.push({ op: "ask", ...called("last", TOP) });
   if (random.chance(0.05)) body.push({ op: "restart", rounds: random.between(1, 2) });
-  return { kind: "reading", attempts: 1, body: body.map(keyedInRaces), ...(random.chance(0.1) && { limited: true }) };
-}
-
-/**
- * The same with keys in races. A loser that reads faster in the next run makes its call before the race is decided, and finds the record of a later
- * race's branch that has the same number and name.
- */
-function keyedInRaces(node: Node): Node {
-  const isRace = node.op === "race" || node.op === "any";
-  const keyed = (each: Node): Node => {
-    if (isEffect(each) && each.op !== "fact" && each.key === undefined) return { ...each, key: BY_PLACE };
-    return withChildren(each, keyed);
-  };
-  return isRace ? withChildren(node, keyed) : withChildren(node, keyedInRaces);
+  return { kind: "reading", attempts: 1, body, ...(random.chance(0.1) && { limited: true }) };
 }
 
 /** Whether something of these may still run when the code that began it goes on. */

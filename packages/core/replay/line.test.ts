@@ -668,6 +668,32 @@ const REFUSED: readonly (readonly [string, Handler])[] = [
     },
   ],
   [
+    "an item of a race, which may lose it before or after its call",
+    async ({ read, save }) => {
+      const done: unknown[] = [];
+      for (const item of ITEMS) done.push(await Promise.race([(async () => await save(await read(item)))(), wait(4)]));
+      return done;
+    },
+  ],
+  [
+    "an item of a Promise.all after another one has failed and left items behind",
+    async ({ read, save }) => {
+      for (const isLast of [false, true]) {
+        const one = async (item: string) => {
+          if (!isLast && item === "a") throw new Error("away");
+          await wait(20);
+          return await save(await read(item));
+        };
+        try {
+          return await Promise.all(ITEMS.map(one));
+        } catch {
+          // Once more.
+        }
+      }
+      return [];
+    },
+  ],
+  [
     "the callback of a timer",
     async ({ save }) => {
       const done = Promise.withResolvers<string>();

@@ -116,6 +116,8 @@ interface Mark {
 
 /** A Promise.all, allSettled, any or race. */
 interface Group {
+  /** Whether one item decides it, so that others may or may not get to their next call: a race or any. */
+  readonly isRace: boolean;
   readonly result: object;
   readonly members: object[];
   /** Of what its items have come to. */
@@ -147,6 +149,8 @@ interface LineState {
   isTraced: boolean;
   settled: number;
   isInDrain: boolean;
+  /** Whether a Promise.all has failed while some of its items were at work. In another run they may get to calls that items of a later one make. */
+  isTorn: boolean;
   /** By branch: the promise of its own line, and by which line it was entered. */
   readonly roots: Map<string, { readonly promise: object; readonly entry: string }>;
   /** Tells the flow of the code that runs. */
@@ -236,7 +240,10 @@ function settles(promise: Promise<unknown>): void {
   const { group } = mark;
   // What comes after all items does not depend on which of them was the last.
   mark.settledBy = segment && group?.result === promise ? joined(segment, group) : segment;
-  if (group?.result === promise) group.members.length = 0;
+  if (group?.result === promise) {
+    if (!group.isRace && group.members.some(isAtWork)) mark.created.of.isTorn = true;
+    group.members.length = 0;
+  }
   mark.group = undefined;
   mark.waiters = undefined;
   mark.items = undefined;
@@ -245,6 +252,12 @@ function settles(promise: Promise<unknown>): void {
     const index = current.running.findLastIndex((each) => each.promise === promise);
     if (index !== -1) current.running.splice(index, 1);
   }
+}
+
+/** Whether code of a line is still at work on the promise. */
+function isAtWork(promise: object): boolean {
+  const mark = Marked.of(promise);
+  return mark !== undefined && mark.isSettled !== true && !mark.calledIn;
 }
 
 function joined(segment: Segment, group: Group): Segment {
@@ -329,6 +342,7 @@ function hasAwaitedElse(own: Segment, awaited: Mark, trigger: Segment): boolean 
 // ── traced lines ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
+const RACES: ReadonlySet<string> = new Set(["any", "race"]);
 const DERIVING: ReadonlySet<string> = new Set(["then", "catch", "finally"]);
 /** Who creates a promise, and who has called that. */
 const TOP_MAX = 2;
@@ -350,7 +364,7 @@ function trace(execution: Execution, promise: object, mark: Mark): void {
     const isCombined = COMBINATORS.has(code) || (DERIVING.has(code) && caller !== undefined && COMBINATORS.has(caller));
     if (isCombined) {
       if (parent === undefined) execution.combined.push(promise);
-      else join(execution, mark, parent);
+      else join(execution, mark, parent, RACES.has(COMBINATORS.has(code) ? code : (caller ?? "")));
       return;
     }
     if (DERIVING.has(code)) {
@@ -389,13 +403,13 @@ function trace(execution: Execution, promise: object, mark: Mark): void {
  * A combinator listens to an item. It has created its result before, and a promise for each item that is none, or one of a subclass, right before it
  * listens to that.
  */
-function join(execution: Execution, mark: Mark, item: object): void {
+function join(execution: Execution, mark: Mark, item: object, isRace: boolean): void {
   const { combined } = execution;
   if (combined.at(-1) === item) combined.pop();
   const result = combined.pop();
   combined.length = 0;
   if (result) {
-    execution.group = { result, members: [], seen: 0n, isOutside: false };
+    execution.group = { isRace, result, members: [], seen: 0n, isOutside: false };
     const own = Marked.of(result);
     if (own) own.group = execution.group;
   }
@@ -568,7 +582,10 @@ function codeOf(site: CallSite): string {
 /** Bounds a walk along promises. Beyond it, the way is unknown. */
 const WALK_MAX = 100_000;
 
-/** The way from a flow's root to the promise that code works on (L3). Undefined if there is none, or more than one. */
+/**
+ * The way from a flow's root to the promise that code works on (L3). Undefined if there is none, or more than one, and for items that may be left
+ * behind: whether they get to a call is decided anew in each run, so it could be taken for that of an item of a later list.
+ */
 function wayTo(root: object, owner: object, passed?: (promise: object, isItem: boolean) => void): string | undefined {
   let at = owner;
   let way = "";
@@ -581,6 +598,7 @@ function wayTo(root: object, owner: object, passed?: (promise: object, isItem: b
     // What several lines wait for belongs to none of them.
     if (waiters.length + items.length !== 1) return undefined;
     const [item] = items;
+    if (item && (item.group.isRace || mark.created.of.isTorn)) return undefined;
     passed?.(at, item !== undefined);
     if (item) way = way === "" ? String(item.index) : `${way}.${item.index}`;
     at = (item?.group.result ?? waiters[0]) as object;
@@ -629,7 +647,7 @@ const UNKNOWN: Position = {
 
 /** Follows the code of one run. A traced line is followed until `end`; any other only in drains. */
 export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boolean): Line {
-  const line: LineState = { isTraced, settled: -1, isInDrain: false, roots: new Map(), scope, begun: new Set() };
+  const line: LineState = { isTraced, settled: -1, isInDrain: false, isTorn: false, roots: new Map(), scope, begun: new Set() };
   const hooks = scope.promises;
   const begun = new Set<string>();
   /** Branches that have been entered by code beside each other. */
