@@ -208,6 +208,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.locator("#sure").waitFor({ state: "detached" });
     expect(await page.locator(".toast").count()).toBe(0);
     await keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Are you sure?" }).waitFor();
     await keyboard.press("Tab");
     await keyboard.press("Enter");
     // The next question is there at once.
