@@ -106,7 +106,7 @@ describe("the page of connected accounts", () => {
     expect([seen.status, seen.accounts]).toEqual([200, ["crm", "&lt;mail&gt;"]]);
     expect(seen.text).toContain(`<strong>C &amp; M</strong> (${new URL(provider.issuer).host})`);
     expect(seen.text).toContain("<li>contacts.read</li>");
-    expect(seen.text).toMatch(/Granted <time datetime="[^"]+Z">\d{4}-\d\d-\d\d \d\d:\d\d UTC<\/time>/);
+    expect(seen.text).toMatch(/Granted <time datetime="[^"]+Z">\d+ \w+ \d{4}, \d\d:\d\d UTC<\/time>/);
     expect(seen.text).toContain("You are logged in as ann.");
     expect(seen.text).not.toMatch(/t0ken|r3fresh/);
     expect((await look(here, { headers: as("bob") })).accounts).toEqual(["theirs"]);

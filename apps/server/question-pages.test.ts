@@ -5,6 +5,8 @@ import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
 import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
+import { answerList } from "./routes/asks/question-view.ts";
+import { ENGLISH } from "./texts/texts.ts";
 import type { Visitors } from "./front-end/visitors.ts";
 
 const EVERYTHING = z
@@ -155,6 +157,7 @@ test("a question says who asks, through which tool, for whom, until when and wha
     "die Gruppe finance",
     "danach wird sie ohne Antwort geschlossen",
     "In der Zeitzone Europe/Vienna",
+    "eine ganze Zahl, 1 bis 20",
   ])
     expect(german.text).toContain(part);
 });
@@ -216,6 +219,31 @@ test("violations stand at their fields with everything typed kept, whoever finds
   const sent = await send(at(here), "bob", [...hidden(fields), ...GOOD]);
   expect(titleOf(sent)).toBe("Thank you");
   expect(JSON.parse(await result())).toMatchObject({ content: { size: 4 } });
+});
+
+test("who declines may say why, and the tool and their record have it", async () => {
+  const { at, here, result } = await asked("everything");
+  const { fields, text } = await open(at(here), "bob");
+  expect(text).toContain('name="reason"');
+  const sent = await send(at(here), "bob", [...hidden(fields), ["action", "decline"], ["reason", " Too late,\r\n<sorry> "]]);
+  expect([titleOf(sent), sent.text]).toEqual(["Declined", expect.stringContaining("Too late,\n&lt;sorry&gt;")]);
+  expect(JSON.parse(await result())).toEqual({ action: "decline", reason: "Too late,\n<sorry>" });
+  expect((await open(at(here), "bob")).text).toContain("Too late,\n&lt;sorry&gt;");
+});
+
+test("a form is judged before it is sent, if the page asks for it, and nothing is answered", async () => {
+  const { at, here, services, taskId } = await asked("everything");
+  const { fields } = await open(at(here), "bob");
+  const before = await services.store.load(taskId);
+  const only: Pairs = [["only", "check"]];
+  const right = await send(at(here), "bob", [...hidden(fields), ...GOOD, ...only]);
+  const wrong = await send(at(here), "bob", [
+    ...hidden(fields),
+    ...GOOD.map(([name, value]) => [name, name === "f2" ? "40" : value] as const),
+    ...only,
+  ]);
+  expect([right.status, wrong.status, wrong.text]).toEqual([204, 422, expect.stringContaining('id="f2-problem"')]);
+  expect(await services.store.load(taskId)).toEqual(before);
 });
 
 test("declining is one press, and the tool is told", async () => {
@@ -331,4 +359,13 @@ test("looking changes nothing, and only this page's own form counts, for this pe
   expect(refused.map(({ status }) => status)).toEqual([403, 403, 409, 409, 400, 400]);
   expect(await services.store.load(taskId)).toEqual(before);
   expect((await get())["status"]).not.toBe("completed");
+});
+
+test("the record of uploaded files lists them by name and size, and another answer of that shape stays as it is", () => {
+  const file = (name: string, size: number) => ({ id: "1", name, type: "image/png", size, sha256: "ab" });
+  const shown = answerList(ENGLISH, { files: [file("a<b>.png", 2_300), file("c.png", 1_000_000)] }, undefined)?.text ?? "";
+  expect(shown).toContain("<bdi>a&lt;b&gt;.png</bdi>");
+  for (const part of ["2.3 kB", "1,000 kB"]) expect(shown).toContain(part);
+  expect(shown).not.toContain("sha256");
+  expect(answerList(ENGLISH, { files: [file("a", 1)], more: 1 }, undefined)?.text).toContain("sha256");
 });

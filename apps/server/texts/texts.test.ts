@@ -1,7 +1,9 @@
+import { createValidator } from "@parley/node";
+import { inputsOf } from "@parley/web/form";
 import { expect, test } from "vitest";
 import { DE } from "./de.ts";
 import { EN } from "./en.ts";
-import { distanceText, ENGLISH, filled, momentText, readerOf } from "./texts.ts";
+import { distanceText, ENGLISH, filled, inWords, momentText, readerOf } from "./texts.ts";
 
 type Node = { readonly [name: string]: string | Node };
 
@@ -57,4 +59,40 @@ test("a distance is in the largest unit of which there are two", () => {
 
 test("what is filled in is filled in as it is", () => {
   expect(filled("{a} and {b} and {c}", { a: "$&", b: "{a}" })).toBe("$& and {a} and {c}");
+});
+
+const GERMAN = readerOf({ headers: { "accept-language": "de" } });
+
+test.each(Object.keys(EN.phrases) as (keyof typeof EN.phrases)[])("the phrase %s is translated with its parts", (name) => {
+  const given = { n: 2, m: 30.5, text: "A-1, and B; C" };
+  expect(inWords(GERMAN, filled(EN.phrases[name], given))).toBe(filled(DE.phrases[name], given));
+});
+
+test("phrases beside each other are translated one by one, and an author's words stay", () => {
+  expect(inWords(GERMAN, "a whole number, 1 to 20")).toBe("eine ganze Zahl, 1 bis 20");
+  expect(inWords(GERMAN, "must be at least 3; must be somebody")).toBe("muss mindestens 3 sein; must be somebody");
+  for (const words of ["must be somebody", "", "x".repeat(5_000)]) expect(inWords(GERMAN, words)).toBe(words);
+  expect(inWords(ENGLISH, "must be at least 3")).toBe("must be at least 3");
+});
+
+test("what the form and the validator say about ordinary fields is translated", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      a: { type: "string", minLength: 2, maxLength: 5 },
+      b: { type: "integer", minimum: 1, maximum: 20 },
+      c: { type: "string", format: "email" },
+      d: { type: "string", pattern: "^A", examples: ["A-1"] },
+      e: { type: "array", items: { enum: ["x", "y", "z"] }, maxItems: 2 },
+      f: { type: "number", multipleOf: 0.5 },
+      g: { type: "string", format: "date" },
+    },
+    required: ["a", "h"],
+  };
+  const content = { a: "x", b: 40, c: "x", d: "B", e: ["x", "y", "z"], f: 0.3, g: "2026-02-30" };
+  const violations = createValidator()(schema, content).map(({ message }) => message);
+  const hints = inputsOf(schema).flatMap(({ hint }) => (hint === "" ? [] : [hint]));
+  expect(violations.length).toBe(8);
+  expect(hints.length).toBeGreaterThan(4);
+  for (const english of [...violations, ...hints]) expect(inWords(GERMAN, english)).not.toBe(english);
 });

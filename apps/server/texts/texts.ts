@@ -99,3 +99,42 @@ export function distanceText({ locale }: Reader, ms: number): string {
 export function filled(text: string, parts: Readonly<Record<string, string | number>>): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(parts, name) ? String(parts[name]) : whole));
 }
+
+type Phrases = Texts["phrases"];
+
+/** What the form and the validator say in English, in the reader's language. What is no phrase of theirs is an author's, and stays. */
+export function inWords({ texts }: Pick<Reader, "texts">, english: string): string {
+  if (texts === EN) return english;
+  const found = phrase(texts.phrases, english);
+  if (found !== undefined) return found;
+  // Several beside each other.
+  for (const between of ["; ", ", "]) {
+    if (english.includes(between))
+      return english
+        .split(between)
+        .map((each) => phrase(texts.phrases, each) ?? each)
+        .join(between);
+  }
+  return english;
+}
+
+const PATTERNS = (Object.keys(EN.phrases) as (keyof Phrases)[]).map((name) => ({ name, pattern: patternOf(EN.phrases[name]) }));
+
+function patternOf(text: string): RegExp {
+  const parts = text.split(/\{(\w+)\}/);
+  const source = parts.map((part, index) =>
+    index % 2 === 0 ? part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") : part === "text" ? `(?<${part}>.+)` : `(?<${part}>-?[\\d.e+]+)`,
+  );
+  return new RegExp(`^${source.join("")}$`, "s");
+}
+
+function phrase(phrases: Phrases, english: string): string | undefined {
+  if (english.length > PHRASE_CHARS_MAX) return undefined;
+  for (const { name, pattern } of PATTERNS) {
+    const match = pattern.exec(english);
+    if (match) return filled(phrases[name], match.groups ?? {});
+  }
+  return undefined;
+}
+
+const PHRASE_CHARS_MAX = 1_000;

@@ -14,6 +14,7 @@ import type { FrontEnd } from "../../front-end/front-end.ts";
 import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
+import { readerOf } from "../../texts/texts.ts";
 import { DOOR, formBodies, isOwnForm, notice, permit, sendPage, showErrors } from "../asks/every-page.ts";
 import { accountsPage, revokedSentence } from "./view.ts";
 
@@ -46,19 +47,20 @@ export function accountsRoute(scope: FastifyInstance, { frontEnd, addresses, sig
     if (id === null || consent === null || token === null || body.get("action") !== "revoke") return notice(reply, "unreadable");
     const isShown = signatures.verify(formText(caller, { id, consent }), token);
     const revoked = isShown ? await revokeOwnGrant(services, { caller, door: DOOR, id, consent }) : undefined;
-    if (!revoked) return await show(request, reply, 409, { problem: GONE });
+    if (!revoked) return await show(request, reply, 409, { problem: readerOf(request).texts.accounts.gone });
     const { about, atProvider } = revoked;
-    return await show(request, reply, 200, { done: revokedSentence(about, titleOf(about.provider), atProvider) });
+    return await show(request, reply, 200, { done: revokedSentence(readerOf(request), about, titleOf(about.provider), atProvider) });
   });
 
   const titleOf = (provider: string) => oauth.find(provider)?.title ?? provider;
 
   async function show(
-    { caller, account }: FastifyRequest,
+    request: FastifyRequest,
     reply: FastifyReply,
     status: number,
     said: { readonly done?: string; readonly problem?: string } = {},
   ): Promise<FastifyReply> {
+    const { caller, account } = request;
     const grants = await ownGrants(services, caller);
     const shown = grants.map((grant) => ({
       grant,
@@ -66,13 +68,11 @@ export function accountsRoute(scope: FastifyInstance, { frontEnd, addresses, sig
       host: oauth.find(grant.about.provider)?.host,
       token: signatures.sign(formText(caller, grant)),
     }));
-    return sendPage(reply, status, accountsPage({ grants: shown, caller, account, ...said }));
+    return sendPage(reply, status, accountsPage({ reader: readerOf(request), grants: shown, caller, account, ...said }));
   }
 
   showErrors(scope, frontEnd, visitors);
 }
-
-const GONE = "This access was removed before, or granted again since then. Nothing was changed.";
 
 /** What the token of a form signs: this person, and the consent as it was shown. */
 function formText({ tenant, principal }: Caller, { id, consent }: Pick<ListedGrant, "id" | "consent">): string {

@@ -1,11 +1,13 @@
-/** The text and markup of the page of connected accounts. */
+/** The markup of the page of connected accounts. */
 import type { AtProvider, Caller, GrantAbout, ListedGrant } from "@parley/core";
 import type { Account } from "../../front-end/visitors.ts";
-import { ENGLISH } from "../../texts/texts.ts";
-import { type Html, markup, page } from "../asks/html.ts";
+import { filled, type Reader } from "../../texts/texts.ts";
+import { type Html, markup, page, say } from "../asks/html.ts";
+import { moment } from "../asks/question-view.ts";
 import { loggedInAs } from "../asks/views.ts";
 
 export interface AccountsView {
+  readonly reader: Reader;
   readonly grants: readonly AccountView[];
   readonly caller: Caller;
   readonly account: Account | undefined;
@@ -24,49 +26,34 @@ interface AccountView {
   readonly token: string;
 }
 
-export function accountsPage({ grants, caller, account, done, problem }: AccountsView): string {
+export function accountsPage({ reader, grants, caller, account, done, problem }: AccountsView): string {
+  const { accounts } = reader.texts;
   const said = done === undefined ? undefined : markup`<p class="done" role="status">${done}</p>`;
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   const list =
     grants.length === 0
-      ? markup`<p>No account of yours is connected: no tool has access to one for later calls.</p>`
-      : markup`<p>Tools use these accounts for your calls without asking you again.</p>
-<ul class="list">${grants.map(granted)}</ul>`;
-  return page(
-    { reader: ENGLISH, title: "Connected accounts" },
-    markup`${said}${fault}${list}${loggedInAs(ENGLISH.texts, caller, account)}`,
-  );
+      ? markup`<p>${accounts.none}</p>`
+      : markup`<p>${accounts.some}</p>
+<ul class="list">${grants.map((grant) => granted(reader, grant))}</ul>`;
+  return page({ reader, title: accounts.title }, markup`${said}${fault}${list}${loggedInAs(reader.texts, caller, account)}`);
 }
 
-function granted({ grant, title, host, token }: AccountView): Html {
+function granted(reader: Reader, { grant, title, host, token }: AccountView): Html {
+  const { accounts } = reader.texts;
   const { id, consent, about, keptAtMs, usedAtMs, endsAtMs } = grant;
   const at = host === undefined || host === title ? undefined : markup` (${host})`;
   return markup`<li>
 <h2>${about.upstream}</h2>
-<p>Uses your account at <strong>${title}</strong>${at} for:</p>
+<p>${say(accounts.uses, { title: markup`<strong>${title}</strong>${at}` })}</p>
 <ul>${about.scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
-<p class="quiet">Granted ${time(keptAtMs)}, last used ${time(usedAtMs)}. Ends ${time(endsAtMs)} unless a call uses it before then.</p>
+<p class="quiet">${say(accounts.times, { granted: moment(reader, keptAtMs), used: moment(reader, usedAtMs), ends: moment(reader, endsAtMs) })}</p>
 <form method="post">
 <input type="hidden" name="grant" value="${id}"><input type="hidden" name="consent" value="${consent}"><input type="hidden" name="token" value="${token}">
-<div class="actions"><button name="action" value="revoke">Remove access of ${about.upstream}</button></div>
+<div class="actions"><button name="action" value="revoke">${filled(accounts.remove, { name: about.upstream })}</button></div>
 </form>
 </li>`;
 }
 
-/** In UTC, because the page has no script that could know the person's zone. */
-function time(ms: number): Html {
-  const text = new Date(ms).toISOString();
-  return markup`<time datetime="${text}">${text.slice(0, 10)} ${text.slice(11, 16)} UTC</time>`;
-}
-
-export function revokedSentence({ upstream }: GrantAbout, title: string, atProvider: AtProvider): string {
-  const removed = `The access of ${upstream} was removed. Its next call asks you again.`;
-  switch (atProvider) {
-    case "ended":
-      return `${removed} ${title} ended it as well.`;
-    case "unsupported":
-      return `${removed} ${title} cannot be asked to end it as well: you can end it in your account there.`;
-    case "failed":
-      return `${removed} ${title} could not be asked to end it as well: you can end it in your account there.`;
-  }
+export function revokedSentence({ texts: { accounts } }: Reader, { upstream }: GrantAbout, title: string, atProvider: AtProvider): string {
+  return `${filled(accounts.removed, { name: upstream })} ${filled(accounts[atProvider], { title })}`;
 }

@@ -12,11 +12,12 @@ import {
   may,
   type OpenPage,
   personOf,
+  REASON_CHARS_MAX,
   type SettledRead,
 } from "@parley/core";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import type { Texts } from "../../texts/en.ts";
-import { distanceText, filled, momentText, type Reader } from "../../texts/texts.ts";
+import { distanceText, filled, inWords, momentText, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { type Html, markup, say } from "./html.ts";
 import { hiddenFields } from "./views.ts";
@@ -123,14 +124,22 @@ function form(view: QuestionView): Html {
     count === 0
       ? undefined
       : markup`<div class="alert" role="alert" id="problems"><p>${count === 1 ? texts.question.problemsOne : filled(texts.question.problems, { count })}</p>
-${general === undefined ? undefined : markup`<p dir="auto">${general}</p>`}</div>`;
+${general === undefined ? undefined : markup`<p dir="auto">${inWords(reader, general)}</p>`}</div>`;
   return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${made.isRisky ? markup` data-risky` : undefined}>
 ${hiddenFields(asked.ask.digest, token)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
 ${fault}
 ${made.isRisky ? markup`<p class="risk">${texts.question.risk}</p>` : undefined}
 ${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field(view, input, index))}</div>`}
-${made.isConfirm ? confirmButtons(texts, made) : buttons(texts, made)}
+${made.isConfirm ? confirmButtons(texts, made) : markup`${why(texts)}${buttons(texts, made)}`}
 </form>`;
+}
+
+/** Asked of those who decline. Folded, so that it is in nobody's way. */
+function why({ question }: Texts): Html {
+  return markup`<details class="why"><summary>${question.why}</summary>
+<div class="field"><label for="reason">${question.reason}</label><textarea id="reason" name="reason" rows="2" dir="auto" maxlength="${REASON_CHARS_MAX}" aria-describedby="reason-note"></textarea>
+<p class="quiet" id="reason-note">${question.reasonNote}</p></div></details>
+`;
 }
 
 /** Two buttons with the author's words. A third one, which refuses to say yes or no, would only be another no. */
@@ -175,7 +184,7 @@ ${url?.protocol === "http:" ? markup`<p class="risk">${question.linkPlain}</p>` 
 ${canOpen ? markup`<p><a class="button main" href="${url.href}" target="_blank" rel="noopener noreferrer">${question.linkOpen}</a></p>` : markup`<p class="bad">${question.linkRefused}</p>`}</div>
 <form class="question" method="post" action="${action}">
 ${hiddenFields(asked.ask.digest, token)}
-<div class="actions"><button name="action" value="accept" data-key="a">${page.isReported ? question.linkGo : question.linkDone}</button><button name="action" value="decline" data-key="d">${question.decline}</button></div>
+${why(reader.texts)}<div class="actions"><button name="action" value="accept" data-key="a">${page.isReported ? question.linkGo : question.linkDone}</button><button name="action" value="decline" data-key="d">${question.decline}</button></div>
 </form>`;
 }
 
@@ -190,16 +199,18 @@ function field({ reader, draft, problems = {} }: QuestionView, input: Input, ind
   const { texts } = reader;
   const name = controlName(index);
   const typed = draft && Object.hasOwn(draft, input.name) ? (draft[input.name] ?? "") : initial(input, reader);
-  const problem = Object.hasOwn(problems, input.name) ? problems[input.name] : undefined;
+  const problem = Object.hasOwn(problems, input.name) ? inWords(reader, problems[input.name] ?? "") : undefined;
   const zone = input.control === "datetime" ? filled(texts.question.moment, { zone: zoneOf(reader) }) : "";
   const format = input.control === "lines" ? texts.question.lines : input.control === "json" ? texts.question.json : "";
-  const notes = [input.description, input.hint, format, zone].filter(Boolean).join(" · ");
+  // The form names the zone of whoever reads it, which is the server's here.
+  const hint = input.control === "datetime" ? "" : inWords(reader, input.hint);
+  const notes = [input.description, hint, format, zone].filter(Boolean).join(" · ");
   const describedBy = [notes && `${name}-notes`, problem !== undefined && `${name}-problem`].filter(Boolean).join(" ");
   const described = describedBy === "" ? undefined : markup` aria-describedby="${describedBy}"`;
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   const said = markup`${notes === "" ? undefined : markup`<p class="quiet" id="${name}-notes" dir="auto">${cut(notes, 2_000)}</p>`}
 ${problem === undefined ? undefined : markup`<p class="problem" id="${name}-problem" dir="auto">${problem}</p>`}`;
-  const words = markup`<span dir="auto">${input.label}</span>${input.isRequired ? undefined : markup` <span class="optional">${texts.question.optional}</span>`}`;
+  const words = markup`<span dir="auto">${input.isRest ? inWords(reader, input.label) : input.label}</span>${input.isRequired ? undefined : markup` <span class="optional">${texts.question.optional}</span>`}`;
   const common = markup`${described}${invalid}${input.isRequired ? markup` aria-required="true"` : undefined}`;
 
   if (isYesOrNo(input) && input.isRequired) {
@@ -299,11 +310,11 @@ function cut(text: string, max: number): string {
 }
 
 /** How a question ended, for those who may know. */
-export function settledRecord(reader: Reader, { called, end, by, answer, acceptedBy, owner, atMs }: SettledRead): Html {
+export function settledRecord(reader: Reader, { called, end, by, answer, acceptedBy, owner, atMs, reason }: SettledRead): Html {
   const { record } = reader.texts;
   const isOwner = by?.principal === owner.principal;
   const who = by?.isCaller === true || answer !== undefined ? "you" : isOwner ? "owner" : "other";
-  const answers = answer?.action === "accept" && answer.content ? answerList(reader.texts, answer.content, undefined) : undefined;
+  const answers = answer?.action === "accept" && answer.content ? answerList(reader, answer.content, undefined) : undefined;
   const ends: Readonly<Record<SettledRead["end"], string>> = {
     accepted: { you: answers ? record.youAnswered : record.youAccepted, owner: record.ownerAnswered, other: record.otherAnswered }[who],
     answered: record.answered,
@@ -313,19 +324,37 @@ export function settledRecord(reader: Reader, { called, end, by, answer, accepte
     withdrawn: record.withdrawn,
     closed: record.ended,
   };
+  const why = (answer?.action === "decline" ? answer.reason : undefined) ?? reason;
   return markup`<p class="done">${ends[end]}${acceptedBy ? ` ${filled(record.quorum, { count: acceptedBy.length })}` : ""}</p>
 ${answers}
-<dl class="facts"><dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>`;
+<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}<dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>`;
 }
 
 /** What somebody answered, in the words of the form. */
-export function answerList(texts: Texts, content: JsonObject, schema: JsonObject | undefined): Html | undefined {
+export function answerList(reader: Reader, content: JsonObject, schema: JsonObject | undefined): Html | undefined {
+  const { texts } = reader;
+  const files = filesIn(content);
+  if (files) return fileList(reader, files);
   const inputs = schema === undefined ? [] : questionForm({ schema, quorum: undefined }).inputs;
   const rows = Object.entries(content).map(([name, value]) => {
     const input = inputs.find((each) => each.name === name);
     return markup`<dt><span dir="auto">${cut(input?.label ?? name, 200)}</span></dt><dd dir="auto">${valueText(texts, value, input)}</dd>`;
   });
   return rows.length === 0 ? undefined : markup`<dl class="facts">${rows}</dl>`;
+}
+
+/** The files that were uploaded, if the answer is files. Only their page makes such an answer. */
+function filesIn({ files, ...others }: JsonObject): readonly JsonObject[] | undefined {
+  const isFile = (each: Json) =>
+    typeof each === "object" && each !== null && "name" in each && "sha256" in each && typeof each["size"] === "number";
+  if (!Array.isArray(files) || files.length === 0 || Object.keys(others).length > 0 || !files.every(isFile)) return undefined;
+  return files as readonly JsonObject[];
+}
+
+function fileList({ locale }: Reader, files: readonly JsonObject[]): Html {
+  const size = (bytes: Json | undefined) =>
+    new Intl.NumberFormat(locale, { style: "unit", unit: "kilobyte", maximumFractionDigits: 1 }).format(Number(bytes) / 1_000);
+  return markup`<ul class="files">${files.map((file) => markup`<li><bdi>${cut(typeof file["name"] === "string" ? file["name"] : "", 300)}</bdi> <span class="quiet">${size(file["size"])}</span></li>`)}</ul>`;
 }
 
 function valueText(texts: Texts, value: Json, input: Input | undefined): string {

@@ -94,11 +94,11 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
     const reader = readerOf(request);
     const { record: words } = reader.texts;
     const content = reply.action === "accept" ? reply.content : undefined;
-    const answers = content && answerList(reader.texts, content, page.kind === "form" ? page.schema : undefined);
+    const answers = content && answerList(reader, content, page.kind === "form" ? page.schema : undefined);
     return markup`<section class="flow" aria-labelledby="record">
 <h2 id="record">${words.title}</h2>
 <p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
-${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
+${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason === undefined ? undefined : markup`<p class="quiet">${words.reason}: <span dir="auto">${reply.reason}</span></p>`}` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
 <dl class="facts"><dt>${words.tool}</dt><dd><bdi>${call.name}</bdi></dd><dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
 </section>
 <p><a href="${addresses.inbox()}">${reader.texts.toInbox}</a></p>`;

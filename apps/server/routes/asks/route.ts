@@ -97,10 +97,17 @@ export function asksRoute(
     const [shown, token] = [body.get("shown"), body.get("token")];
     if (shown === null || token === null || !signatures.verify(formText(ref, shown), token)) return notice(reply, "stale");
     switch (body.get("action")) {
-      case "decline":
+      case "decline": {
+        const reason = body.get("reason")?.replaceAll("\r\n", "\n").trim() ?? "";
         return page.page.kind === "form" || page.page.kind === "link"
-          ? await questions.answer(request, reply, { ...ref, page, digest: shown, reply: { action: "decline" } })
+          ? await questions.answer(request, reply, {
+              ...ref,
+              page,
+              digest: shown,
+              reply: { action: "decline", ...(reason !== "" && { reason }) },
+            })
           : await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
+      }
       case "accept":
       case "yes":
       case "no":

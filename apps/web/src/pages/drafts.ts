@@ -45,6 +45,8 @@ function fillIn(form: HTMLFormElement, typed: Draft["typed"]): void {
     if (control instanceof HTMLInputElement && (control.type === "checkbox" || control.type === "radio"))
       control.checked = values.includes(control.value);
     else control.value = values[0] ?? control.value;
+    const folded = control.closest("details");
+    if (folded && control.value !== "") folded.open = true;
   }
 }
 

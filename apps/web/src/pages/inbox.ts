@@ -99,7 +99,8 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   function focusForm(): void {
     const first =
-      find("form.question :is(input:not([type=hidden]), select, textarea), form.question button", place) ?? find("a.button", place);
+      find("form.question :is(input:not([type=hidden]), select, textarea:not(#reason)), form.question button", place) ??
+      find("a.button", place);
     (first ?? place).focus();
   }
 
