@@ -104,7 +104,8 @@ async function bridge(
     waiting,
     opened,
     call(tool: string, args: { readonly text?: string } = {}) {
-      const capabilities = { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true };
+      // No session is opened ahead for callers with roots.
+      const capabilities = { elicitation: { form: true, url: true }, sampling: { tools: false }, ...(!prepares && { roots: true }) };
       const call = startCall("call", aRequest({ upstream, tool, args, capabilities }), someDeps(connector));
       closers.push(() => call.close());
       return call;
