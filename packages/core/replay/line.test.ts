@@ -705,6 +705,7 @@ const REFUSED: readonly (readonly [string, Handler])[] = [
     `the callback of a ${how} beside an Array.fromAsync that is under way`,
     async ({ read, save }) => {
       const done = Promise.withResolvers<string>();
+      done.promise.catch(ignored);
       const call = () => void save("a").then(done.resolve, done.reject);
       setTimeout(() => (how === "timer" ? call() : how === "tick" ? process.nextTick(call) : queueMicrotask(call)), 2);
       // Callbacks that are no async functions: nothing tells that what they have returned is not there.
