@@ -1,6 +1,6 @@
 /** Where the code of a tool called ctx: file and line, for errors. */
 
-const FRAMES_MAX = 12;
+const FRAMES_MAX = 20;
 
 /** Code of Parley, which an author cannot change. */
 const OWN = ["core", "sdk", "node"].flatMap((name) => [`/packages/${name}/`, `/@parley/${name}/`]);
