@@ -257,7 +257,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         return frame.data;
       }
       case "once": {
-        // Whoever comes first, it is the same call.
+        // Which of them comes first makes no difference: it is the same call.
         const { path } = root;
         const promise = kept.get(node.id) ?? item(node.body, { ...root, path: `${path}/once${node.id}`, data: hash(`${path} ${node.id}`) });
         kept.set(node.id, promise);

@@ -4,7 +4,7 @@
  *
  * No replica keeps a log of events. A client that comes back sends the id that it saw last, and any replica tells from
  * it whether something has changed. Events that came too fast for a client are one event. So a stream holds its caller
- * and one id, whatever happens meanwhile.
+ * and one id, also if more happens meanwhile.
  */
 import { type Caller, type AskSummary, listAsks, namesOfCaller, DEFAULT_TENANT } from "@parley/core";
 import { hash } from "node:crypto";

@@ -202,7 +202,7 @@ function field({ reader, draft, problems = {} }: QuestionView, input: Input, ind
   const problem = Object.hasOwn(problems, input.name) ? inWords(reader, problems[input.name] ?? "") : undefined;
   const zone = input.control === "datetime" ? filled(texts.question.moment, { zone: zoneOf(reader) }) : "";
   const format = input.control === "lines" ? texts.question.lines : input.control === "json" ? texts.question.json : "";
-  // The form names the zone of whoever reads it, which is the server's here.
+  // The form names the zone of the person who reads it, which is the server's here.
   const hint = input.control === "datetime" ? "" : inWords(reader, input.hint);
   const notes = [input.description, hint, format, zone].filter(Boolean).join(" · ");
   const describedBy = [notes && `${name}-notes`, problem !== undefined && `${name}-problem`].filter(Boolean).join(" ");
