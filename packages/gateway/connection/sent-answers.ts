@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { SdkHttpError, type Transport, UnauthorizedError } from "@modelcontextprotocol/client";
-import type { SessionOwner } from "./upstream-session.ts";
+import type { SessionOwner } from "./upstream-session/session.ts";
 import { describeFailure } from "../wire/describe-failure.ts";
 
 /** Milliseconds before each further attempt. */

@@ -1,0 +1,64 @@
+/** Bounds on what a server may take and send (U4), where the client has none. */
+import { type Client, type ClientOptions, SdkError, SdkErrorCode, type Transport } from "@modelcontextprotocol/client";
+import type { SessionOwner } from "./session.ts";
+
+/** Accepts every result: the caller validates it. A stranger's schemas are not compiled here; that would also take time for each session. */
+export const NO_VALIDATOR: NonNullable<ClientOptions["jsonSchemaValidator"]> = {
+  getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+};
+
+/**
+ * The client bounds the requests by which it connects, but neither the start of a stream, which may never name an endpoint, nor the reply to a
+ * notification, whose body may never end. Returns the function that ends this, once the client is connected.
+ */
+export function boundConnecting(transport: Transport, timeoutMs: number): () => void {
+  const start = transport.start.bind(transport);
+  const send = transport.send.bind(transport);
+  transport.start = () => inTime(start(), timeoutMs);
+  transport.send = (message, options) => {
+    const sent = send(message, options);
+    return "id" in message ? sent : inTime(sent, timeoutMs);
+  };
+  return () => void (transport.send = send);
+}
+
+async function inTime(work: Promise<void>, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new SdkError(SdkErrorCode.RequestTimeout, "Request timed out", { timeout: timeoutMs })), timeoutMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** In characters of JSON: what a server declares about itself. */
+export const INTRODUCTION_CHARS_MAX = 65_536;
+
+/** A held call keeps its client. With what an upstream may say about itself, thousands of them would fill the memory. */
+export function boundIntroduction(client: Client): void {
+  // The client has no option for it. Nobody here reads them.
+  Object.assign(client, { _instructions: undefined });
+  const { length } = JSON.stringify([client.getServerCapabilities(), client.getServerVersion()]);
+  if (length > INTRODUCTION_CHARS_MAX) throw new SdkError(SdkErrorCode.InvalidResult, "its capabilities are too large");
+}
+
+interface Flood {
+  readonly messagesMax: number;
+  readonly owner: SessionOwner;
+}
+
+/** Counts the messages of a call, and drops them once there are too many. Returns the function that resets the count. */
+export function boundMessages(transport: Transport, { messagesMax, owner }: Flood): () => void {
+  const { onmessage } = transport;
+  let messages = 0;
+  transport.onmessage = (...message) => {
+    const { onFlood } = owner;
+    messages += 1;
+    if (!onFlood || messages <= messagesMax) onmessage?.(...message);
+    else if (messages === messagesMax + 1) onFlood(`more than ${messagesMax} messages in one call`);
+  };
+  return () => void (messages = 0);
+}
