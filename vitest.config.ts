@@ -44,8 +44,8 @@ export const projects = [
       name: "e2e",
       include: files(".e2e.test.ts"),
       globalSetup: "test/support/redis-setup.ts",
-      // Each file runs its own deployment of five processes: one after another is faster than all at once.
-      fileParallelism: false,
+      // Each file runs its own deployment of five processes and waits for it most of the time: two at a time take the time of one.
+      maxWorkers: 2,
       testTimeout: 240_000,
       hookTimeout: 240_000,
       expect: patience,

@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 import { startProxy as startTcpProxy, type TcpProxy } from "../contract/proxy.ts";
 import { type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { startProxy } from "../support/proxy.ts";
-import { freePorts } from "../topologies/free-ports.ts";
+import { freePorts } from "../support/free-ports.ts";
 import type { Guard } from "./guard.ts";
 import { type Member, startMember } from "./member.ts";
 import type { Topology } from "../topologies/topology.ts";

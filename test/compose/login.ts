@@ -13,7 +13,7 @@ import { Client as McpClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { type Client, createClient, type TaskState } from "../../bench/client.ts";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { connectLoggedIn, Keeper } from "../support/keeper.ts";
 import { logIn } from "../support/person.ts";
 import { until } from "../support/until.ts";

@@ -23,7 +23,7 @@ import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { createClient } from "../../bench/client.ts";
 import { listen } from "../../bench/listener.ts";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { type LoadReport, startLoad } from "../support/steady-load.ts";
 import { until } from "../support/until.ts";
 import { check, failures } from "./checks.ts";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { parley } from "../support/parley.ts";

@@ -3,7 +3,7 @@
  * apps/cli/doctor/check-content-kms.redis.test.ts covers everything else that such a service may do.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { type Kms, KMS_CREDENTIALS, type KmsAnswer, refuseKms, startKms } from "../support/kms.ts";
 import { parley } from "../support/parley.ts";
 import { openTestRedis, type TestRedis } from "../support/redis.ts";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
 import { ENVIRONMENT, missingPython } from "../support/python-packages.ts";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { startDeployment } from "../support/deployment.ts";
 import { until } from "../support/until.ts";
 import { UPSTREAMS, writeUpstreams } from "../support/upstream.ts";

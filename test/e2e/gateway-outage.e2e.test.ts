@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Client, createClient, type TaskState } from "../../bench/client.ts";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { until } from "../support/until.ts";
 import { marksIn, type RunningUpstream, startUpstream, writeUpstreams } from "../support/upstream.ts";

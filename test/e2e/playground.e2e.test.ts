@@ -19,7 +19,7 @@ import { IN_TIME } from "../support/in-time.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { type FrontEnd, startFrontEnd } from "../support/processes.ts";
 import { until } from "../support/until.ts";
-import { freePorts } from "../topologies/free-ports.ts";
+import { freePorts } from "../support/free-ports.ts";
 
 const command = findChromium();
 if (command === undefined) {
@@ -36,6 +36,12 @@ const LONGEST_TASK_MS = 2_000;
 const FRAMES_PER_SECOND_MIN = 5;
 
 const DIALECTS = ["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25", "2025-06-18", "2025-03-26"];
+
+/** Each dialect on a page of its own, all at the same time: most of it is waiting. */
+async function inEach(dialects: readonly string[], work: (dialect: string) => Promise<void>): Promise<void> {
+  const ends = await Promise.allSettled(dialects.map(work));
+  for (const [index, end] of ends.entries()) if (end.status === "rejected") throw new Error(`in ${dialects[index]}`, { cause: end.reason });
+}
 
 beforeAll(async () => {
   await promisify(execFile)(process.execPath, [join(ROOT, "apps/web/build.ts")]);
@@ -328,26 +334,26 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(await page.getByLabel("Party size").inputValue()).toBe("40");
   });
 
-  test.each(DIALECTS)("an answer that is larger than the server accepts is refused, and stays in the form, in %s", async (dialect) => {
-    const page = await open(at(dialect, "two_texts"));
-    await call(page, "two_texts");
-    const text = "x".repeat(1_200_000);
-    await dialog(page).getByLabel("Text").fill(text);
-    await dialog(page).getByRole("button", { name: "Answer" }).click();
-    await dialog(page)
-      .getByText(/the body is larger than \d+ bytes/)
-      .waitFor();
-    expect(await dialog(page).getByLabel("Text").inputValue()).toBe(text);
-    await dialog(page).getByLabel("Text").fill("short");
-    await dialog(page).getByRole("button", { name: "Answer" }).click();
-    await dialog(page).getByText("And another?").waitFor();
-    await dialog(page).getByRole("button", { name: "Decline" }).click();
-    await result(page).getByText("short decline").waitFor();
-  });
+  test("an answer that is larger than the server accepts is refused, and stays in the form, in every dialect", () =>
+    inEach(DIALECTS, async (dialect) => {
+      const page = await open(at(dialect, "two_texts"));
+      await call(page, "two_texts");
+      const text = "x".repeat(1_200_000);
+      await dialog(page).getByLabel("Text").fill(text);
+      await dialog(page).getByRole("button", { name: "Answer" }).click();
+      await dialog(page)
+        .getByText(/the body is larger than \d+ bytes/)
+        .waitFor();
+      expect(await dialog(page).getByLabel("Text").inputValue()).toBe(text);
+      await dialog(page).getByLabel("Text").fill("short");
+      await dialog(page).getByRole("button", { name: "Answer" }).click();
+      await dialog(page).getByText("And another?").waitFor();
+      await dialog(page).getByRole("button", { name: "Decline" }).click();
+      await result(page).getByText("short decline").waitFor();
+    }));
 
-  test.each(["2026-07-28", "2025-11-25+tasks", "2025-03-26"])(
-    "several at once, put aside, declined and cancelled, in %s",
-    async (dialect) => {
+  test("several at once, put aside, declined and cancelled, in each dialect", () =>
+    inEach(["2026-07-28", "2025-11-25+tasks", "2025-03-26"], async (dialect) => {
       const page = await open(at(dialect, "two_at_once"));
       await call(page, "two_at_once");
       await dialog(page).getByText("2 questions wait").waitFor();
@@ -360,8 +366,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       await page.getByRole("listitem").filter({ hasText: "Does operations agree?" }).getByRole("button", { name: "Answer…" }).click();
       await dialog(page).getByRole("button", { name: "Cancel" }).click();
       await result(page).getByText("cancel decline").waitFor();
-    },
-  );
+    }));
 
   test("of many questions, all can be put aside at once", async () => {
     const page = await open(at("2026-07-28+tasks", "two_at_once"));
@@ -410,9 +415,8 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(page.context().pages()).toHaveLength(2);
   });
 
-  test.each(["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25"])(
-    "a reload in the middle of a question finds it again, in %s",
-    async (dialect) => {
+  test("a reload in the middle of a question finds it again, in each dialect", () =>
+    inEach(["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25"], async (dialect) => {
       const page = await open(at(dialect, "two_at_once"));
       await call(page, "two_at_once");
       await dialog(page).waitFor();
@@ -427,12 +431,10 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       await result(page).getByText("true true").waitFor();
       // What came to its end is not found again.
       if (!dialect.endsWith("tasks")) expect(await page.evaluate('sessionStorage.getItem("parley.call")')).toBe(null);
-    },
-  );
+    }));
 
-  test.each(["2026-07-28+tasks", "2025-11-25+tasks"])(
-    "of two tabs that answer one question the later one is notified, in %s",
-    async (dialect) => {
+  test("of two tabs that answer one question the later one is notified, in each dialect", () =>
+    inEach(["2026-07-28+tasks", "2025-11-25+tasks"], async (dialect) => {
       const first = await open(at(dialect, "two_at_once"));
       await call(first, "two_at_once");
       await dialog(first).waitFor();
@@ -457,8 +459,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       await dialog(first).getByRole("button", { name: "Decline" }).click();
       await second.getByText(/“Does legal agree\?” was answered elsewhere/).waitFor();
       for (const page of [first, second]) await result(page).getByText("true decline").waitFor();
-    },
-  );
+    }));
 
   test("unsent input is kept after a reload and after Later, and removed once the question is answered", async () => {
     const page = await open(at("2026-07-28+tasks", "every_field"));
@@ -832,9 +833,8 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     }
   });
 
-  test.each(["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25"])(
-    "a token that expires in the middle of a form ends no call, and what was typed is there for the next token, in %s",
-    async (dialect) => {
+  test("a token that expires in the middle of a form ends no call, and what was typed is there for the next token, in each dialect", () =>
+    inEach(["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25"], async (dialect) => {
       const issuer = await startIssuer();
       const front = await guardedFrontEnd(issuer, { PARLEY_AUTH_CLOCK_SKEW: "1s" });
       const setToken = async (page: Page, exp: number) => {
@@ -879,8 +879,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
         await front.kill();
         await issuer.close();
       }
-    },
-  );
+    }));
 
   test("killed in the middle of a question and started again, the server still asks, and the open page finds it", async () => {
     const directory = await mkdtemp(join(tmpdir(), "parley-killed-"));

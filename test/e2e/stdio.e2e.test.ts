@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { IN_TIME } from "../support/in-time.ts";
 import { type Message, openPipe, type Pipe } from "../support/pipe.ts";

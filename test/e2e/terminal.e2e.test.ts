@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { connect, type Connection } from "../../apps/cli/client/connect.ts";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type FrontEnd, startFrontEnd } from "../support/processes.ts";
 import { hasTerminal, openTerminal, type Terminal } from "../support/terminal.ts";

@@ -4,7 +4,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { until } from "../support/until.ts";
 import { obtainTool } from "./tools.ts";
 

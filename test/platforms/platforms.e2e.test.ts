@@ -7,7 +7,7 @@ import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { message } from "../../bench/client.ts";
-import { freePorts } from "../support/balancer.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { openTestRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 import { PLATFORMS, type PlatformProcess } from "./platforms.ts";

@@ -7,9 +7,10 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePorts } from "./free-ports.ts";
 import { until } from "./until.ts";
 
 export interface Balancer {
@@ -25,20 +26,6 @@ const CHECK_EVERY_MS = 500;
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const hasHaproxy = spawnSync("haproxy", ["-v"]).status === 0;
   return hasHaproxy ? await startHaproxy(ports) : await startNodeBalancer(ports);
-}
-
-/** Ports that were free a moment ago: front ends come back on the port that they had. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createTcpServer().listen(0, "127.0.0.1");
-      await once(server, "listening");
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
 }
 
 async function startHaproxy(ports: readonly number[]): Promise<Balancer> {

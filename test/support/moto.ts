@@ -8,7 +8,7 @@ import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { freePorts } from "./balancer.ts";
+import { freePorts } from "./free-ports.ts";
 import { until } from "./until.ts";
 
 const PACKAGE = "moto[s3,kms,server]==5.2.1";

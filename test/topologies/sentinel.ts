@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { until } from "../support/until.ts";
-import { freePorts } from "./free-ports.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { startRedis } from "./redis-process.ts";
 import type { Topology } from "./topology.ts";
 

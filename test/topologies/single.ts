@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { freePorts } from "./free-ports.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { startRedis } from "./redis-process.ts";
 import type { Topology } from "./topology.ts";
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
-import { freePorts } from "./free-ports.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { startRedis } from "./redis-process.ts";
 import type { Topology } from "./topology.ts";
 
