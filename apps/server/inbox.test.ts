@@ -1,10 +1,11 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
 import { catalogue, defineTool } from "@parley/sdk";
 import { PAGES_SCRIPT } from "@parley/web";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
+import { INBOX_STREAMS_MAX } from "./routes/inbox/changes.ts";
 import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
 import { localVisitors, type Visitors } from "./front-end/visitors.ts";
 import { signatures } from "./seals/signatures.ts";
@@ -60,7 +61,32 @@ async function asked(calls: readonly (readonly [tool: string, args: object])[], 
       body: new URLSearchParams([...hiddenIn(text), ["action", "decline"]]),
     });
   };
-  return { ...deployment, here, there, taskIds, open, decline };
+  /** Follows what is asked of somebody, and counts what the stream tells. */
+  const follow = async (who: string, { query = "", front = there, headers = {} }: Following = {}) => {
+    const leaving = new AbortController();
+    onTestFinished(() => leaving.abort());
+    const response = await fetch(`${new URL(front.url).origin}/inbox/changes${query}`, {
+      headers: { "x-principal": who, accept: "text/event-stream", ...headers },
+      signal: leaving.signal,
+    });
+    const followed = { status: response.status, told: 0, text: "", isOver: false, leave: () => leaving.abort() };
+    void (async () => {
+      for await (const chunk of response.body ?? []) {
+        followed.text += Buffer.from(chunk as Uint8Array).toString();
+        followed.told = followed.text.split("event: message\n").length - 1;
+      }
+    })()
+      .catch(() => undefined)
+      .finally(() => (followed.isOver = true));
+    return followed;
+  };
+  return { ...deployment, here, there, taskIds, open, decline, follow };
+}
+
+interface Following {
+  readonly query?: string;
+  readonly front?: Front;
+  readonly headers?: Record<string, string>;
 }
 
 function hiddenIn(text: string): [string, string][] {
@@ -149,6 +175,60 @@ test("a question that somebody else has answered says so in its place", async ()
   const { open, decline, taskIds } = await asked(FOUR);
   await decline(taskIds[0] ?? "", "carol");
   expect((await open(`?ask=${taskIds[0]}/it`, "bob")).text).toContain("Somebody else declined it.");
+});
+
+test("a page hears at once that something has changed for its person, through any front end, and nobody else's page does", async () => {
+  const { follow, decline, taskIds, open } = await asked(FOUR);
+  expect((await open("", "bob")).text).toContain('data-changes="inbox/changes"');
+  const [bob, carol, mallory] = [await follow("bob"), await follow("carol"), await follow("mallory")];
+  const pages = [bob, carol, mallory];
+  // Once at first, for what changed since the page was written.
+  await until(() => pages.every(({ told }) => told === 1));
+  await decline(taskIds[0] ?? "", "carol");
+  await until(() => bob.told === 2 && carol.told === 2);
+  await decline(taskIds[1] ?? "", "carol");
+  await until(() => carol.told === 3);
+  expect([bob.told, mallory.told]).toEqual([2, 1]);
+  // It says that something has changed, and nothing else.
+  expect(carol.text).toBe("event: message\ndata: {}\n\n".repeat(3));
+});
+
+test("a person's pages on one front end are limited, at the limit and one beyond; one that leaves makes room for another", async () => {
+  const { follow } = await asked([]);
+  const pages = await Promise.all(Array.from({ length: INBOX_STREAMS_MAX }, () => follow("bob")));
+  expect(pages.map(({ status }) => status)).toEqual(pages.map(() => 200));
+  expect([(await follow("bob")).status, (await follow("carol")).status]).toEqual([429, 200]);
+  pages[0]?.leave();
+  await until(async () => (await follow("bob")).status === 200);
+});
+
+test("the places for streams are shared: those that are refused one leave none behind", async () => {
+  const { follow } = await asked([], { limits: { listensMax: 1 } });
+  const first = await follow("bob");
+  for (let count = 0; count <= INBOX_STREAMS_MAX; count += 1) expect((await follow("carol")).status).toBe(503);
+  first.leave();
+  await until(async () => (await follow("carol")).status === 200);
+});
+
+test("no stream for a page of another site, or for people who cannot be told apart; one ends with its login and its front end", async () => {
+  const ending: Visitors = {
+    ...visitors,
+    authenticate: ({ headers: { "x-principal": who } }) =>
+      callerNamed(String(who), who === "bob" ? { expiresAtMs: Date.now() + 1_000 } : {}),
+  };
+  const { follow, fronts } = await asked([], { visitors: ending, times: { keepAliveMs: 50 } });
+  expect((await follow("bob", { headers: { "sec-fetch-site": "same-site" } })).status).toBe(204);
+  const expiring = await follow("bob");
+  await until(() => expiring.isOver);
+  expect(expiring.text).toContain("retry: ");
+  const last = await follow("carol");
+  await Promise.all(fronts.map(({ app }) => app.close()));
+  await until(() => last.isOver);
+  const local = localVisitors(signatures(stateKeys(["a secret that every front end of this test knows"])));
+  const laptop = await asked([], { visitors: local, authenticate: anonymous });
+  const query = `?k=${local.ticket?.("", "") ?? ""}`;
+  expect((await laptop.follow("ann", { query })).status).toBe(204);
+  expect((await laptop.open(query, "ann")).text).not.toContain("data-changes");
 });
 
 test("without identity it opens only at the address with its ticket", async () => {

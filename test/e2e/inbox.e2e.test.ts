@@ -127,10 +127,11 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await until(async () => (await services.store.load(taskId))?.status === "input_required");
       taskIds.set(name, taskId);
     }
-    const as = async (name: string, front: Front, options: object = {}): Promise<Page> => {
+    const as = async (name: string, front: Front, options: object = {}, prepare?: (page: Page) => Promise<unknown>): Promise<Page> => {
       const context = await browser.newContext({ ...OPTIONS, extraHTTPHeaders: { "x-principal": name }, ...options });
       onTestFinished(() => context.close());
       const page = await context.newPage();
+      await prepare?.(page);
       page.on("pageerror", (error) => complaints.push(String(error.stack)));
       page.on("console", (message) => /Content Security|trusted/i.test(message.text()) && complaints.push(message.text()));
       await page.goto(`${new URL(front.url).origin}/inbox`);
@@ -262,13 +263,16 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
 
   test("what somebody else answers says so, and leaves the list, without a reload; two answers at once count once", async () => {
     const { here, there, as, received } = await asked();
-    const [bob, carol] = [await as("bob", here), await as("carol", there)];
+    // It never asks by itself, so that only the stream can tell it.
+    const neverAsks = (page: Page) =>
+      page.addInitScript("const wait = setTimeout; setTimeout = (act, ms, ...rest) => (ms >= 4000 ? 0 : wait(act, ms, ...rest));");
+    const [bob, carol] = [await as("bob", here), await as("carol", there, {}, neverAsks)];
     await carol.getByRole("link", { name: /Pay invoice/ }).click();
     await carol.getByLabel("Note").fill("half a thought");
     await bob.getByRole("link", { name: /Pay invoice/ }).click();
     await bob.getByRole("button", { name: "Decline" }).dblclick();
-    // Another page of the same person.
-    const again = await as("bob", there);
+    // Another page of the same person, which has no stream.
+    const again = await as("bob", there, {}, (page) => page.route("**/inbox/changes", (route) => route.abort()));
     await carol.locator("#ask", { hasText: "Somebody else declined it." }).waitFor();
     expect(await carol.getByRole("link", { name: /Pay invoice/ }).count()).toBe(0);
     await again.getByRole("link", { name: /Pay invoice/ }).waitFor({ state: "detached" });

@@ -42,11 +42,16 @@ export function formBodies(scope: FastifyInstance, bodyLimit: number): void {
 }
 
 /** Browsers send where a form comes from. A client that does not is not a browser, and has no person's cookies. */
-export function isOwnForm({ headers }: FastifyRequest, addresses: PageAddresses): boolean {
-  const site = headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin" && site !== "none") return false;
-  const { origin, host } = headers;
+export function isOwnForm(request: FastifyRequest, addresses: PageAddresses): boolean {
+  if (!isFromThisServer(request)) return false;
+  const { origin, host } = request.headers;
   return origin === undefined || URL.parse(origin)?.host === host || addresses.origins().includes(origin);
+}
+
+/** Whether no page of another server asks, as far as the browser says. */
+export function isFromThisServer({ headers }: Pick<FastifyRequest, "headers">): boolean {
+  const site = headers["sec-fetch-site"];
+  return site === undefined || site === "same-origin" || site === "none";
 }
 
 /** A page for the person who requests it. */
@@ -84,7 +89,8 @@ export function formText(
 
 /** Whether the page's script asks, instead of the browser that follows a link. It replaces parts of its page by those of the reply. */
 export function isFromScript({ headers }: Pick<FastifyRequest, "headers">): boolean {
-  return headers["x-requested-with"] === "parley";
+  // A stream of events cannot say so otherwise.
+  return headers["x-requested-with"] === "parley" || headers.accept === "text/event-stream";
 }
 
 /** Sends a page that has a script. */

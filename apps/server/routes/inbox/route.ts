@@ -2,11 +2,12 @@
  * The inbox: everything that is asked of a person, regardless of whose task asks, with the chosen question beside the list.
  *
  *   GET, HEAD  /inbox?tool=…&order=…&cursor=…&ask=<task>/<key>. They change nothing.
+ *   GET        /inbox/changes: a stream that tells the page when to look again (changes.ts).
  *
  * Answers go to the page of the question (routes/asks). The index of open asks narrows, and the policy decides about each question as it is
  * read: a question that is not for this person is left out of the list and, named in the address, does not exist.
  */
-import { type AskedPage, countAsks, listAsks, noteShown, ParleyError, readAsk } from "@parley/core";
+import { type AskedPage, countAsks, listAsks, namesOfCaller, noteShown, ParleyError, readAsk } from "@parley/core";
 import { hash } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -14,10 +15,11 @@ import { INBOX_PATH, type PageAddresses } from "../../front-end/page-addresses.t
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
-import { DOOR, permit, scriptedFor, sendScripted, showErrors, visitAsk, withFormToken } from "../asks/every-page.ts";
+import { DOOR, isFromThisServer, permit, scriptedFor, sendScripted, showErrors, visitAsk, withFormToken } from "../asks/every-page.ts";
 import { markup } from "../asks/html.ts";
 import { questionView, settledRecord } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
+import { createTellChanges } from "./changes.ts";
 import { type Chosen, inboxPage, type ListAddress } from "./view.ts";
 
 export interface InboxRoute {
@@ -27,11 +29,25 @@ export interface InboxRoute {
   readonly visitors: Visitors;
 }
 
+/** Below the list, so that a proxy that serves one serves both. */
+const CHANGES_PATH = `${INBOX_PATH}/changes`;
 /** Questions per page. */
 export const INBOX_PAGE = 50;
 
 export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors }: InboxRoute): void {
   const { services } = frontEnd;
+  const tellChanges = createTellChanges(frontEnd);
+  /** Callers that cannot be told apart are asked by no name, so nothing would ever be told to them. */
+  const hasChanges = ({ caller }: FastifyRequest) => namesOfCaller(caller).length > 0;
+
+  // No HEAD: nobody would read the stream.
+  scope.get(CHANGES_PATH, { exposeHeadRoute: false }, async (request, reply) => {
+    // A page of another site must not use up the streams of a person.
+    if (!isFromThisServer(request) || !hasChanges(request)) return await reply.code(204).send();
+    await permit(frontEnd, request, "reads");
+    await tellChanges(request, reply);
+    return reply;
+  });
 
   scope.get(INBOX_PATH, async (request, reply) => {
     await permit(frontEnd, request, "reads");
@@ -51,7 +67,21 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const reader = readerOf(request);
     const account = loggedInAs(reader.texts, caller, request.account);
     const scripted = scriptedFor(services, signatures, caller);
-    return sendScripted(reply, 200, inboxPage({ reader, address, list, count, chosen, account, scripted, nowMs: scripted.nowMs }));
+    return sendScripted(
+      reply,
+      200,
+      inboxPage({
+        reader,
+        address,
+        list,
+        count,
+        chosen,
+        account,
+        scripted,
+        nowMs: scripted.nowMs,
+        changes: hasChanges(request) ? CHANGES_PATH.slice(1) : undefined,
+      }),
+    );
   });
 
   /** Changes with what the page shows, apart from how long ago things were: the script counts by itself, and asks every few seconds. */

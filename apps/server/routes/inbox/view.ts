@@ -23,6 +23,8 @@ export interface InboxView {
   readonly chosen?: Chosen | undefined;
   readonly account: Html | undefined;
   readonly scripted: Scripted;
+  /** Address of the stream of changes, from the page. Undefined if there are none to tell. */
+  readonly changes: string | undefined;
 }
 
 export interface Chosen {
@@ -38,7 +40,7 @@ export function idOf({ taskId, key }: Pick<AskSummary, "taskId" | "key">): strin
   return `${taskId}/${key}`;
 }
 
-export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted }: InboxView): string {
+export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted, changes }: InboxView): string {
   const { inbox } = reader.texts;
   const counted = countText(inbox, count);
   return page(
@@ -50,7 +52,7 @@ export function inboxPage({ reader, address, list, count, nowMs, chosen, account
     },
     markup`<a class="skip" href="#ask">${inbox.skip}</a>
 <header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true">?</kbd></button>${account}</header>
-<main class="inbox${chosen ? " has-ask" : ""}">
+<main class="inbox${chosen ? " has-ask" : ""}"${changes === undefined ? undefined : markup` data-changes="${changes}"`}>
 <section class="inbox-list" id="list" aria-label="${inbox.list}" tabindex="0">
 <div class="search" id="search" hidden><label for="q">${inbox.search}</label><input id="q" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/"><p class="quiet" id="none-found" role="status" data-none="${inbox.noneFound}"></p></div>
 ${filters(inbox, address)}

@@ -4,6 +4,7 @@
  * The server writes all of it. The script asks for the page again, and takes the parts that have changed.
  */
 import { enhance, type Given, isAtWork, press } from "./answering.ts";
+import { follow } from "./follow.ts";
 import { listen } from "./keys.ts";
 import { load, type Loaded } from "./load.ts";
 import { find, findAll, make, say } from "./page.ts";
@@ -11,6 +12,10 @@ import { isSending, shortened, undoLast } from "./sending.ts";
 import { lasting, toast, type Toast } from "./toasts.ts";
 
 const POLL_MS = 4_000;
+/** With a stream: for questions of one's own calls, of which it does not tell. */
+const FOLLOWED_POLL_MS = 15_000;
+/** Shortest time between two looks that a stream leads to. */
+const LOOK_EVERY_MS = 1_000;
 const HIDDEN_POLL_MS = 30_000;
 const SLOW_POLL_MS = 15_000;
 /** How many questions that have gone are asked about one by one. */
@@ -24,6 +29,9 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   let timer = 0;
   let failed: Toast | undefined;
   let isOut = false;
+  let isLooking = false;
+  let isStale = false;
+  let lookedAtMs = 0;
 
   const items = () => findAll<HTMLLIElement>("li[data-ask]", asks);
   const linkOf = (item: HTMLElement) => find<HTMLAnchorElement>("a", item);
@@ -154,10 +162,25 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   /** Takes what has changed since the page was last loaded. */
   async function refresh(): Promise<void> {
+    // What has changed since the request was on its way needs another one.
+    isStale = true;
+    if (isLooking) return;
+    isLooking = true;
+    let status = 200;
+    while (isStale) {
+      isStale = false;
+      status = await look();
+    }
+    isLooking = false;
+    again(status);
+  }
+
+  async function look(): Promise<number> {
     const before = opened;
+    lookedAtMs = Date.now();
     const reply = await load(location.href, { tag });
     // The person has gone on meanwhile.
-    if (isOpening || before !== opened) return again();
+    if (isOpening || before !== opened) return 200;
     const isNew = notice(reply);
     const { page } = reply;
     if (isNew && page) {
@@ -172,7 +195,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       const shown = find("#ask", page);
       if (shown) takeChange(shown);
     }
-    again(reply.status);
+    return reply.status;
   }
 
   /** What this person has answered here: nobody needs to tell them. */
@@ -208,11 +231,28 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   }
 
   function again(status = 200): void {
+    if (status === 401) {
+      clearTimeout(timer);
+      changes?.stop();
+    } else if (document.hidden) wait(HIDDEN_POLL_MS);
+    else if (status === 429 || status >= 500) wait(SLOW_POLL_MS);
+    else wait(changes?.isOpen() === true ? FOLLOWED_POLL_MS : POLL_MS);
+  }
+
+  function wait(ms: number): void {
     clearTimeout(timer);
-    if (status === 401) return;
-    const ms = document.hidden ? HIDDEN_POLL_MS : status === 429 || status >= 500 ? SLOW_POLL_MS : POLL_MS;
     timer = setTimeout(() => void refresh(), ms) as unknown as number;
   }
+
+  /** At once, unless that was a moment ago: many people may look at the same questions. */
+  function lookSoon(): void {
+    const ms = lookedAtMs + LOOK_EVERY_MS - Date.now();
+    if (ms <= 0) void refresh();
+    else wait(ms);
+  }
+
+  const stream = main.dataset["changes"];
+  const changes = stream === undefined ? undefined : follow(stream, { onChange: lookSoon, onEnd: () => again() });
 
   const box = find<HTMLInputElement>("#q");
 
