@@ -6,6 +6,7 @@ import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
 import { callerNamed, deploy, type Deploy } from "./deployment.fixture.ts";
+import { asDescribed } from "./routes/api/described.fixture.ts";
 
 const tools = catalogue([
   defineTool({
@@ -45,7 +46,9 @@ async function subject(request: Partial<Deploy> = {}) {
     const headers = { "x-principal": who, ...(init.body !== undefined && { "content-type": "application/json" }), ...init.headers };
     const response = await fetch(`${origins[front]}/api/v1${path}`, { ...init, headers });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
+    const body = text === "" ? undefined : JSON.parse(text);
+    asDescribed({ method: init.method ?? "GET", path, status: response.status, body });
+    return { status: response.status, headers: response.headers, body };
   };
   const answer = (who: Who, path: string, body: unknown, front = 0) =>
     send(who, path, { method: "POST", body: JSON.stringify(body) }, front);
@@ -207,6 +210,7 @@ describe("asks", () => {
     "?askedBefore=soon",
     "?tool=a&tool=b",
     `?tool=${"x".repeat(5_000)}`,
+    "?colour=blue",
     "?cursor=oldest.1.0-a",
     "?cursor=newest.1.0-a.k",
     `?cursor=${"x".repeat(5_000)}`,
@@ -222,12 +226,15 @@ describe("asks", () => {
     [{ action: "withdrawn" }],
     [{ action: "decline", reason: 5 }],
     [{ action: "accept", reason: "why" }],
+    ['{"action":"accept","content":{"amount":9007199254740993}}'],
+    [{ action: "decline", because: "why" }],
     [[]],
     [null],
     ["accept"],
   ])("refuse the answer %j", async (body) => {
-    const { answer, path } = await subject({ fronts: 1 });
-    expect((await answer("eve", path, body)).status).toBe(400);
+    const { send, path } = await subject({ fronts: 1 });
+    const text = typeof body === "string" && body.startsWith("{") ? body : JSON.stringify(body);
+    expect((await send("eve", path, { method: "POST", body: text })).status).toBe(400);
   });
 
   test("count towards the caller's rates", async () => {

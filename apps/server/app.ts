@@ -2,7 +2,7 @@
  * Builds the front end from its dependencies, without listening: tests inject requests, and start-server.ts makes it listen.
  *
  *   connection ─▶ request ─▶ security headers ─▶ one host ─▶ /healthz /readyz /.well-known/oauth-protected-resource
- *                                                       ├─▶ served host ─▶ / and /play: pages without anyone's data; /pages: the script of the others
+ *                                                       ├─▶ served host ─▶ /, /play, /api/v1/reference: pages without anyone's data; /pages: the script of the others
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /inbox: what is asked of a person
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /accounts: the access that people granted for later calls
@@ -42,6 +42,7 @@ import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plug
 import { limitUnread } from "./plugins/unread.ts";
 import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { apiReference } from "./routes/api/reference.ts";
 import { apiRoute } from "./routes/api/route.ts";
 import { accountsRoute } from "./routes/accounts/route.ts";
 import { home } from "./routes/home/route.ts";
@@ -257,6 +258,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     authenticated(scope, { authenticate, resource, log });
     playApi(scope, frontEnd);
   });
+  await server.register(
+    async (scope) => {
+      securityHeaders(scope, PLAIN_PAGE_HEADERS);
+      servedHost(scope, trusted);
+      apiReference(scope);
+    },
+    { prefix: "/api/v1" },
+  );
   await server.register(
     async (scope) => {
       await trustedCallers(scope, trusted);

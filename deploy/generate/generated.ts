@@ -1,9 +1,12 @@
 /**
  * Generated files that are committed, so that neither kustomize nor Helm needs a build step: alerts and dashboard where these tools look for
- * them, and the settings in the chart's schema. `npm run generate` writes them, and a test checks that they are up to date.
+ * them, and the settings in the chart's schema. And the API as OpenAPI, with its types for clients. `npm run generate` writes them, and tests
+ * check that they are up to date.
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { API_DOCUMENT } from "@parley/server";
+import { clientTypes } from "@parley/server/client-types";
 import { settingSchemas } from "./setting-schemas.ts";
 
 export interface GeneratedFile {
@@ -23,6 +26,14 @@ export function generatedFiles(): GeneratedFile[] {
     { path: `${CHART}/files/parley.json`, text: read("deploy/grafana/parley.json") },
     { path: "deploy/kubernetes/components/monitoring/prometheus-rule.yaml", text: prometheusRule(alerts) },
     { path: SCHEMA, text: withSettings(read(SCHEMA)) },
+  ];
+}
+
+/** The API, as programs read it. */
+export async function generatedApi(): Promise<GeneratedFile[]> {
+  return [
+    { path: "docs/openapi.json", text: `${JSON.stringify(API_DOCUMENT, null, 2)}\n` },
+    { path: "apps/cli/client/api-types.ts", text: await clientTypes(API_DOCUMENT) },
   ];
 }
 

@@ -1,0 +1,127 @@
+/** What a question looks like in /api/v1, and what an answer to it must be. */
+import type { AnswerOnPage, AskRead, AskSummary } from "@parley/core";
+import { REASON_CHARS_MAX } from "@parley/core";
+import { z } from "zod";
+import { anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
+
+const audience = named(
+  "Audience",
+  z.object({
+    to: z.union([
+      z.literal("tenant"),
+      z.object({
+        people: z.array(z.string()).readonly().optional(),
+        groups: z.array(z.string()).readonly().optional(),
+        roles: z.array(z.string()).readonly().optional(),
+      }),
+    ]),
+    not: z.literal("caller").optional().describe("Whoever made the call may not answer"),
+    quorum: z.number().optional().describe("How many people must accept"),
+  }),
+);
+
+const summaryFields = {
+  taskId: z.string(),
+  key: z.string().describe("Names the question within its task"),
+  kind: z.enum(["form", "url"]),
+  message: z.string().describe("The question, at most 500 characters"),
+  tool: z.string().describe("Name of the tool or prompt that asks"),
+  owner: person.describe("Whose task asks"),
+  askedAt: time,
+  deadline: time,
+  onTimeout: z.union([z.enum(["cancel", "decline", "fail"]), z.object({ default: anyObject })]).describe("What happens at the deadline"),
+  audience: audience.optional().describe("Who else is asked; absent if only the owner of the task is"),
+  accepted: z.number().optional().describe("With a quorum: how many people have accepted"),
+};
+
+export const askSummary = named("AskSummary", z.object(summaryFields), "An open question in a list");
+
+const given = z.object({ action: z.string(), content: anyObject.optional(), reason: z.string().optional() });
+
+const openAsk = named(
+  "OpenAsk",
+  z.object({
+    ...summaryFields,
+    state: z
+      .enum(["open", "accepted", "of-others"])
+      .describe("`accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others"),
+    digest: z.string().describe("Identifies what is asked. With it, an answer counts for this question only"),
+    request: z.looseObject({
+      type: z.enum(["form", "url"]),
+      message: z.string(),
+      schema: anyObject.optional().describe("JSON Schema of the content, for a form"),
+      url: z.string().optional().describe("The address to visit"),
+    }),
+  }),
+);
+
+const settledAsk = named(
+  "SettledAsk",
+  z.object({
+    state: z.literal("settled"),
+    taskId: z.string(),
+    key: z.string(),
+    tool: z.string(),
+    owner: person,
+    end: z.enum(["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"]),
+    by: person.optional().describe("Who answered; absent if nobody did"),
+    acceptedBy: z
+      .array(z.object({ ...person.shape, at: time }))
+      .optional()
+      .describe("With a quorum: everyone whose acceptance counted"),
+    answer: given.optional().describe("What the caller answered"),
+    reason: z.string().optional().describe("Why it was declined, for the owner of the task"),
+    at: time.optional(),
+  }),
+);
+
+export const ask = named("Ask", z.union([openAsk, settledAsk]), "A question, open or settled");
+
+export function summaryShown({ askedAtMs, deadlineMs, called, ...rest }: AskSummary): z.input<typeof askSummary> {
+  return { ...rest, tool: called.name, askedAt: timeOf(askedAtMs), deadline: timeOf(deadlineMs) };
+}
+
+export function askShown(read: AskRead): z.input<typeof ask> {
+  if (read.state !== "settled") {
+    const { askedAtMs, deadlineMs, called, ...rest } = read;
+    return { ...rest, tool: called.name, askedAt: timeOf(askedAtMs), deadline: timeOf(deadlineMs) };
+  }
+  const { called, atMs, acceptedBy, ...rest } = read;
+  return {
+    ...rest,
+    tool: called.name,
+    ...(atMs !== undefined && { at: timeOf(atMs) }),
+    ...(acceptedBy && { acceptedBy: acceptedBy.map(({ atMs: at, ...by }) => ({ ...by, at: timeOf(at) })) }),
+  };
+}
+
+const AN_ACTION = "action must be accept, decline or cancel";
+
+/** The members of an answer. Content of any kind is read: what does not fit is refused as the question's form says. */
+export const answerFields = {
+  action: oneOf(["accept", "decline", "cancel"]),
+  content: z.unknown().optional().describe("As the question's `schema` requires; none for an address to visit"),
+  reason: z.string({ error: "must be a text" }).optional().describe(`Why it is declined, at most ${REASON_CHARS_MAX} characters`),
+  digest: text(1_000).optional().describe("That of the question as it was read"),
+};
+
+interface Given {
+  readonly action: "accept" | "decline" | "cancel";
+  readonly content?: unknown;
+  readonly reason?: string | undefined;
+}
+
+export const isReasonWithDecline = ({ action, reason }: Given): boolean => reason === undefined || action === "decline";
+export const REASON_WITH_DECLINE = { path: ["reason"], error: "must come with decline" };
+
+export const answer = named(
+  "Answer",
+  z
+    .strictObject(answerFields, { error: (issue) => (issue.code === "invalid_type" ? `must be an object: ${AN_ACTION}` : undefined) })
+    .refine(isReasonWithDecline, REASON_WITH_DECLINE),
+);
+
+export function replyOf({ action, content, reason }: Given): AnswerOnPage["reply"] {
+  const reply = { action, ...(content !== undefined && { content }), ...(reason !== undefined && { reason }) };
+  return reply as AnswerOnPage["reply"];
+}
