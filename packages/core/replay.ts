@@ -27,6 +27,8 @@
  *
  *   replay/course.ts          settlements and drains             replay/end.ts             how a run ends
  *   replay/line.ts            what code awaits, one by one       replay/flow.ts            which names and run a call belongs to
+ *   replay/running.ts         the code that runs now             replay/marks.ts           what is known of promises
+ *   replay/tracing.ts         what each function awaits          replay/frames.ts          stacks and frames
  *   replay/recorded-calls.ts  what earlier runs called           replay/divergence.ts      how the handler departs from the journal
  *   replay/recollection.ts    matches calls with their records   replay/run.ts             what all of these have at hand
  *   replay/settling.ts        what settles next                  replay/writes.ts          one write after another
@@ -36,7 +38,7 @@
  *   replay/waits.ts           asks, events, calls and sleeps     replay/patches.ts         old code path or new one
  *   replay/rest.ts            when to park, and when to give up  replay/unhandled.ts       failures that no code handled
  *   replay/reports.ts         progress, logs and status          replay/derived.ts         random numbers and UUIDs
- *   replay/request.ts         what a run is given
+ *   replay/request.ts         what a run is given                replay/call-site.ts       where the code of a tool called ctx
  */
 import { COMPENSATION } from "./journal.ts";
 import { OVER } from "./over.ts";

@@ -1,4 +1,4 @@
-import { listenedTo } from "./line.ts";
+import { listenedTo } from "./running.ts";
 
 /**
  * A promise that knows whether any code listens to it.

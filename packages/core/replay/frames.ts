@@ -1,0 +1,66 @@
+/** Stacks and frames: which functions are running, as V8 shows them. */
+
+/** A call site as V8 gives it, with four methods that its types lack. Each of them takes V8 a while. */
+export interface CallSite extends NodeJS.CallSite {
+  getEnclosingLineNumber(): number | null;
+  getEnclosingColumnNumber(): number | null;
+  getPosition(): number;
+  isAsync(): boolean;
+}
+
+/** If others follow promises too, Node.js calls all of them from here. */
+const HOOKS = "node:internal/promise_hooks";
+const HOOKS_FRAMES = 2;
+
+const keepSites = (_error: Error, sites: readonly NodeJS.CallSite[]) => sites;
+
+/** The innermost frames above `below`. */
+export function frames(limit: number, below: (...given: never[]) => unknown): readonly CallSite[] {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  try {
+    Error.prepareStackTrace = keepSites;
+    const sites = sitesAbove(limit, below);
+    if (!sites.some(isOfHooks)) return sites;
+    return sitesAbove(limit + HOOKS_FRAMES, below).filter((site) => !isOfHooks(site));
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace;
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+function sitesAbove(limit: number, below: (...given: never[]) => unknown): readonly CallSite[] {
+  Error.stackTraceLimit = limit;
+  const at = {} as { readonly stack: readonly CallSite[] };
+  Error.captureStackTrace(at, below);
+  return at.stack;
+}
+
+function isOfHooks(site: CallSite): boolean {
+  return site.getScriptNameOrSourceURL() === HOOKS;
+}
+
+/** Whether it is code of V8. Code that was compiled from a text has no script name, but lines. */
+export function isBuiltin(site: CallSite): boolean {
+  return !site.getScriptNameOrSourceURL() && site.getLineNumber() === null;
+}
+
+export function nameOf(site: CallSite): string {
+  return site.getFunctionName() ?? "";
+}
+
+/** Identifies the function, not the call. */
+export function codeOf(site: CallSite): string {
+  if (isBuiltin(site)) return nameOf(site);
+  return `${site.getScriptNameOrSourceURL()}:${site.getEnclosingLineNumber()}:${site.getEnclosingColumnNumber()}`;
+}
+
+const DEPTH_MAX = 100;
+
+/** The places in Node.js from which the running code was called: `""` for code that V8 has called from nowhere. Undefined if it lies too deep. */
+export function calledFrom(below: (...given: never[]) => unknown): string | undefined {
+  const sites = frames(DEPTH_MAX, below);
+  if (sites.length === DEPTH_MAX) return undefined;
+  const called = sites.filter((site) => !site.isAsync());
+  const inNode = called.slice(called.findLastIndex((site) => site.getScriptNameOrSourceURL()?.startsWith("node:") !== true) + 1);
+  return inNode.map((site) => `${site.getScriptNameOrSourceURL()}:${site.getPosition()}`).join(" ");
+}

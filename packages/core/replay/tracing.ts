@@ -1,0 +1,159 @@
+/** What each function of a traced line awaits (L4). A promise hook does not say who awaits; the frames that are running by then do. */
+import { calledFrom, codeOf, frames, isBuiltin, nameOf } from "./frames.ts";
+import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId } from "./marks.ts";
+
+const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
+const RACES: ReadonlySet<string> = new Set(["any", "race"]);
+const DERIVING: ReadonlySet<string> = new Set(["then", "catch", "finally"]);
+/** Who creates a promise, and who has called that. */
+const TOP_MAX = 2;
+/** Methods of async generators, in which the generator's code runs. */
+const GENERATOR: ReadonlySet<string> = new Set(["next", "return", "throw"]);
+/** What creates a promise and runs no code that could await. */
+const PLAIN: ReadonlySet<string> = new Set(["Promise", "resolve", "reject", "withResolvers", "try"]);
+
+/** Notes which code awaits the promise that `below` has been told of, or that a function has started to run. */
+export function trace(execution: Execution, promise: object, mark: Mark, below: (...given: never[]) => unknown): void {
+  const [top, next] = frames(TOP_MAX, below);
+  if (!top) return;
+  const { running, job } = execution;
+  const { parent } = mark;
+  const caller = next && isBuiltin(next) ? nameOf(next) : undefined;
+  const isOfV8 = isBuiltin(top);
+  const code = codeOf(top);
+  if (isOfV8) {
+    const isCombined = COMBINATORS.has(code) || (DERIVING.has(code) && caller !== undefined && COMBINATORS.has(caller));
+    if (isCombined) {
+      if (parent === undefined) execution.combined.push(promise);
+      else join(execution, mark, parent, RACES.has(COMBINATORS.has(code) ? code : (caller ?? "")));
+      return;
+    }
+    if (DERIVING.has(code)) {
+      mark.owner = promise;
+      if (parent) block(promise, parent);
+      if (job) block(job, promise);
+      return;
+    }
+    if (PLAIN.has(code)) return;
+  }
+  if (parent === undefined) {
+    // An async generator has no promise of its own: it works on that of the call of `next` which it answers.
+    if (caller !== undefined && GENERATOR.has(caller)) noteBeginning(code, Number.NEGATIVE_INFINITY);
+    if (!isOfV8 && !isBeginning(code, top.getPosition())) return;
+    const outer = running.at(-1)?.promise;
+    if (outer && collections.has(outer)) block(outer, promise);
+    running.push({ code, promise });
+    const { of } = execution.segment;
+    of.begun.add(promise);
+    if (isOfV8 && code === COLLECTING) collections.set(promise, { of, flow: of.scope.get() });
+    return;
+  }
+  const exact = running.findLastIndex((each) => each.code === code);
+  // With `yield*`, `next` is called of what the generator delegates to as well, and the generator awaits that.
+  const index = exact === -1 ? running.findLastIndex((each) => GENERATOR.has(each.code) && each.promise !== parent) : exact;
+  const found = running[index];
+  // `await` of a subclass of Promise first creates a promise that waits on the function's own.
+  if (!found || found.promise === parent) return;
+  running.splice(index, 1);
+  mark.owner = found.promise;
+  mark.code = code;
+  block(found.promise, parent);
+}
+
+/**
+ * A combinator listens to an item. It has created its result before, and a promise for each item that is none, or one of a subclass, right before it
+ * listens to that.
+ */
+function join(execution: Execution, mark: Mark, item: object, isRace: boolean): void {
+  const { combined } = execution;
+  if (combined.at(-1) === item) combined.pop();
+  const result = combined.pop();
+  combined.length = 0;
+  if (result) {
+    execution.group = { isRace, result, members: [], seen: 0n, isOutside: false };
+    const own = Marked.of(result);
+    if (own) own.group = execution.group;
+  }
+  const { group } = execution;
+  if (!group) return;
+  mark.group = group;
+  const member = Marked.of(item);
+  if (member) (member.items ??= []).push({ group, index: group.members.length });
+  group.members.push(item);
+}
+
+/** By function: where it begins. Dropped from time to time, since code may be created without end. */
+const beginnings = new Map<string, number>();
+const BEGINNINGS_MAX = 10_000;
+
+/** Whether the promise is that of an async function, which is created where the function begins, and not one that its code has made. */
+function isBeginning(code: string, position: number): boolean {
+  const known = beginnings.get(code);
+  if (known !== undefined && known < position) return false;
+  noteBeginning(code, position);
+  return true;
+}
+
+function noteBeginning(code: string, position: number): void {
+  if (beginnings.size >= BEGINNINGS_MAX) beginnings.clear();
+  beginnings.set(code, position);
+}
+
+/** Deeper calls count as made by the function that runs innermost. */
+const FRAMES_MAX = 50;
+
+/** The promise of the innermost function that runs, or of the code that runs it. */
+export function innermost({ running, owner }: Execution): object | undefined {
+  if (running.length <= 1) return running[0]?.promise ?? owner;
+  for (const site of frames(FRAMES_MAX, innermost)) {
+    const code = codeOf(site);
+    const found = running.findLast((each) => each.code === code);
+    if (found) return found.promise;
+  }
+  return owner;
+}
+
+// ── Array.fromAsync ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The one builtin that awaits one thing after another by itself. V8 tells nobody of its awaits, and calls its callback from nowhere. */
+const COLLECTING = "fromAsync";
+
+/** Calls of Array.fromAsync that are under way, by their promises, with the flow that they belong to. */
+export const collections = new Map<object, { readonly of: LineState; readonly flow: object | undefined }>();
+
+/** The places in Node.js at which it lets V8 run the reactions that are ready. */
+const runners = new Set<string>();
+
+/** To be called in a reaction. */
+export function noteRunner(below: (...given: never[]) => unknown): void {
+  const place = calledFrom(below);
+  if (place !== undefined) runners.add(place);
+}
+
+/**
+ * The call of Array.fromAsync that has called the code that runs now, if it is certain: code that V8 has called as it calls reactions, in a flow in
+ * which one such call, and no other, has got what it waited for.
+ */
+export function collects(below: (...given: never[]) => unknown): Execution | undefined {
+  const ready = [...collections].filter(([promise, { of, flow }]) => {
+    const on = Marked.of(promise)?.blockedOn;
+    return flow === of.scope.get() && (on === undefined || Marked.of(on)?.isSettled === true);
+  });
+  const [one] = ready;
+  if (!one || ready.length > 1) return undefined;
+  // Timers, ticks and other callbacks come from other places.
+  const place = calledFrom(below);
+  if (place === undefined || (place !== "" && !runners.has(place))) return undefined;
+  const [promise, { of }] = one;
+  const mark = Marked.of(promise);
+  const seen = (mark?.created.seen ?? 0n) | (Marked.of(mark?.blockedOn)?.settledBy?.seen ?? 0n);
+  const epoch = of.isInDrain ? of.settled : of.settled + 0.5;
+  const execution = executionOf(
+    { id: nextId(), of, epoch, isInDrain: of.isInDrain, isOutside: true, via: undefined, seen },
+    promise,
+    undefined,
+  );
+  execution.collection = promise;
+  execution.running.push({ code: COLLECTING, promise });
+  return execution;
+}
