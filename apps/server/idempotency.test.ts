@@ -267,8 +267,8 @@ describe("in a session", () => {
 
     await session.post(there, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "again" } });
 
-    expect(await again.next()).toMatchObject({ id: "again", error: { message: expect.stringMatching(/cancelled.* continues/) } });
     await again.ended();
+    expect(again.text).not.toContain("error");
     await session.reply(there, asked.id, { action: "accept", content: { value: 4 } });
     expect(await first.next()).toMatchObject({ id: "first", result: { content: [{ text: "size 4" }] } });
   });
@@ -290,7 +290,7 @@ describe("in a session", () => {
 
     const { messages } = await session.request(here, "tools/call", call, "again");
 
-    expect(messages.at(-1)).toMatchObject({ id: "again", error: { message: expect.stringContaining("client cancelled") } });
+    expect(messages.filter(({ id }) => id === "again")).toEqual([]);
     await session.reply(there, asked.id, { action: "accept", content: { value: 4 } });
     expect(await first.next()).toMatchObject({ id: "first", result: { content: [{ text: "size 4" }] } });
     await expect.poll(async () => (await sessions.calls(session.sessionId)).size).toBe(0);

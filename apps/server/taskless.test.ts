@@ -139,7 +139,6 @@ describe("a call of 2026-07-28", () => {
 
 describe("a call of a session that is cancelled", () => {
   const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "the-call" } };
-  const answer = { error: { message: "The client cancelled the call." } };
 
   test.each([0, 1])("while it has no task gets none, at the front end of the call and at another one (%s)", async (told) => {
     const needsTask = Promise.withResolvers<undefined>();
@@ -149,7 +148,7 @@ describe("a call of a session that is cancelled", () => {
     await expect.poll(() => called.mock.calls.length).toBe(1);
     expect((await client.post(fronts[told] as Front, cancelled)).status).toBe(202);
     needsTask.resolve(undefined);
-    expect((await response).messages).toMatchObject([answer]);
+    expect((await response).messages).toEqual([]);
     expect(created).not.toHaveBeenCalled();
     await forgotten(client);
   });
@@ -163,7 +162,7 @@ describe("a call of a session that is cancelled", () => {
       return await note(...call);
     });
     const { messages } = await client.request(front, "tools/call", { name: "find", arguments: {} }, "the-call");
-    expect(messages).toMatchObject([answer]);
+    expect(messages).toEqual([]);
     const taskId = created.mock.calls[0]?.[0]?.taskId ?? "";
     expect(await services.store.load(taskId)).toMatchObject({ status: "cancelled" });
     await forgotten(client);
@@ -190,7 +189,7 @@ describe("a call of a session that is cancelled", () => {
     expect(created).toHaveBeenCalledTimes(1);
     await client.post(front, cancelled);
     expect(await open.next()).toMatchObject({ method: "notifications/cancelled", params: { requestId: question.id } });
-    expect(await open.next()).toMatchObject(answer);
+    await open.ended();
   });
 });
 

@@ -252,6 +252,9 @@ export class CallCancelled extends RpcFailure {
   }
 }
 
+/** The client itself cancelled the request. It expects no response (specification 2025-11-25, basic/utilities/cancellation). */
+export class RequestCancelled extends CallCancelled {}
+
 /**
  * A step that failed on every attempt. It is recorded, and replay throws it again. `message` is the message of the
  * step's own error, for the handler; callers do not see it unless the step threw a ParleyError.

@@ -2,7 +2,7 @@
  * Answers to requests that failed: an error of core's catalogue in the codes of the revision, an author's own error unchanged except for codes
  * that the revision must not send, and a defect only as its id in the log.
  */
-import { CallCancelled, type ErrorCode, type JsonObject, ParleyError, RpcFailure } from "@parley/core";
+import { CallCancelled, type ErrorCode, type JsonObject, ParleyError, RequestCancelled, RpcFailure } from "@parley/core";
 import type { Intent } from "./intents.ts";
 import { errorMessage, internalError, resultMessage, type Reply, type RequestId } from "./json-rpc.ts";
 
@@ -57,7 +57,8 @@ export function failures(words: FailureWords, callResult: (result: JsonObject) =
       const { code, httpStatus } = words.ownError(error.code);
       const data = error.data === undefined ? {} : { data: error.data };
       const cancelled = error instanceof CallCancelled ? ({ isCancelled: true } as const) : {};
-      return { httpStatus, message: errorMessage(id, { code, message: error.message, ...data }), ...cancelled };
+      const unwanted = error instanceof RequestCancelled ? ({ isUnwanted: true } as const) : {};
+      return { httpStatus, message: errorMessage(id, { code, message: error.message, ...data }), ...cancelled, ...unwanted };
     }
     return { ...internalError(defectId, id), httpStatus: 200 };
   };

@@ -44,6 +44,8 @@ export interface Reply {
   readonly message: RpcResult | RpcErrorMessage;
   /** The message is an error because the client cancelled its request or ended its session: nothing has failed. */
   readonly isCancelled?: true;
+  /** The client itself cancelled the request, so it is sent no message where its transport can do without. */
+  readonly isUnwanted?: true;
 }
 
 export const PARSE_ERROR = -32700;

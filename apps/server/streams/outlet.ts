@@ -115,9 +115,10 @@ export class Outlet implements ReplyChannel {
     });
   }
 
-  answer({ httpStatus, message, isCancelled }: Reply, eventId?: () => string | undefined): void {
+  answer({ httpStatus, message, isCancelled, isUnwanted }: Reply, eventId?: () => string | undefined): void {
     if (this.#prefersStream && httpStatus === 200) this.open();
     this.#reply.request.isCancelled = isCancelled === true;
+    if (isUnwanted && this.acceptsStream) return this.#endWithout(eventId?.());
     if (!this.#streaming) {
       sendJson(this.#reply, httpStatus, message);
       return;
@@ -130,6 +131,13 @@ export class Outlet implements ReplyChannel {
   endUnanswered(retryMs?: number): void {
     this.open();
     if (retryMs !== undefined) this.#write(`retry: ${retryMs}\n\n`);
+    this.#close();
+  }
+
+  /** A stream is the only response that may be empty. The id tells the client that nothing follows. */
+  #endWithout(eventId: string | undefined): void {
+    this.open();
+    if (eventId !== undefined) this.#write(`id: ${eventId}\ndata: \n\n`);
     this.#close();
   }
 

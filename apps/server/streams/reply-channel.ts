@@ -14,7 +14,7 @@ export interface ReplyChannel {
   send(message: object, eventId?: string): void;
   /** Resolves once the client has read what was sent, or has disconnected. */
   drained(): Promise<void>;
-  /** Sends the answer and ends. `eventId` is called only if the response is a stream. */
+  /** Sends the answer and ends; ends without it if the client does not want it. `eventId` is called only if the response is a stream. */
   answer(reply: Reply, eventId?: () => string | undefined): void;
   /** Ends without an answer. With `retryMs`, the client comes back for the rest after that time. */
   endUnanswered(retryMs?: number): void;

@@ -32,8 +32,8 @@ export function createMemoryWakeUps(): MemoryWakeUps {
         if (watching.size === 0 && watchers.get(taskId) === watching) watchers.delete(taskId);
       };
     },
-    async tellReplied(taskId, replied) {
-      for (const onChange of watchers.get(taskId) ?? []) queueMicrotask(() => onChange({ revision: 0, isEnd: false, replied }));
+    async tell(taskId, news) {
+      for (const onChange of watchers.get(taskId) ?? []) queueMicrotask(() => onChange({ revision: 0, isEnd: false, news }));
     },
     isWatched: (taskId) => watchers.has(taskId),
     askedChanged(asked) {

@@ -15,11 +15,8 @@ export interface WakeUps {
   watch(taskId: string, onChange: (change?: TaskChange) => void): Promise<() => void>;
   /** Whether this process already receives the task's wake-ups, so that watching it costs no round trip. */
   isWatched(taskId: string): boolean;
-  /**
-   * Tells those who watch the task that a client has replied to the request by which a stream asks it. The change that
-   * the reply makes says only that the ask is over.
-   */
-  tellReplied(taskId: string, requestId: string): Promise<void>;
+  /** Tells those who watch the task something that is no change of it. */
+  tell(taskId: string, news: StreamNews): Promise<void>;
   /**
    * Calls `onChange` when an ask that was put to one of these names, of this tenant, was opened or closed, and when
    * such changes may have been missed. As the index of open asks, it narrows and never grants.
@@ -30,14 +27,26 @@ export interface WakeUps {
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;
 }
 
+/**
+ * What the streams of one task tell each other.
+ *
+ *   replied    a client has replied to the request by which a stream asks it; the change that the reply makes says only that the ask is over
+ *   resumed    a client has come back for the stream of its call, on the connection of that name
+ *   cancelled  the client has cancelled the request that carries the task, and expects no response
+ */
+export type StreamNews =
+  | { readonly type: "replied"; readonly requestId: string }
+  | { readonly type: "resumed"; readonly connection: string }
+  | { readonly type: "cancelled" };
+
 /** What changed. Lets a listener skip a read that it does not need. */
 export interface TaskChange {
   /** The task's revision after the change. */
   readonly revision: number;
   /** True if the task has ended. */
   readonly isEnd: boolean;
-  /** Not a change of the task: the request to which a client has replied (`tellReplied`). The revision is 0. */
-  readonly replied?: string;
+  /** Not a change of the task (`tell`). The revision is 0. */
+  readonly news?: StreamNews;
   /**
    * Returns the task after this change, given the task as a store loaded it right before, except for `calls`, which
    * change without a revision. Absent, or undefined: the task has to be read.

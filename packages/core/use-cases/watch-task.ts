@@ -1,4 +1,4 @@
-import type { Clock, TaskChange } from "../ports.ts";
+import type { Clock, StreamNews, TaskChange } from "../ports.ts";
 import type { Task } from "../task.ts";
 import type { Services } from "./services.ts";
 
@@ -18,8 +18,8 @@ export interface TaskWatch {
    * Undefined if it has to be read, because something may have been missed.
    */
   heard(task: Task): Task | undefined;
-  /** Returns the requests to which clients have replied at other front ends since the last look, as far as that was heard. */
-  replied(): readonly string[];
+  /** Returns what other streams have told since the last look, as far as that was heard. */
+  news(): readonly StreamNews[];
   wake(): void;
   close(): void;
 }
@@ -33,7 +33,7 @@ export async function watchTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "
   const close = await wakeUps.watch(taskId, ear.hear);
   // The first read sees all earlier changes.
   ear.forget();
-  return { next: ear.next, heard: ear.heard, replied: ear.replied, wake: ear.wake, close };
+  return { next: ear.next, heard: ear.heard, news: ear.news, wake: ear.wake, close };
 }
 
 /** How long the wake-up of the creation may take to arrive once the subscription is confirmed. */
@@ -91,7 +91,7 @@ export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clo
       await ear.next(readAt);
     },
     heard: ear.heard,
-    replied: ear.replied,
+    news: ear.news,
     wake: ear.wake,
     close() {
       isOver = true;
@@ -101,7 +101,7 @@ export function watchNewTask({ wakeUps, clock }: Pick<Services, "wakeUps" | "clo
   };
 }
 
-interface Ear extends Pick<TaskWatch, "next" | "heard" | "replied" | "wake"> {
+interface Ear extends Pick<TaskWatch, "next" | "heard" | "news" | "wake"> {
   /** Without a change: anything may have happened. */
   readonly hear: (change?: TaskChange) => void;
   readonly forget: () => void;
@@ -115,7 +115,7 @@ function createEar(clock: Clock): Ear {
   let heard = 0;
   /** The changes since the last look; undefined if some are unknown. */
   let changes: TaskChange[] | undefined = [];
-  let replies: readonly string[] = [];
+  let told: readonly StreamNews[] = [];
   let onHeard: () => void = () => undefined;
 
   function wake(): void {
@@ -130,18 +130,19 @@ function createEar(clock: Clock): Ear {
 
   return {
     hear(change) {
-      if (change?.replied !== undefined) {
-        replies = [...replies, change.replied].slice(-CHANGES_MAX);
-        return;
+      if (change?.news) {
+        told = [...told, change.news].slice(-CHANGES_MAX);
+        // Whoever replied or cancelled changes the task as well.
+        return change.news.type === "resumed" ? wake() : undefined;
       }
       changes = change && changes && changes.length < CHANGES_MAX ? [...changes, change] : undefined;
       if (!change) return wake();
       heard = Math.max(heard, change.revision);
       onHeard();
     },
-    replied() {
-      const all = replies;
-      replies = [];
+    news() {
+      const all = told;
+      told = [];
       return all;
     },
     wake,

@@ -1,7 +1,7 @@
 /** What wake-ups say. That applying it gives what is read is shown for every change by test/contract/checked-news.ts. */
 import type { Ask, Task } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { changeOf, repliedMessage } from "./news.ts";
+import { changeOf, newsMessage } from "./news.ts";
 
 const TASK = { id: "0-1", revision: 3, run: 1, status: "working", updatedAtMs: 5, asks: [], takeovers: 2 } as unknown as Task;
 const ended = (words = "4 completed", fields: readonly string[] = ["outcome", '{"type":"result","result":{}}']) =>
@@ -16,8 +16,17 @@ describe("a wake-up", () => {
 
   test("about a reply of a client names its request, whatever is in it, and is no change", () => {
     const requestId = "0-a:pay for #2 \n 3 completed:0:sig";
-    expect(changeOf(repliedMessage(requestId))).toEqual({ revision: 0, isEnd: false, replied: requestId });
+    const news = { type: "replied", requestId } as const;
+    expect(changeOf(newsMessage(news))).toEqual({ revision: 0, isEnd: false, news });
   });
+
+  test.each([{ type: "resumed", connection: "5f0c" }, { type: "cancelled" }] as const)(
+    "about a stream is no change, also for processes that do not know it: %o",
+    (news) => {
+      expect(changeOf(newsMessage(news))).toEqual({ revision: 0, isEnd: false, news });
+      expect(changeOf(newsMessage(news).replace(/resumed|cancelled/, "later"))).toEqual({ revision: 0, isEnd: false });
+    },
+  );
 
   test("with fields gives the task after the change", () => {
     expect(ended()).toMatchObject({ revision: 4, isEnd: true });

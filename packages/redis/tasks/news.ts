@@ -5,7 +5,7 @@
  *   4 answered:size completed ␊ 2 1795647948128 1795734348128 0 ␊ ["outcome","{…}"]
  *   revision, what happened     run updated_at_ms expires_at_ms takeovers   fields
  */
-import { isQuestion, type Outcome, type Owed, type Task, type TaskChange } from "@parley/core";
+import { isQuestion, type Outcome, type Owed, type StreamNews, type Task, type TaskChange } from "@parley/core";
 import { plainContent } from "../content/codec.ts";
 import { unpackOpen } from "./task-hash.ts";
 
@@ -14,16 +14,32 @@ export const NEWS_MAX = 4_096;
 
 const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
 
-/** Not a change: a client has replied to a request. Processes of older versions read it as one that came before all others. */
+/** What streams tell each other is not a change. Processes of older versions read it as one that came before all others. */
 const REPLIED = "0 replied\n";
+const RESUMED = "0 resumed\n";
+const CANCELLED = "0 cancelled\n";
 
-export function repliedMessage(requestId: string): string {
-  return REPLIED + requestId;
+export function newsMessage(news: StreamNews): string {
+  switch (news.type) {
+    case "replied":
+      return REPLIED + news.requestId;
+    case "resumed":
+      return RESUMED + news.connection;
+    case "cancelled":
+      return CANCELLED;
+  }
+}
+
+function newsOf(message: string): StreamNews | undefined {
+  if (message.startsWith(REPLIED)) return { type: "replied", requestId: message.slice(REPLIED.length) };
+  if (message.startsWith(RESUMED)) return { type: "resumed", connection: message.slice(RESUMED.length) };
+  return message === CANCELLED ? { type: "cancelled" } : undefined;
 }
 
 /** Parses a wake-up. */
 export function changeOf(message: string): TaskChange {
-  if (message.startsWith(REPLIED)) return { revision: 0, isEnd: false, replied: message.slice(REPLIED.length) };
+  const news = newsOf(message);
+  if (news) return { revision: 0, isEnd: false, news };
   const [words = "", seen, fields] = message.split("\n");
   const [revision, ...happened] = words.trimEnd().split(" ");
   const change = { revision: Number(revision), isEnd: happened.some((each) => ENDS.has(each)) };

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Announcement, isAnnouncement, type Log, ParleyError, type WakeUps } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "../keys.ts";
-import { changeOf, repliedMessage } from "../tasks/news.ts";
+import { changeOf, newsMessage } from "../tasks/news.ts";
 import { reached } from "../connection/unavailable.ts";
 
 export interface RedisWakeUpsOptions {
@@ -219,10 +219,10 @@ export function createRedisWakeUps({ redis, subscriber, sharded, keys, log, time
       const taskKeys = keys.task(taskId);
       return taskKeys !== undefined && channels.has(taskKeys[0]);
     },
-    async tellReplied(taskId, requestId) {
+    async tell(taskId, news) {
       const [channel] = keys.task(taskId) ?? [];
       if (channel === undefined) return;
-      const message = repliedMessage(requestId);
+      const message = newsMessage(news);
       await reached(sharded ? redis.spublish(channel, message) : redis.publish(channel, message));
     },
     async announce(announcement) {

@@ -33,8 +33,9 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
     prime: () => undefined,
     send,
     drained: () => outlet.drained(),
-    answer({ message }, eventId) {
-      if (streaming) send(message, eventId?.());
+    answer({ message, isUnwanted }, eventId) {
+      if (isUnwanted && outlet.acceptsStream) openStream();
+      else if (streaming) send(message, eventId?.());
       else answers.push(message);
       endOne();
     },

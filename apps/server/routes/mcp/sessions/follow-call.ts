@@ -10,14 +10,15 @@
  *   F3  The id of an event includes what the event says, so nothing is repeated after it and nothing is left out. What was reported before the task
  *       ended is sent before its result.
  *   F4  A question that is not sent is not recorded as shown. A question that is over is withdrawn.
- *   F5  The response is the last message, and is sent once.
- *   F6  A client that has no event id to come back with gets an error before its connection ends.
+ *   F5  The response is the last message, and is sent once. Nothing follows it, and a request that its client has cancelled gets none.
+ *   F6  One connection has the stream. The last on which the client comes back has it; the others end.
+ *   F7  A client that has no event id to come back with gets an error before its connection ends.
  *
  *   follow-call/stream-events.ts  what is sent, with which ids     follow-call/next-change.ts  what the stream waits for
  *   follow-call/reports.ts        progress, logs, closed pages     follow-call/session-use.ts  the session is renewed, or over
- *   follow-call/questions.ts      asks and withdraws
+ *   follow-call/questions.ts      asks and withdraws               follow-call/take-over.ts    the connection that has the stream
  */
-import { CallCancelled, isFinished, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
+import { CallCancelled, isFinished, ParleyError, readable, RequestCancelled, type Task, type TaskWatch } from "@parley/core";
 import { type Reply, resultMessage, resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
@@ -29,8 +30,9 @@ import { createQuestions } from "./follow-call/questions.ts";
 import { createReports } from "./follow-call/reports.ts";
 import { useSession } from "./follow-call/session-use.ts";
 import { type Followed, streamEvents } from "./follow-call/stream-events.ts";
+import { takeOver } from "./follow-call/take-over.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
-import { checkStillWanted, heldStream } from "./note-call.ts";
+import { CANCELLED, checkStillWanted, heldStream } from "./note-call.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 export interface FollowCall {
@@ -49,6 +51,7 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
   const { watch, isJoined = false } = follow;
   let { task } = follow;
   let isAnswered = false;
+  let isUnwanted = false;
   const events = streamEvents(route, exchange, { cursor: follow.cursor, isJoined });
   const reports = createReports(route, exchange, events);
   const ends = untilExpiry(route, caller);
@@ -79,10 +82,22 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
 
   async function toItsEnd(): Promise<Followed> {
     const { cursor } = follow;
+    const taking = cursor.stream === "call" && cursor.event > 0 ? await takeOver(route, task.id) : undefined;
+    let isTaken = false;
     if (cursor.stream === "result" || isJoined) hold = await takeHold(route, exchange, { event: cursor.event, onChange: watch.wake });
     const questions = createQuestions(route, exchange, events, { taskId: task.id, hold });
     stops.push(questions.leave);
     questions.shownBefore(task);
+    const listen = () => {
+      for (const news of watch.news()) {
+        if (news.type === "replied") questions.replied(news.requestId);
+        else if (cursor.stream === "call" && !isJoined) {
+          if (news.type === "cancelled") isUnwanted = true;
+          else isTaken = taking ? taking.isTakenBy(news.connection) : true;
+        }
+      }
+      return isTaken;
+    };
     events.numberFrom(services.clock.now());
     if (cursor.event > 0) events.prime();
     else events.primeInTime();
@@ -91,7 +106,8 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
     for (;;) {
       const released = await reports.feed(task, feed);
       reports.closedPages(task);
-      questions.withdraw(task, watch);
+      listen();
+      questions.withdraw(task);
       if (isFinished(task.status)) {
         const followed = answered(reply());
         if (cursor.stream === "result") await sessions.unfollow(session.id, [task.id]);
@@ -104,7 +120,7 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
         events.giveEventId();
         if (events.hasEventId) return left();
       }
-      const changed = await nextChange(route, exchange, { watch, ends, session: use, hold, events }, { task, feed });
+      const changed = await nextChange(route, exchange, { watch, ends, session: use, isTaken: listen, hold, events }, { task, feed });
       if (typeof changed === "string") return over(changed);
       if (!changed.task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       questions.changed(task, changed.task);
@@ -141,6 +157,7 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
   }
 
   function reply(): Reply {
+    if (isUnwanted) return failure(new RequestCancelled(CANCELLED));
     try {
       return { httpStatus: 200, message: resultMessage(exchange.id, result()) };
     } catch (error) {
@@ -175,7 +192,7 @@ async function takeHold(route: SessionRoute, exchange: SessionExchange, { event,
   return hold;
 }
 
-const requestCancelled = () => new CallCancelled("The client cancelled the request. The task continues.");
+const requestCancelled = () => new RequestCancelled("The client cancelled the request. The task continues.");
 const sessionEnded = () => new CallCancelled("The session has ended. The call continues without it.");
 
 function onAbort(signal: AbortSignal, listener: () => void): () => void {

@@ -1,5 +1,5 @@
 /** Notes in the session which task carries an open call, so that any front end can cancel the call. */
-import { CallCancelled, cancelTask, ParleyError } from "@parley/core";
+import { CallCancelled, cancelTask, ParleyError, RequestCancelled } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
 import { shortName } from "./short-name.ts";
@@ -48,7 +48,7 @@ export async function cancelNotedTask(
 
 /** What the client of a cancelled call sees, if it still listens. */
 export const CANCELLED = "The client cancelled the call.";
-export const cancelled = () => new CallCancelled(CANCELLED);
+export const cancelled = () => new RequestCancelled(CANCELLED);
 
 /**
  * Throws if the client has cancelled a call that has no task yet, or has ended its session. noteCall notices both as well,

@@ -41,7 +41,9 @@ export async function receiveReply(
   if (!asked) throw new ParleyError("NOT_OPEN", "the response answers no request that was sent to this session");
   // First, because a stream may hear of the answer before this does.
   if (!shown.replied(String(id))) {
-    services.wakeUps.tellReplied(asked.taskId, String(id)).catch((error: unknown) => log.warn({ err: error }, "reply could not be told"));
+    services.wakeUps
+      .tell(asked.taskId, { type: "replied", requestId: String(id) })
+      .catch((error: unknown) => log.warn({ err: error }, "reply could not be told"));
   }
   const { receipts } = await answerTask(services, {
     taskId: asked.taskId,
@@ -79,12 +81,15 @@ function throwIfRefused(receipt: Receipt | undefined): void {
  * cancelled at once. The stream of a tasks/result or of a repeated call ends, and its task continues. Any other request is not affected.
  */
 export async function receiveNotice(route: SessionRoute, context: SessionContext, { requestId, reason: given }: Notice): Promise<void> {
-  const { sessions, services } = route;
+  const { sessions, services, log } = route;
   const { session, caller } = context;
   const taskId = await cancelledTaskOf(route, context, requestId);
   const door = `${session.version} notifications/cancelled`;
   const reason = given === undefined ? CANCELLED : `The client cancelled the call: ${given.slice(0, 200)}`;
   if (taskId !== undefined) {
+    // First, so that the stream of the call knows when it hears of the end. If this is lost, the client ignores a response.
+    const told = services.wakeUps.tell(taskId, { type: "cancelled" });
+    told.catch((error: unknown) => log.warn({ err: error }, "cancellation could not be told"));
     if (await cancelNotedTask(route, { caller, door }, { taskId, reason })) return;
     // Now that no task is noted, this notes the cancellation.
     forgetCall(route, context, { taskId, requestId });

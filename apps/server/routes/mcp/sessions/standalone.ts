@@ -181,8 +181,8 @@ class StandaloneStream implements ChangeReporter<Change> {
     this.#tasks.set(task.taskId, task);
     try {
       task.unwatch = await services.wakeUps.watch(task.taskId, (change) => {
-        if (change?.replied === undefined) this.#changes.add(task);
-        else task.shown.replied(change.replied);
+        if (!change?.news) this.#changes.add(task);
+        else if (change.news.type === "replied") task.shown.replied(change.news.requestId);
       });
     } catch (error) {
       this.#leave(task);

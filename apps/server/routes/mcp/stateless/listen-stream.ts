@@ -69,7 +69,7 @@ class ListenStream implements ChangeReporter<Followed> {
     const task: FollowedTask = { type: "task", taskId, revision: 0 };
     this.#tasks.add(task);
     task.unwatch = await this.#route.services.wakeUps.watch(taskId, (change) => {
-      if (change?.replied === undefined) this.#changes.add(task);
+      if (!change?.news) this.#changes.add(task);
     });
     if (this.#changes.stopped) this.#leave(task);
     // Reports what changed before the watch began.

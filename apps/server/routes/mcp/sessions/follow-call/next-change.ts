@@ -23,6 +23,8 @@ export interface Awaited {
   readonly watch: TaskWatch;
   readonly ends: Pick<EndSignals, "closing" | "ending">;
   readonly session: Pick<SessionUse, "isOver">;
+  /** Whether the client has come back for this stream on another connection. */
+  readonly isTaken: () => boolean;
   readonly hold: StreamHold | undefined;
   readonly events: Pick<StreamEvents, "cursor" | "canComeBack">;
 }
@@ -35,12 +37,13 @@ export async function nextChange(
 ): Promise<Changed | StreamOver> {
   const { services } = route;
   const { channel, caller } = exchange;
-  const { watch, ends, session, hold, events } = awaited;
+  const { watch, ends, session, isTaken, hold, events } = awaited;
   const { task, feed } = known;
   for (;;) {
     await watch.next(task.revision);
     if (channel.closed.aborted) return "closed";
     if (session.isOver) return "session ended";
+    if (isTaken()) return "taken";
     const lost = hold?.lost ? await unlessAway(() => whyLost(route, exchange)) : undefined;
     if (lost) return lost.why;
     // A call that waits for a person is handed over as soon as this front end closes. A call at work may still finish here.

@@ -4,7 +4,7 @@
  * A hidden task can ask on the stream of its call only. A task that its client knows may ask on other streams too, so each question is claimed
  * for one of them (hold-stream.ts).
  */
-import { type Ask, declareUnavailable, noteShown, type Task, type TaskWatch } from "@parley/core";
+import { type Ask, declareUnavailable, noteShown, type Task } from "@parley/core";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type AskKeys, asksToSend, type LastRead, reopenedAsks } from "../asks.ts";
 import type { StreamHold } from "../hold-stream.ts";
@@ -20,8 +20,10 @@ export interface Questions {
   ask(task: Task): Promise<void>;
   /** Sends the questions of a task that may ask on other streams too. */
   askOnHeldStream(task: Task, hold: StreamHold): Promise<void>;
+  /** The client has replied to the request, at any front end. */
+  replied(requestId: string): void;
   /** Tells the client of questions that it need not answer any more. */
-  withdraw(task: Task, watch: Pick<TaskWatch, "replied">): void;
+  withdraw(task: Task): void;
   /** The task was read again. */
   changed(before: LastRead, now: LastRead): void;
   leave(): void;
@@ -84,8 +86,8 @@ export function createQuestions(
         await channel.drained();
       }
     },
-    withdraw(task, watch) {
-      for (const requestId of watch.replied()) shown.replied(requestId);
+    replied: (requestId) => shown.replied(requestId),
+    withdraw(task) {
       for (const requestId of shown.over(task)) events.send(encode.askOver(requestId, knownTask(events, task)));
     },
     changed: (before, now) => void (reopened = reopenedAsks(before, now)),

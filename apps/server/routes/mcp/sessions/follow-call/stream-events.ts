@@ -39,7 +39,7 @@ export interface StreamEvents {
   send(message: object, change?: Seen): void;
   /** The response, or the error in its place. It is the last message (F5). */
   answer(reply: Reply): Followed;
-  /** The client comes back. Without an event id it gets the error: it would wait for an answer that never comes (F6). */
+  /** The client comes back. Without an event id it gets the error: it would wait for an answer that never comes (F7). */
   leave(failure: (error: RpcFailure) => Reply): Followed;
   /**
    * The client is told not to come back: it is on another connection, or another client of its session uses the same id, and the two would
@@ -92,8 +92,9 @@ export function streamEvents(route: SessionRoute, exchange: SessionExchange, opt
   function answer(reply: Reply): Followed {
     // Opening a stream after a JSON response would crash the process.
     stopPriming();
-    // The official client (@modelcontextprotocol/sdk) does not take an error for the answer, and comes back until it is refused.
-    channel.answer(reply, () => ("error" in reply.message ? lastId() : nextId()));
+    // A client that comes back with this id is refused, so it never gets the response twice. The official client (@modelcontextprotocol/sdk)
+    // does so after an error, which it does not take for the answer.
+    channel.answer(reply, lastId);
     return "answered";
   }
 
