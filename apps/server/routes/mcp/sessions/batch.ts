@@ -33,9 +33,9 @@ export function batch(outlet: Outlet, reply: FastifyReply, size: number): readon
     prime: () => undefined,
     send,
     drained: () => outlet.drained(),
-    answer({ message, isUnwanted }, eventId) {
-      if (isUnwanted && outlet.acceptsStream) openStream();
-      else if (streaming) send(message, eventId?.());
+    // Also one that its client does not want any more: each request of a batch has its response.
+    answer({ message }, eventId) {
+      if (streaming) send(message, eventId?.());
       else answers.push(message);
       endOne();
     },
