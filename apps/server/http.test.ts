@@ -48,6 +48,8 @@ function parsed({ text }: Raw): { status: number; headers: Record<string, string
 const connectionsOf = async ({ app }: Front): Promise<number> =>
   await new Promise((resolve, reject) => app.server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
 
+/** A stream of one message. */
+const DATA = expect.stringMatching(/^(id: .*\n)?event: message\ndata: \{.*"tools":.*\}\n\n$/);
 const ping = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 const call = (name: string) => ({ name, arguments: {} });
 
@@ -128,6 +130,18 @@ describe("Accept", () => {
       expect((await fetch(here.url, { headers: { accept, "mcp-session-id": session.sessionId } })).status).toBe(406);
     }
     expect(here.logged.map(({ message }) => message)).not.toContain("task created");
+  });
+
+  test("that covers streams alone gets a stream in every revision, also of one message", async () => {
+    const here = await one();
+    const session = await openSession(here);
+    const list = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
+    for (const accept of ["text/event-stream", "a/b, text/event-stream;q=0.5", "text/*"]) {
+      const stateless = await post(here, "tools/list", {}, { headers: { accept } });
+      expect([accept, stateless.headers.get("content-type"), await stateless.text()]).toEqual([accept, "text/event-stream", DATA]);
+      const inSession = await session.post(here, list, { accept });
+      expect([accept, inSession.headers.get("content-type"), await inSession.text()]).toEqual([accept, "text/event-stream", DATA]);
+    }
   });
 
   test("that covers either of them is served", async () => {

@@ -27,7 +27,7 @@ const STREAM_HEADERS = {
 export interface OutletOptions {
   readonly heartbeat: Heartbeat;
   readonly stallTimeoutMs: number;
-  /** Answers with a stream if the client lists streams first in Accept, even if nothing is sent before the answer. */
+  /** Answers with a stream if the client lists streams first in Accept, even if nothing is sent before the answer. One that accepts nothing else always gets one. */
   readonly streamWherePreferred?: boolean;
 }
 
@@ -48,7 +48,9 @@ export class Outlet implements ReplyChannel {
     const accept = (request.headers.accept ?? "*/*").toLowerCase();
     this.acceptsAnything = /application\/(json|\*)|text\/(event-stream|\*)|\*\/\*/.test(accept);
     this.acceptsStream = /text\/(event-stream|\*)|\*\/\*/.test(accept);
-    this.#prefersStream = options.streamWherePreferred === true && accept.trimStart().startsWith("text/event-stream");
+    const acceptsJson = /application\/(json|\*)|\*\/\*/.test(accept);
+    const isFirst = options.streamWherePreferred === true && accept.trimStart().startsWith("text/event-stream");
+    this.#prefersStream = isFirst || (this.acceptsStream && !acceptsJson);
     this.#reply = reply;
     this.#options = options;
   }
