@@ -11,6 +11,7 @@ export function ttlMs({ createdAtMs, updatedAtMs, retentionMs, expiresAtMs }: Ti
   return Math.trunc((expiresAtMs ?? updatedAtMs + retentionMs) - createdAtMs);
 }
 
+/** A change may be stamped by a machine whose clock is behind that of the one which created the task: nothing changes before it exists. */
 export function taskTimes({ createdAtMs, updatedAtMs }: Times): { readonly createdAt: string; readonly lastUpdatedAt: string } {
-  return { createdAt: new Date(createdAtMs).toISOString(), lastUpdatedAt: new Date(updatedAtMs).toISOString() };
+  return { createdAt: new Date(createdAtMs).toISOString(), lastUpdatedAt: new Date(Math.max(createdAtMs, updatedAtMs)).toISOString() };
 }
