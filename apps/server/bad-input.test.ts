@@ -316,6 +316,10 @@ describe("an answer", () => {
     const inputResponses = { ops: { action: "accept", content: { ok: "maybe" } }, legal: { action: "accept", content: { ok: true } } };
     const refused = await rpc(here, "tasks/update", { taskId, inputResponses });
     expect(refused).toMatchObject({ status: 200, error: { code: -32602, data: { violations: [{ path: "/ops/content/ok" }] } } });
+    expect(refused.error).toMatchObject({
+      message: expect.stringMatching(/The other answer was accepted$/),
+      data: { accepted: ["legal"] },
+    });
     const got = await rpc(here, "tasks/get", { taskId });
     expect(Object.keys(got.result!["inputRequests"]!)).toEqual(["ops"]);
     await rpc(here, "tasks/update", { taskId, inputResponses: { ops: { action: "accept", content: { ok: false } } } });

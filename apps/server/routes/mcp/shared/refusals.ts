@@ -1,20 +1,25 @@
-import { describeProblems, type ErrorCode, ParleyError, type Receipt } from "@parley/core";
+import { describeProblems, type ErrorCode, type JsonObject, ParleyError, type Receipt } from "@parley/core";
 import { CREDENTIAL_ERRORS, errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
 
 /**
  * Throws for answers that were refused: INVALID_ANSWER with all violations, whose paths begin with the ask's key; NOT_PERMITTED for answers
- * to questions that others are asked. The remaining answers have been accepted.
+ * to questions that others are asked. The remaining answers have been accepted. The error says so: its sender would repeat or change them.
  */
 export function throwIfRefused(receipts: ReadonlyMap<string, Receipt>): void {
   const violations = [...receipts].flatMap(([key, receipt]) =>
     receipt.type === "invalid" ? receipt.violations.map((violation) => ({ ...violation, path: `/${key}${violation.path}` })) : [],
   );
-  if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", `refused: ${describeProblems(violations)}`, { violations });
-  if ([...receipts.values()].some(({ type }) => type === "forbidden")) throw notPermitted();
+  const accepted = [...receipts].filter(([, { type }]) => type === "accepted" || type === "duplicate").map(([key]) => key);
+  const beside =
+    accepted.length === 0 ? "" : accepted.length === 1 ? ". The other answer was accepted" : ". The other answers were accepted";
+  const data = accepted.length === 0 ? {} : { data: { accepted } };
+  if (violations.length > 0)
+    throw new ParleyError("INVALID_ANSWER", `refused: ${describeProblems(violations)}${beside}`, { violations, ...data });
+  if ([...receipts.values()].some(({ type }) => type === "forbidden")) throw notPermitted(beside, data);
 }
 
-export function notPermitted(): ParleyError {
-  return new ParleyError("NOT_PERMITTED", "the question is for other people");
+export function notPermitted(beside = "", data: { readonly data?: JsonObject } = {}): ParleyError {
+  return new ParleyError("NOT_PERMITTED", `the question is for other people${beside}`, data);
 }
 
 /** JSON-RPC code and HTTP status of errors that do not answer a message. All others are INVALID_REQUEST with status 400. */
