@@ -15,6 +15,7 @@ import { addStart } from "./serve/start.ts";
 import { addKeys } from "./keys/command.ts";
 import { addLogin } from "./login/command.ts";
 import { addServer } from "./serve/server.ts";
+import { addPurge } from "./purge/command.ts";
 import { addStdio } from "./stdio/command.ts";
 import { addTasks } from "./tasks/command.ts";
 import { addTools } from "./tools/command.ts";
@@ -51,6 +52,7 @@ const COMMANDS = [
   addContent,
   addKeys,
   addGrants,
+  addPurge,
   addUpstreams,
   addDoctor,
   addCompletion,

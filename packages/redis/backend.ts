@@ -43,6 +43,7 @@ import { createRates, type RateLimits } from "./callers/rates.ts";
 import { createSlots } from "./runs/slots.ts";
 import { createServing, type ServingRegistry } from "./runs/serving.ts";
 import { createRedisStore } from "./tasks/store.ts";
+import { createPurge, type Purge } from "./tasks/purge.ts";
 import { createReads } from "./tasks/reads.ts";
 import { createTurns } from "./runs/turns.ts";
 import { reached } from "./connection/unavailable.ts";
@@ -80,6 +81,8 @@ export interface RedisBackend {
   readonly serving: ServingRegistry;
   /** Unfinished tasks of a partition, in batches and in no order; a task may appear twice. */
   waiting(partition: number): AsyncGenerator<readonly WaitingTask[]>;
+  /** Deletes tasks that are over, or counts them, in batches and in no order. */
+  readonly purge: Purge;
   /** For processes with upstreams. */
   readonly gateway: GatewayShare;
   /** Resolves if Redis replies. Throws UNAVAILABLE. */
@@ -232,6 +235,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     }),
     serving: createServing({ redis, keys, now: clock.now }),
     waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
+    purge: createPurge({ redis, keys, now: clock.now }),
     async consumeRuns(request) {
       const consumer = await consumeRuns({
         ...request,

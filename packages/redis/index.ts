@@ -17,4 +17,5 @@ export { RIGHTS } from "./connection/rights.ts";
 export { DEFAULT_REDIS_SETTINGS, type RedisEnvironment, type RedisSettings, redisSettings, toRedisSettings } from "./settings.ts";
 export { deploymentId } from "./callers/secret.ts";
 export { SERVED_FOR_MS, type ServedVersion } from "./runs/serving.ts";
+export type { FinishedTask, PurgeFilter } from "./tasks/purge.ts";
 export type { WaitingTask } from "./tasks/waiting.ts";

@@ -62,6 +62,8 @@ export type TaskKeys = readonly [task: string, journal: string, feed: string, du
 export interface Keys {
   /** Undefined if it cannot be a task id, so that arbitrary input never becomes a key. */
   task(taskId: string): TaskKeys | undefined;
+  /** Of all keys. */
+  readonly prefix: string;
   /** A task's key is this prefix and its id. */
   taskPrefix(partition: number): string;
   due(partition: number): string;
@@ -129,6 +131,7 @@ export function createKeys(prefix = "parley"): Keys {
       const task = `${slot(partition)}:task:${taskId}`;
       return [task, `${task}:journal`, `${task}:feed`, `${slot(partition)}:due`];
     },
+    prefix,
     taskPrefix: (partition) => `${slot(partition)}:task:`,
     due: (partition) => `${slot(partition)}:due`,
     waitingRuns: (partition) => [`${slot(partition)}:${RUN_QUEUE}:wait`, `${slot(partition)}:${RUN_QUEUE}:prioritized`],

@@ -117,6 +117,25 @@ describe("with --json", () => {
     ]);
   });
 
+  test("finished tasks are counted and deleted", async () => {
+    const [called] = await json("call", "greet", "--marker", "purged", "--no-wait");
+    await json("cancel", String(called?.["taskId"]));
+    const of = ["--older-than", "0s", "--tool", "greet"];
+    const [found] = await json("purge", ...of);
+    const tasks = Number(found?.["tasks"]);
+    expect(tasks).toBeGreaterThan(0);
+    const group = { name: "tool greet", tasks, bytes: expect.any(Number) };
+    expect(found).toEqual({
+      deleted: false,
+      tasks,
+      bytes: expect.any(Number),
+      tools: [group],
+      callers: [expect.objectContaining({ tasks })],
+    });
+    expect(await json("purge", ...of, "--yes")).toEqual([{ ...found, deleted: true }]);
+    expect(await json("purge", ...of)).toEqual([{ deleted: false, tasks: 0, bytes: 0, tools: [], callers: [] }]);
+  });
+
   test("keys are made, listed, turned and revoked", async () => {
     const [made] = await json("keys", "create", "robot", "--expires", "90d");
     const { id, key } = made ?? {};

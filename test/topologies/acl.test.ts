@@ -4,11 +4,11 @@ import { RIGHTS } from "@parley/redis";
 
 const SOURCES = "packages/redis/**/*.{ts,lua}";
 /** Methods of the client that send no command of that name. */
-const OF_THE_CLIENT = ["on", "once", "off", "connect", "disconnect", "call", "pipeline", "nodes"];
+const OF_THE_CLIENT = ["on", "once", "off", "connect", "disconnect", "call", "pipeline", "nodes", "pcall"];
 /** Of the embedded server, whose user may do everything. */
 const OF_THE_OWNER = ["shutdown"];
-/** In a Cluster of Redis 7 or newer alone, and what `parley doctor` does without: docs/redis.md says both. */
-const OPTIONAL = ["spublish", "ssubscribe", "sunsubscribe", "config"];
+/** In a Cluster of Redis 7 or newer alone, what `parley doctor` does without, and what only `parley purge` needs: docs/redis.md says all three. */
+const OPTIONAL = ["spublish", "ssubscribe", "sunsubscribe", "config", "scan"];
 const NOT_NEEDED = [...OF_THE_CLIENT, ...OF_THE_OWNER, ...OPTIONAL];
 
 function commandsIn(text: string): string[] {

@@ -15,9 +15,9 @@ export interface AuditFact {
   /**
    * `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
-   * task, or removed. `quota`: a caller reached a quota.
+   * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over.
    */
-  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export" | "grant" | "quota";
+  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export" | "grant" | "quota" | "purge";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;

@@ -394,12 +394,17 @@ end
 -- What a task costs that keeps nothing, about: its key, its state, its facts, its place in the list of its owner.
 local KEPT_AT_LEAST = 500
 
+-- The end of the few minutes in which the task expires.
+local function kept_until_ms(state)
+  local width = 1000
+  while width * 16 < tonumber(state.retention_ms) do width = width * 2 end
+  return math.ceil(tonumber(state.expires_at_ms) / width) * width
+end
+
 local function count_kept(facts, state, bytes, now_ms)
   local is_read, keys = pcall(kept_keys, facts)
   if not is_read then return end -- damaged, so nobody's
-  local width = 1000
-  while width * 16 < tonumber(state.retention_ms) do width = width * 2 end
-  local gone_ms = math.ceil(tonumber(state.expires_at_ms) / width) * width
+  local gone_ms = kept_until_ms(state)
   if gone_ms <= tonumber(now_ms) then return end
   local field = string.format('%.0f', gone_ms)
   for _, key in ipairs({ keys.principal, keys.tenant }) do
@@ -409,6 +414,23 @@ local function count_kept(facts, state, bytes, now_ms)
     redis.call('HINCRBY', key, field, bytes + KEPT_AT_LEAST)
     redis.call('HSET', key, 'total', total, 'next', string.format('%.0f', first), 'last', string.format('%.0f', last))
     redis.call('PEXPIREAT', key, string.format('%.0f', last))
+  end
+end
+
+-- Of a task that an operator deletes. Redis refuses this if it is full, or if the bucket is gone: then there is nothing to give back.
+local function give_back_kept(facts, state, bytes, now_ms)
+  local is_read, keys = pcall(kept_keys, facts)
+  local gone_ms = kept_until_ms(state)
+  if not is_read or gone_ms <= tonumber(now_ms) then return end
+  local field = string.format('%.0f', gone_ms)
+  for _, key in ipairs({ keys.principal, keys.tenant }) do
+    local held = tonumber(redis.call('HGET', key, field) or 0)
+    local given = math.min(held, bytes + KEPT_AT_LEAST)
+    if given > 0 then
+      local left = redis.pcall('HINCRBY', key, 'total', -given)
+      -- The bucket stays, empty: it may be the next one or the last.
+      if type(left) == 'number' then redis.pcall('HINCRBY', key, field, -given) end
+    end
   end
 end
 
@@ -492,10 +514,19 @@ local LINES_MAX = 4096
 -- How many bytes of answers to asks with an audience a task that is over keeps, for those who were asked.
 local ENDS_MAX = 4096
 
+-- How many bytes a task that is over keeps besides its facts, as quotas count them.
+local function kept_size()
+  local bytes, fields = 0, redis.call('HGETALL', task)
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'state' and fields[i] ~= 'call' then bytes = bytes + #fields[i + 1] end
+  end
+  return bytes
+end
+
 -- Of a task that is over, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
 -- read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a repeated answer from a late
 -- one. They are one field of the task, because a key of their own would cost more than all of them.
--- Returns the facts, and how many bytes are kept besides them.
+-- Returns the facts.
 local function trim_task()
   local lines, others, size = {}, {}, 0
   local ends_size = 0
@@ -521,8 +552,7 @@ local function trim_task()
     if size > LINES_MAX then break end
     lines[#lines + 1] = line
   end
-  local kept = redis.call('HMGET', task, 'call', 'outcome', 'message', 'immediate', 'problem')
-  local call, lines_text = kept[1], table.concat(lines, '\n')
+  local call, lines_text = redis.call('HGET', task, 'call'), table.concat(lines, '\n')
   local facts = string.match(call, '^[^\n]*')
   -- An idempotency key leads to the task by a key of its own.
   redis.call('HDEL', task, 'arguments', 'told', 'once')
@@ -531,10 +561,8 @@ local function trim_task()
   elseif #facts < #call then
     redis.call('HSET', task, 'call', facts)
   end
-  local bytes = #lines_text
-  for i = 2, 5 do bytes = bytes + #(kept[i] or '') end
   redis.call('DEL', journal)
-  return facts, bytes
+  return facts
 end
 
 -- The line of an entry, whether the task is over or not; nil if nothing was recorded under the key.
@@ -558,8 +586,8 @@ local function forget_task(state, task_id, now_ms)
   redis.call('ZREM', due, task_id)
   local once = redis.call('HGET', task, 'once')
   if once then redis.call('PEXPIREAT', ONCE .. once, state.expires_at_ms) end
-  local facts, bytes = trim_task()
-  if state.counted ~= '0' then count_kept(facts, state, bytes, now_ms) end
+  local facts = trim_task()
+  if state.counted ~= '0' then count_kept(facts, state, kept_size(), now_ms) end
   redis.call('PEXPIREAT', task, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, string.format('%.0f', math.min(tonumber(state.expires_at_ms), now_ms + FEED_KEPT_MS)))
 end
