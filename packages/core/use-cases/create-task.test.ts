@@ -157,7 +157,7 @@ describe("a call", () => {
 test("a call is refused while the store has almost no room, before anything is read or written, and accepted again after that", async () => {
   const { services, requests } = inMemory();
   let isScarce = true;
-  const scarce = { ...services, room: { isScarce: () => isScarce } };
+  const scarce = { ...services, room: { isScarce: () => isScarce, bytes: () => undefined } };
   await expect(createTask(scarce, plain, request)).rejects.toMatchObject({ code: "STORAGE_SCARCE" });
   expect(requests).toEqual([]);
   isScarce = false;

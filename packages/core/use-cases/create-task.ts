@@ -4,7 +4,7 @@ import { DEFAULT_TENANT } from "../callers/caller.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import type { Once, TaskStore } from "../ports.ts";
-import { isCounted, quotaExceeded } from "../callers/quotas.ts";
+import { isCounted, quotaExceeded, quotasIn, type TaskQuotas } from "../callers/quotas.ts";
 import { shareOf } from "../callers/shares.ts";
 import { describeViolations } from "../values/schema-violation.ts";
 import type { Settings } from "../settings.ts";
@@ -62,7 +62,8 @@ export async function createTask(services: Services, runnable: Runnable, request
   const fingerprint = (id: string) => bindingOfCall(services, id, runnable, sent);
   const key = onceOf(services, request);
   const once = key === undefined ? undefined : { key, fingerprint: fingerprint(taskId) };
-  const created = await write(services, request, { taskId, call, once });
+  const quotas = quotasIn(settings.taskQuotas, request.caller, room?.bytes());
+  const created = await write(services, request, { taskId, call, once, quotas });
   if (typeof created === "object" && "known" in created) {
     if (created.fingerprint === fingerprint(created.known)) return await repeated(services, request, created.known);
     throw new ParleyError(
@@ -71,7 +72,7 @@ export async function createTask(services: Services, runnable: Runnable, request
     );
   }
   if (typeof created === "object") {
-    const error = quotaExceeded(created, settings.taskQuotas);
+    const error = quotaExceeded(created, quotas, settings.taskQuotas);
     noteQuota(services, request, error);
     throw error;
   }
@@ -89,12 +90,15 @@ export async function createTask(services: Services, runnable: Runnable, request
   };
 }
 
+interface Write {
+  readonly taskId: string;
+  readonly call: Call;
+  readonly once: Once | undefined;
+  readonly quotas: TaskQuotas;
+}
+
 /** Writes the task and adds its first run. */
-async function write(
-  services: Services,
-  request: CreateTask,
-  { taskId, call, once }: { readonly taskId: string; readonly call: Call; readonly once: Once | undefined },
-): ReturnType<TaskStore["create"]> {
+async function write(services: Services, request: CreateTask, { taskId, call, once, quotas }: Write): ReturnType<TaskStore["create"]> {
   const { store, queue, settings } = services;
   const { kind, name } = call;
   const counted = isCounted(request.caller);
@@ -114,7 +118,7 @@ async function write(
       call,
       graceMs: settings.graceMs,
       ...(once && { once }),
-      ...(counted && { quotas: settings.taskQuotas }),
+      ...(counted && { quotas }),
       ...(lane !== undefined && { lane }),
       ...audit,
     }),

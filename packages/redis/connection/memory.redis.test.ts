@@ -45,6 +45,17 @@ test("Redis is scarce from a share of its limit on, and no longer when there is 
   expect(await isScarceAt(0)).toBe(false);
 });
 
+test("how much is free is known from the same measurement; without a limit it is not", async () => {
+  const watch = createMemoryWatch(redis);
+  expect(watch.bytes()).toBeUndefined();
+  await redis.config("SET", "maxmemory", "100mb");
+  const { usedBytes, maxBytes } = await watch.read();
+  expect(watch.bytes()).toEqual({ free: maxBytes - usedBytes, all: maxBytes });
+  await redis.config("SET", "maxmemory", "0");
+  await watch.read();
+  expect(watch.bytes()).toBeUndefined();
+});
+
 test("Redis is asked once a second at most, and one that does not answer is not taken for scarce", async () => {
   let [elapsedMs, asked] = [0, 0];
   const away = {

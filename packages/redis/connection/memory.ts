@@ -26,24 +26,36 @@ export interface MemoryWatch extends Room {
 
 export function createMemoryWatch(redis: Pick<Redis, "info"> | Cluster, elapsedMs: () => number = () => performance.now()): MemoryWatch {
   let last: RedisMemory | undefined;
+  let masters = 1;
   let measuredAtMs = -Infinity;
 
   async function read(): Promise<RedisMemory> {
     const nodes: readonly Pick<Redis, "info">[] = redis instanceof Cluster ? redis.nodes("master") : [redis];
     const all = await reached(Promise.all(nodes.map(async (node) => memoryOf(await node.info("memory")))));
+    masters = nodes.length;
     last = all.reduce((fullest, each) => (shareOf(each) > shareOf(fullest) ? each : fullest), all[0] ?? { usedBytes: 0, maxBytes: 0 });
+    return last;
+  }
+
+  function measured(): RedisMemory | undefined {
+    if (elapsedMs() - measuredAtMs >= MEASURE_EVERY_MS) {
+      measuredAtMs = elapsedMs();
+      // Nobody waits for it. A Redis that does not answer says so to whoever writes.
+      read().catch(() => undefined);
+    }
     return last;
   }
 
   return {
     read,
     isScarce() {
-      if (elapsedMs() - measuredAtMs >= MEASURE_EVERY_MS) {
-        measuredAtMs = elapsedMs();
-        // Nobody waits for it. A Redis that does not answer says so to whoever writes.
-        read().catch(() => undefined);
-      }
-      return last !== undefined && shareOf(last) >= SCARCE_FROM;
+      const memory = measured();
+      return memory !== undefined && shareOf(memory) >= SCARCE_FROM;
+    },
+    bytes() {
+      const memory = measured();
+      if (!memory || memory.maxBytes === 0) return undefined;
+      return { free: Math.max(0, memory.maxBytes - memory.usedBytes) * masters, all: memory.maxBytes * masters };
     },
   };
 }
