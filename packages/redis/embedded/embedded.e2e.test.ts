@@ -19,6 +19,14 @@ function shells(parent: number | undefined): number[] {
     .flatMap(([pid, ppid, name]) => (Number(ppid) === parent && name === "sh" ? [Number(pid)] : []));
 }
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 describe("an embedded Redis", () => {
   let dataDir: string;
   const open: (() => Promise<unknown>)[] = [];
@@ -137,6 +145,14 @@ describe("an embedded Redis", () => {
     );
     const next = await start();
     expect(await using(next.url, (redis) => redis.get("kept"))).toBe("yes");
+  });
+
+  test("that was paused dies with a killed parent, too", async () => {
+    const { child, url } = await startElsewhere();
+    const pid = Number(/process_id:(\d+)/.exec(await using(url, (redis) => redis.info("server")))?.[1]);
+    process.kill(pid, "SIGSTOP");
+    child.kill("SIGKILL");
+    await until(() => !isAlive(pid));
   });
 
   test("replaces a server that lost its parent and its shell", async () => {

@@ -247,11 +247,12 @@ async function startServer(
 
 /**
  * Runs the server under a shell that stops it when our end of the pipe closes, for any reason. A session of its own
- * shields the server from Ctrl-C in a terminal, because it must outlive a process that is shutting down properly.
+ * shields the server from Ctrl-C in a terminal, because it must outlive a process that is shutting down properly. A
+ * server that is paused is woken, because it would not notice until then that it has to stop.
  */
 function spawnWatched(argv: readonly string[]): ChildProcess {
   const script =
-    'exec 3<&0; "$@" </dev/null 3<&- & server=$!; (while read -r _ <&3; do :; done; kill "$server" 2>/dev/null) & watch=$!; exec 3<&-; ' +
+    'exec 3<&0; "$@" </dev/null 3<&- & server=$!; (while read -r _ <&3; do :; done; kill "$server" && kill -CONT "$server") 2>/dev/null & watch=$!; exec 3<&-; ' +
     'wait "$server"; kill "$watch" 2>/dev/null';
   return spawn("/bin/sh", ["-c", script, "sh", ...argv], { stdio: ["pipe", "ignore", "pipe"], detached: true });
 }
