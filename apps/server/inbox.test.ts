@@ -177,6 +177,33 @@ test("a question that somebody else has answered says so in its place", async ()
   expect((await open(`?ask=${taskIds[0]}/it`, "bob")).text).toContain("Somebody else declined it.");
 });
 
+test("who has answered keeps a list of it, and the question's page says that it counted; nobody else has either", async () => {
+  const { open, decline, taskIds, here, services } = await asked(FOUR);
+  await decline(taskIds[0] ?? "", "bob");
+  // On a page, a question of one's own call as well.
+  await decline(taskIds[3] ?? "", "ann");
+  for (const taskId of [taskIds[0], taskIds[3]]) await until(async () => (await services.store.load(taskId ?? ""))?.status === "completed");
+  const listOf = async (who: string, query = "") => {
+    const { status, text } = await open(`/answered${query}`, who);
+    return [status, ...text.matchAll(/<li><a href="([^"]+)">\s*<span class="what" dir="auto">([^<]*)/g)].map((each) =>
+      typeof each === "number" ? each : each.slice(1, 3).join(" "),
+    );
+  };
+  expect(await listOf("bob")).toEqual([200, `/asks/${taskIds[0]}/it You declined.`]);
+  expect(await listOf("ann")).toEqual([200, `/asks/${taskIds[3]}/it It was answered.`]);
+  expect(await listOf("carol")).toEqual([200]);
+  expect((await open("/answered", "carol", { "accept-language": "de" })).text).toContain("Sie haben nichts beantwortet");
+  expect((await open("/answered?cursor=forged", "bob")).status).toBe(400);
+  expect((await open("", "bob")).text).toContain('href="inbox/answered"');
+  const page = async (who: string) => {
+    const response = await fetch(`${new URL(here.url).origin}/asks/${taskIds[0]}/it`, { headers: { "x-principal": who } });
+    return (await response.text()).replace(/<style>[^]*<\/style>/, "");
+  };
+  expect(await page("bob")).toMatch(/Your answer counted[^]*You declined/);
+  expect(await page("carol")).toMatch(/Already answered[^]*Somebody else declined it/);
+  expect(await page("mallory")).toContain("Not found");
+});
+
 test("a page hears at once that something has changed for its person, through any front end, and nobody else's page does", async () => {
   const { follow, decline, taskIds, open } = await asked(FOUR);
   expect((await open("", "bob")).text).toContain('data-changes="inbox/changes"');

@@ -170,11 +170,12 @@ describe("the page of a question", () => {
     const form = { ...fields, action: "accept", secret: "hunter2" };
     const sent = await Promise.all([send(at(here), form), send(at(there), form), send(at(here), { ...form, secret: "other" })]);
     expect(sent.map(({ text }) => /<h1>([^<]*)/.exec(text)?.[1]).toSorted()).toEqual(["Already done", "Already done", "Thank you"]);
-    expect(sentence((await open(at(there))).text)).toContain(
+    expect(sentence((await open(at(there))).text)).toContain("Your answer counted");
+    expect(sentence((await send(at(there), form)).text)).toContain(
       "was already answered, perhaps by your own first click, and what came later changed nothing",
     );
     await until(async () => (await get())["status"] === "completed");
-    expect(sentence((await open(at(here))).text)).toContain("was already answered");
+    expect(sentence((await open(at(here))).text)).toContain("Your answer counted");
     expect(sentence((await send(at(here), form)).text)).toContain("was already answered");
   });
 
@@ -208,7 +209,7 @@ describe("the page of a question", () => {
     expect([sent.status, sentence(sent.text)]).toEqual([503, expect.stringContaining("it shows whether it was recorded")]);
     expect(sent.text).not.toContain("nothing was sent");
     services.store.answer = answer;
-    expect(sentence((await open(at(here))).text)).toContain("was already answered");
+    expect(sentence((await open(at(here))).text)).toContain("Your answer counted");
   });
 
   test("is declined by its button", async () => {
@@ -357,7 +358,7 @@ describe("a question to another person", () => {
     });
     const { fields } = await open(url, { "x-principal": "bob" });
     expect((await send(url, { ...fields, action: "accept", secret: "hunter2" }, { "x-principal": "bob" })).status).toBe(200);
-    expect((await open(url, { "x-principal": "bob" })).text).toContain("was already answered");
+    expect((await open(url, { "x-principal": "bob" })).text).toContain("Your answer counted");
     expect((await open(url, { "x-principal": "eve" })).status).toBe(404);
   });
 });

@@ -290,7 +290,7 @@ test("of two people one answer counts, and the other is told", async () => {
   const late = await send(at(there), "carol", [...hidden(carol.fields), ...GOOD]);
   expect([late.status, titleOf(late), late.text]).toEqual([409, "Already answered", expect.stringContaining("Somebody else answered it.")]);
   const [again, others, foreign] = [await open(at(here), "bob"), await open(at(here), "ann"), await open(at(here), "mallory")];
-  expect([titleOf(again), again.text]).toEqual(["Already done", expect.stringContaining("Bo &amp; &lt;Co&gt;")]);
+  expect([titleOf(again), again.text]).toEqual(["Answered", expect.stringContaining("Bo &amp; &lt;Co&gt;")]);
   expect([titleOf(others), others.text]).toEqual(["No longer open", expect.stringContaining("Somebody else answered it.")]);
   expect(others.text).not.toContain("Bo &amp;");
   expect(foreign.status).toBe(404);

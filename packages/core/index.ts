@@ -55,6 +55,7 @@ export * from "./use-cases/call-taskless.ts";
 export * from "./use-cases/create-task.ts";
 export * from "./use-cases/get-task.ts";
 export * from "./use-cases/list-tasks.ts";
+export * from "./use-cases/list-answered.ts";
 export * from "./use-cases/list-asks.ts";
 export * from "./use-cases/read-ask.ts";
 export * from "./use-cases/watch-task.ts";

@@ -11,6 +11,7 @@
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:asked:<digest>:age          open asks by a name in their audience
  *   parley:{p0}:asked:<digest>:deadline     the same by deadline; both created by scripts/task.lua
+ *   parley:{p0}:answered:<digest>           what one person has answered; created by scripts/answer.lua
  *   parley:{p0}:asked                       a channel: open asks changed; the name is made by scripts/task.lua
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
  *   parley:{p0}:usage:principal:<principal> what its unfinished tasks use; created by scripts/task.lua
@@ -75,6 +76,8 @@ export interface Keys {
   owner(partition: number, principal: string): string;
   /** Open asks by a name in their audience, of which this is the digest. */
   asked(partition: number, digest: string, by: "age" | "deadline"): string;
+  /** What a person has answered, of whom this is the digest. */
+  answered(partition: number, digest: string): string;
   /** The channel that names the audiences of asks that were opened or closed. */
   askedChannel(partition: number): string;
   once(partition: number, digest: string): string;
@@ -143,6 +146,7 @@ export function createKeys(prefix = "parley"): Keys {
     // Hashed, because identity providers send principals of any length and form, and names of people do not belong in
     // keys.
     asked: (partition, digest, by) => `${slot(partition)}:asked:${digest}:${by}`,
+    answered: (partition, digest) => `${slot(partition)}:answered:${digest}`,
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     claim: (name) => `${prefix}:claim:{${hash("sha256", name, "base64url").slice(0, 22)}}`,
     rate(who, member) {

@@ -110,7 +110,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Thank you" }).waitFor();
       await page.goto(at(1));
-      await page.getByRole("heading", { name: "Already done" }).waitFor();
+      await page.getByRole("heading", { name: "Answered" }).waitFor();
     });
     await reaches(deployment.url, taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
   });

@@ -30,6 +30,10 @@ export const DE: Texts = {
     due: "fällig {when}",
     asked: "gefragt {when}",
     accounts: "Verbundene Konten",
+    answered: "Von mir beantwortet",
+    answeredNone: "Sie haben nichts beantwortet, das noch aufbewahrt wird.",
+    answeredNote: "Das Neueste zuerst, solange die Aufrufe aufbewahrt werden.",
+    inbox: "Eingang",
     search: "In dieser Liste suchen",
     noneFound: "Keine Frage dieser Liste passt dazu.",
   },
@@ -306,6 +310,7 @@ export const DE: Texts = {
       sentence:
         "Diese Frage wurde schon beantwortet, vielleicht durch Ihren eigenen ersten Klick. Was danach kam, hat nichts geändert. Sie können diese Seite schließen.",
     },
+    recorded: { title: "Beantwortet", sentence: "Ihre Antwort hat gezählt. Dies ist Ihr Beleg dafür." },
     answered: { title: "Schon beantwortet", sentence: "Diese Frage wurde vorher beantwortet. Was danach kam, hat nichts geändert." },
     closed: {
       title: "Nicht mehr offen",

@@ -34,6 +34,10 @@ export const EN = {
     due: "due {when}",
     asked: "asked {when}",
     accounts: "Connected accounts",
+    answered: "Answered by me",
+    answeredNone: "You have answered nothing that is still kept.",
+    answeredNote: "The newest first, for as long as the calls are kept.",
+    inbox: "Inbox",
     search: "Search in this list",
     noneFound: "No question of this list matches.",
   },
@@ -312,6 +316,7 @@ export const EN = {
       sentence:
         "This question was already answered, perhaps by your own first click, and what came later changed nothing. You can close this page.",
     },
+    recorded: { title: "Answered", sentence: "Your answer counted. This is your record of it." },
     answered: { title: "Already answered", sentence: "This question was answered before. What came later changed nothing." },
     closed: {
       title: "No longer open",

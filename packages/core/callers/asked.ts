@@ -35,6 +35,16 @@ export interface AskedRequest {
   readonly after?: AskPlace;
 }
 
+/** Who gave an answer: whose list of answers it is kept in. */
+export interface AnswerGiver {
+  /** Absent for the default tenant. */
+  readonly tenant?: string;
+  readonly principal: string;
+}
+
+/** How many answers are kept for one person, in one partition: the newest. */
+export const ANSWERED_MAX = 500;
+
 /** How an ask was settled. */
 export interface SettledAsk {
   readonly digest: string;

@@ -5,7 +5,7 @@
  * A method runs to its end without awaiting, so it is one atomic change, like a script in Redis. test/contract runs
  * one suite against both stores.
  */
-import { type AskOrder, type AskPlace, inAskOrder, namesOfAudience } from "../callers/asked.ts";
+import { type AnswerGiver, ANSWERED_MAX, type AskOrder, type AskPlace, inAskOrder, namesOfAudience } from "../callers/asked.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { answerOfChild, CHILD_END_TOO_LARGE } from "../replay/child-end.ts";
@@ -69,6 +69,7 @@ export function createMemoryStore({
   const tasks = new Map<string, Stored>();
   /** Tasks by idempotency key. */
   const keyed = new Map<string, Known>();
+  const answeredBy = new Map<string, readonly AskPlace[]>();
   let feedPosition = 0;
 
   /**
@@ -355,7 +356,7 @@ export function createMemoryStore({
       return "settled";
     },
 
-    async answer({ taskId, key, digest, answer, by, page, quorum, nowMs, graceMs, token }) {
+    async answer({ taskId, key, digest, answer, by, giver, page, quorum, nowMs, graceMs, token }) {
       const task = find(taskId);
       if (!task) return { receipt: "unknown" };
       const ask = task.state.asks.find((open) => open.key === key);
@@ -367,9 +368,11 @@ export function createMemoryStore({
           const accepted = { revision: task.revision + 1, acceptances: structuredClone(quorum.acceptances) };
           task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, accepted } : open)) };
           noteChange(task, nowMs);
+          noteGiver(giver, { taskId, key, atMs: nowMs });
           return { receipt: "accepted" };
         }
         applyEvent(task, { type: "answered", key }); // I2
+        noteGiver(giver, { taskId, key, atMs: nowMs });
         giveUp(ask, nowMs);
         noteChange(task, nowMs);
         if (page) task.onPages.add(key);
@@ -494,6 +497,13 @@ export function createMemoryStore({
         .map(({ place }) => place)
         .filter((place) => !after || inAskOrder(order, place, after) > 0)
         .toSorted((a, b) => inAskOrder(order, a, b))
+        .slice(0, limit);
+    },
+
+    async answered({ limit, after, ...giver }) {
+      return (answeredBy.get(giverKey(giver)) ?? [])
+        .filter((place) => !after || inAskOrder("newest", place, after) > 0)
+        .toSorted((a, b) => inAskOrder("newest", a, b))
         .slice(0, limit);
     },
 
@@ -651,6 +661,14 @@ export function createMemoryStore({
     noteChange(task, nowMs);
   }
 
+  /** One who changes their mind has answered once. */
+  function noteGiver(giver: AnswerGiver | undefined, place: AskPlace): void {
+    if (!giver) return;
+    const before = answeredBy.get(giverKey(giver)) ?? [];
+    const others = before.filter(({ taskId, key }) => taskId !== place.taskId || key !== place.key);
+    answeredBy.set(giverKey(giver), [...others, place].slice(-ANSWERED_MAX));
+  }
+
   /**
    * An existing entry keeps its outcome, and gets a place only if it has none: what was replayed once is replayed
    * forever. Only an entry without a result yet, a sleep or a step that has begun, is replaced by its result. Returns
@@ -676,6 +694,10 @@ function placed(recorded: Entry, { place, withdrawn }: Entry): Entry {
   if (recorded.place !== undefined || place === undefined) return recorded;
   const { arrived: _, ...held } = recorded;
   return { ...held, place, ...(withdrawn && { withdrawn }) };
+}
+
+function giverKey({ tenant = DEFAULT_TENANT, principal }: AnswerGiver): string {
+  return JSON.stringify([tenant, principal]);
 }
 
 function sizeOf(journal: Journal): number {

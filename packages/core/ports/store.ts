@@ -5,7 +5,7 @@
  *   P2  A write of a run carries the token of its `begin`, and is refused once another run holds the task (I5).
  *   P3  A change that makes a task due says so in the same change: the sweep adds the run if the caller dies before it does (I6).
  */
-import type { AskedRequest, AskPlace, SettledAsk } from "../callers/asked.ts";
+import type { AnswerGiver, AskedRequest, AskPlace, SettledAsk } from "../callers/asked.ts";
 import type { AuditFact } from "../callers/audit.ts";
 import type { QuorumSoFar } from "../callers/quorum.ts";
 import type { Over, TaskQuotas } from "../callers/quotas.ts";
@@ -173,6 +173,12 @@ export interface TaskStore {
    * Fewer than `limit` means that there are no more. Asks without an audience are not in it.
    */
   asked(request: AskedRequest): Promise<readonly AskPlace[]>;
+
+  /**
+   * Lists asks that this person has answered (`AnswerRequest.giver`), by the time of the answer, the newest first:
+   * the newest ANSWERED_MAX of each partition, also those whose tasks are gone. `after`: only behind this place.
+   */
+  answered(request: AnswerGiver & { readonly limit: number; readonly after?: AskPlace }): Promise<readonly AskPlace[]>;
 
   /**
    * Returns how an ask was settled; undefined while it is open, if the task never asked it, and once the task has
@@ -359,6 +365,8 @@ export interface AnswerRequest {
    * The principal that answers, unless it is the owner. The same answer from another principal is a different answer.
    */
   readonly by?: string;
+  /** In whose list of answers it is kept if it counts. Absent: in nobody's. */
+  readonly giver?: AnswerGiver;
   readonly nowMs: number;
   readonly graceMs: number;
   /**

@@ -148,6 +148,7 @@ describe("of an ask with a quorum", () => {
       {
         ...request,
         answer: yes,
+        giver: { principal: "alice" },
         quorum: { acceptances: [acceptance("alice", 4)], missing: 1 },
         audit: said("accept", { accepted: "1 of 2" }),
       },
@@ -155,6 +156,7 @@ describe("of an ask with a quorum", () => {
         ...request,
         answer: { action: "accept", content: { n: 5 } },
         by: "bob",
+        giver: { principal: "bob" },
         quorum: { seen: 3, acceptances: [acceptance("alice", 4), acceptance("bob", 5)], missing: 0 },
         audit: said("accept", { principal: "bob", accepted: "2 of 2" }),
       },

@@ -1,5 +1,7 @@
 /** Records a validated answer and adds the run that it makes due. The store decides which answer counts (I2). */
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
+import type { AnswerGiver } from "../callers/asked.ts";
+import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
 import { isJsonLonger } from "../values/json-length.ts";
 import { ParleyError } from "../errors.ts";
@@ -128,6 +130,7 @@ async function record(
     ...(quorum && "audience" in ask && { accepted: `${quorum.acceptances.length} of ${ask.audience?.quorum}` }),
   }));
   const { key, digest } = ask;
+  const giver = giverOf(actor, ask);
   // With a lane, the store offers the run to the listening worker. Otherwise the answer and the run that it most
   // likely makes due are sent together; the store's reply below decides. With a quorum, an answer may make no run
   // due.
@@ -141,6 +144,7 @@ async function record(
       digest,
       answer,
       ...(by !== undefined && { by }),
+      ...(giver && { giver }),
       ...(page && { page }),
       ...(quorum && { quorum }),
       nowMs: clock.now(),
@@ -155,6 +159,20 @@ async function record(
   log.info({ taskId: task.id, key, receipt: recorded.receipt, ...(quorum && { missing: quorum.missing }) }, "answer received");
   return recorded.receipt;
 }
+
+/**
+ * Whose list of answers it is kept in. What a caller's client is asked in the caller's own call costs nothing more: the
+ * client knows what it answered.
+ */
+function giverOf({ caller, door = "" }: Actor, ask: Open): AnswerGiver | undefined {
+  if (caller.authenticatedBy === "nobody") return undefined;
+  if (!("audience" in ask && ask.audience) && !DOORS_OF_PEOPLE.has(door)) return undefined;
+  const { tenant, principal } = caller;
+  return { ...(tenant !== DEFAULT_TENANT && { tenant }), principal };
+}
+
+/** Through which people find their questions themselves. */
+const DOORS_OF_PEOPLE: ReadonlySet<string> = new Set(["page", "api"]);
 
 /** Only an answer to an ask with a quorum can be overtaken. */
 function notOvertaken(receipt: AnswerRecorded["receipt"]): Exclude<AnswerRecorded["receipt"], "overtaken"> {

@@ -5,7 +5,8 @@ KEYS  task journal feed due
 ARGV  task_id, key, digest (of the ask that the answer was validated against; '' claims nothing), fingerprint (of the outcome),
       outcome (sealed), is_timeout ('' unless the deadline passed without an answer), now_ms,
       ready_at_ms (when the sweep looks for a run that is due now), token ('' unless the holder of the run closes an ask),
-      audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker, and the run's turn; '': none);
+      audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker, and the run's turn; '': none),
+      giver (digest of the person in whose list the answer is kept; '': none), answered_max (entries of that list);
       only for an ask that several people must accept: seen (the revision at which the last acceptance that the sender knows of was
       counted; '': none), acceptances (sealed, including this one; '': the answer settles the ask)
 
@@ -26,8 +27,19 @@ deadline, not at the time when the worker noticed it, so that it precedes answer
 local task_id, key, digest, fingerprint, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local is_timeout, now_ms, ready_at_ms, token = ARGV[6] ~= '', ARGV[7], ARGV[8], ARGV[9]
 local audit_record, audit_length_max, deposit, lane = ARGV[10], ARGV[11], ARGV[12], ARGV[13]
-local seen, acceptances = ARGV[14], ARGV[15]
+local giver, answered_max = ARGV[14], tonumber(ARGV[15])
+local seen, acceptances = ARGV[16], ARGV[17]
 local field = 'ask:' .. key
+
+-- What a person has answered, the newest. An entry may outlive its task: whoever reads the list skips it then.
+local function note_giver()
+  if giver == '' then return end
+  local set = string.gsub(due, 'due$', 'answered:') .. giver
+  redis.call('ZADD', set, now_ms, task_id .. ' ' .. key)
+  local over = redis.call('ZCARD', set) - answered_max
+  if over > 0 then redis.call('ZREM', set, unpack(redis.call('ZRANGE', set, 0, over - 1))) end
+  redis.call('PEXPIREAT', set, string.format('%.0f', now_ms + ASKED_MS))
+end
 
 local function answer()
   local state = read_state(task)
@@ -44,6 +56,7 @@ local function answer()
       if acceptances ~= '' then
         write_field('accepted:' .. key, state.revision + 1 .. ' ' .. acceptances)
         happens_to_ask('accepted', key)
+        note_giver()
         tell(state, now_ms)
         write_state(state)
         return { 'accepted' }
@@ -52,6 +65,7 @@ local function answer()
 
     -- Removing the open ask is the claim: of several racing answers, only one finds it.
     remove_ask(key, is_timeout and 'overdue' or 'answered', now_ms)
+    note_giver()
     if deposit ~= '' then redis.call('HSET', deposits, key, deposit) end
     state.status = status_by_asks()
     tell(state, now_ms)

@@ -1,7 +1,7 @@
 /**
  * The Lua scripts of tasks as typed functions, so that call sites need not count keys or know the order of arguments.
  */
-import type { Over, RefusedReason, TaskQuotas } from "@parley/core";
+import { ANSWERED_MAX, type Over, type RefusedReason, type TaskQuotas } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { TaskKeys } from "../keys.ts";
 import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
@@ -172,6 +172,8 @@ export interface AnswerArguments {
   /** Sealed. */
   readonly deposit: string | undefined;
   readonly lane: string | undefined;
+  /** Digest of the person in whose list the answer is kept. */
+  readonly giver: string | undefined;
   /** `acceptances` are packed; undefined if the answer settles the ask. */
   readonly quorum: { readonly seen: number | undefined; readonly acceptances: string | undefined } | undefined;
 }
@@ -268,6 +270,8 @@ export function defineScripts(
         ...record(args.audit),
         args.deposit ?? "",
         args.lane ?? "",
+        args.giver ?? "",
+        ANSWERED_MAX,
         ...(args.quorum ? [args.quorum.seen ?? "", args.quorum.acceptances ?? ""] : []),
       ]) as never,
     agree: (keys, auditKey, args) => run.agree([...keys, auditKey, args.key, args.digest, args.nowMs, ...record(args.audit)]) as never,

@@ -59,7 +59,7 @@ export function createAskedList({ redis, keys, partitions, codec, turn }: AskedL
   };
 }
 
-function placeOf(member: string, atMs: string): AskPlace {
+export function placeOf(member: string, atMs: string): AskPlace {
   const space = member.indexOf(" ");
   return { atMs: Number(atMs), taskId: member.slice(0, space), key: member.slice(space + 1) };
 }

@@ -44,6 +44,7 @@ import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "../content/codec.ts";
 import { type Keys, partitionOf } from "../keys.ts";
 import { NEWS_MAX } from "./news.ts";
+import { createAnsweredList, nameOfGiver } from "./answered-list.ts";
 import { createAskedList } from "./asked-list.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { createReads } from "./reads.ts";
@@ -125,6 +126,7 @@ export function createRedisStore({
   const summaries = createSummaries({ reads, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });
   const askedList = createAskedList({ redis, keys, partitions, codec, turn: summaries.turn });
+  const answeredList = createAnsweredList({ redis, keys, partitions, codec, turn: summaries.turn });
 
   /**
    * Calls `use` with a task's content. If its key is already loaded, which is nearly always so, this is synchronous,
@@ -409,7 +411,7 @@ export function createRedisStore({
       );
     },
 
-    async answer({ taskId, key, digest, answer, by, page, quorum, nowMs, graceMs, token, lane, audit }) {
+    async answer({ taskId, key, digest, answer, by, giver, page, quorum, nowMs, graceMs, token, lane, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
@@ -430,6 +432,7 @@ export function createRedisStore({
             readyAtMs: nowMs + graceMs,
             token,
             lane,
+            giver: giver && codec.askedBy(taskId, giver.tenant)(nameOfGiver(giver)),
             quorum: quorum && {
               seen: quorum.seen,
               acceptances: quorum.missing > 0 ? packAcceptances(content, key, quorum.acceptances) : undefined,
@@ -534,6 +537,8 @@ export function createRedisStore({
     list: (request) => reached(ownerList.page(request)),
 
     asked: (request) => reached(askedList.page(request)),
+
+    answered: (request) => reached(answeredList.page(request)),
 
     async settledAsk({ taskId, key, tenant, names }) {
       const taskKeys = keys.task(taskId);

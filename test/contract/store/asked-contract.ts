@@ -1,5 +1,5 @@
 /** The index of open asks, and how asks ended. */
-import { type AskedRequest, type AskOrder, type Audience, namesOfAudience } from "@parley/core";
+import { ANSWERED_MAX, type AskedRequest, type AskOrder, type Audience, namesOfAudience } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, aCall, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
@@ -134,6 +134,76 @@ export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): v
       const seen = (await life.load(taskId)).asks[0]?.accepted?.revision;
       await answer(seen, 0);
       expect(await found(audience)).toEqual([]);
+    });
+
+    test("keeps what a person has answered, the newest first, in the pages that one asks for, and nothing of what did not count", async () => {
+      const [principal, audience] = [unique("bob"), groups(unique("finance"))];
+      const keys = ["one", "two", "three"];
+      const taskId = await life.parked(keys.map((key) => ask(key, audience)));
+      const give = async (key: string, nowMs: number, request: object = {}) =>
+        await store.answer({
+          taskId,
+          key,
+          digest: `digest-of-${key}`,
+          answer: accept("4"),
+          by: principal,
+          giver: { principal },
+          nowMs,
+          graceMs: GRACE_MS,
+          ...request,
+        });
+      await give("two", NOW_MS + 2);
+      await give("one", NOW_MS + 1);
+      // Late, of nobody, and to an ask that has changed.
+      await give("two", NOW_MS + 9, { answer: accept("5") });
+      await give("three", NOW_MS + 9, { digest: "another" });
+      await store.answer({ taskId, key: "three", digest: "digest-of-three", answer: accept("4"), nowMs: NOW_MS + 9, graceMs: GRACE_MS });
+
+      const answered = async (request: object = {}) => await store.answered({ principal, limit: 10, ...request });
+      const [two, one] = [
+        { taskId, key: "two", atMs: NOW_MS + 2 },
+        { taskId, key: "one", atMs: NOW_MS + 1 },
+      ];
+      expect(await answered()).toEqual([two, one]);
+      expect(await answered({ limit: 1 })).toEqual([two]);
+      expect(await answered({ after: two })).toEqual([one]);
+      expect(await answered({ after: one })).toEqual([]);
+      expect(await answered({ principal: unique("carol") })).toEqual([]);
+      expect(await answered({ tenant: unique("tenant") })).toEqual([]);
+    });
+
+    test("keeps a bounded number of answers of one person, and one who changes their mind has answered once", async () => {
+      const principal = unique("bob");
+      const audience: Audience = { ...groups(unique("finance")), quorum: 2 };
+      const taskId = await life.parked([ask("size", audience)]);
+      let seen: number | undefined;
+      for (let count = 0; count <= 2; count += 1) {
+        const acceptances = [{ by: principal, content: { count }, atMs: count }];
+        const quorum = { ...(seen !== undefined && { seen }), acceptances, missing: 1 };
+        const request = { key: "size", digest: "digest-of-size", answer: accept(String(count)), by: principal, giver: { principal } };
+        await store.answer({ taskId, ...request, quorum, nowMs: NOW_MS + count, graceMs: GRACE_MS });
+        seen = (await life.load(taskId)).asks[0]?.accepted?.revision;
+      }
+      expect(await store.answered({ principal, limit: 10 })).toEqual([{ taskId, key: "size", atMs: NOW_MS + 2 }]);
+
+      const many = Array.from({ length: ANSWERED_MAX + 1 }, (_, index) => `q${index}`);
+      for (let from = 0; from < many.length; from += 50) {
+        const asked = many.slice(from, from + 50);
+        const other = await life.parked(asked.map((key) => ask(key, audience)));
+        for (const key of asked)
+          await store.answer({
+            taskId: other,
+            key,
+            digest: `digest-of-${key}`,
+            answer: accept("4"),
+            by: principal,
+            giver: { principal },
+            nowMs: NOW_MS + 10 + Number(key.slice(1)),
+            graceMs: GRACE_MS,
+          });
+      }
+      const kept = await store.answered({ principal, limit: 2 * ANSWERED_MAX });
+      expect([kept.length, kept[0]?.key, kept.at(-1)?.key]).toEqual([ANSWERED_MAX, `q${ANSWERED_MAX}`, "q1"]);
     });
 
     test("an ask that is opened while its run works is found as well, once however often it is asked", async () => {

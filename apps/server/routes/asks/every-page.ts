@@ -159,7 +159,8 @@ export async function noticeSettled(
   if (name === "of-others") return notice(reply, name);
   const read = await readAsk(services, ref).catch(() => undefined);
   const detail = read?.state === "settled" ? settledRecord(readerOf(reply.request), read) : undefined;
-  return notice(reply, name, { detail });
+  // Who only looks has sent nothing that came too late.
+  return notice(reply, name === "completed" && reply.request.method !== "POST" && detail ? "recorded" : name, { detail });
 }
 
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */

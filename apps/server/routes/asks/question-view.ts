@@ -309,14 +309,12 @@ function cut(text: string, max: number): string {
   return text.length > max ? `${text.slice(0, max)} …` : text;
 }
 
-/** How a question ended, for those who may know. */
-export function settledRecord(reader: Reader, { called, end, by, answer, acceptedBy, owner, atMs, reason }: SettledRead): Html {
-  const { record } = reader.texts;
+/** How it ended, in a sentence. `hasAnswers`: they follow. */
+function endText({ texts: { record } }: Reader, { end, by, answer, owner, acceptedBy }: SettledRead, hasAnswers: boolean): string {
   const isOwner = by?.principal === owner.principal;
   const who = by?.isCaller === true || answer !== undefined ? "you" : isOwner ? "owner" : "other";
-  const answers = answer?.action === "accept" && answer.content ? answerList(reader, answer.content, undefined) : undefined;
   const ends: Readonly<Record<SettledRead["end"], string>> = {
-    accepted: { you: answers ? record.youAnswered : record.youAccepted, owner: record.ownerAnswered, other: record.otherAnswered }[who],
+    accepted: { you: hasAnswers ? record.youAnswered : record.youAccepted, owner: record.ownerAnswered, other: record.otherAnswered }[who],
     answered: record.answered,
     declined: { you: record.youDeclined, owner: record.ownerDeclined, other: record.otherDeclined }[who],
     cancelled: record.cancelled,
@@ -324,8 +322,39 @@ export function settledRecord(reader: Reader, { called, end, by, answer, accepte
     withdrawn: record.withdrawn,
     closed: record.ended,
   };
+  return `${ends[end]}${acceptedBy ? ` ${filled(record.quorum, { count: acceptedBy.length })}` : ""}`;
+}
+
+/** One line of a list: how it ended, and what the person answered. */
+export function settledLine(reader: Reader, settled: SettledRead): string {
+  const content = typedContent(settled) ?? {};
+  const values = filesIn(content)
+    ? []
+    : Object.values(content)
+        .map((value) => valueText(reader.texts, value, undefined))
+        .slice(0, LINE_VALUES_MAX);
+  const said = endText(reader, settled, values.length > 0);
+  return values.length === 0 ? said : cut(`${said.replace(/[.]$/, "")}: ${values.join(", ")}`, LINE_CHARS_MAX);
+}
+
+/** What the person typed or chose. What a page keeps apart from the answer is only named in it, in words of this server (leavePage). */
+function typedContent({ answer, key }: SettledRead): JsonObject | undefined {
+  const content = answer?.action === "accept" ? answer.content : undefined;
+  const isApart = content && (content["deposit"] === key || Object.keys(content).toSorted().join() === "consent,provider,scopes");
+  return isApart ? undefined : content;
+}
+
+const LINE_VALUES_MAX = 5;
+const LINE_CHARS_MAX = 200;
+
+/** How a question ended, for those who may know. */
+export function settledRecord(reader: Reader, settled: SettledRead): Html {
+  const { called, answer, atMs, reason } = settled;
+  const { record } = reader.texts;
+  const content = typedContent(settled);
+  const answers = content && answerList(reader, content, undefined);
   const why = (answer?.action === "decline" ? answer.reason : undefined) ?? reason;
-  return markup`<p class="done">${ends[end]}${acceptedBy ? ` ${filled(record.quorum, { count: acceptedBy.length })}` : ""}</p>
+  return markup`<p class="done">${endText(reader, settled, answers !== undefined)}</p>
 ${answers}
 <dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}<dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>`;
 }

@@ -171,6 +171,7 @@ const STATUSES = {
   returned: 200,
   declined: 200,
   completed: 200,
+  recorded: 200,
   left: 200,
   "not-started": 400,
   unreadable: 400,

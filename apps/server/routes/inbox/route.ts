@@ -2,12 +2,13 @@
  * The inbox: everything that is asked of a person, regardless of whose task asks, with the chosen question beside the list.
  *
  *   GET, HEAD  /inbox?tool=…&order=…&cursor=…&ask=<task>/<key>. They change nothing.
+ *   GET, HEAD  /inbox/answered?cursor=…: what the person has answered.
  *   GET        /inbox/changes: a stream that tells the page when to look again (changes.ts).
  *
  * Answers go to the page of the question (routes/asks). The index of open asks narrows, and the policy decides about each question as it is
  * read: a question that is not for this person is left out of the list and, named in the address, does not exist.
  */
-import { type AskedPage, countAsks, listAsks, namesOfCaller, noteShown, ParleyError, readAsk } from "@parley/core";
+import { type AskedPage, countAsks, listAnswered, listAsks, namesOfCaller, noteShown, ParleyError, readAsk } from "@parley/core";
 import { hash } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -19,6 +20,7 @@ import { DOOR, isFromThisServer, permit, scriptedFor, sendScripted, showErrors, 
 import { markup } from "../asks/html.ts";
 import { questionView, settledRecord } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
+import { answeredPage } from "./answered-view.ts";
 import { createTellChanges } from "./changes.ts";
 import { type Chosen, inboxPage, type ListAddress } from "./view.ts";
 
@@ -31,6 +33,7 @@ export interface InboxRoute {
 
 /** Below the list, so that a proxy that serves one serves both. */
 const CHANGES_PATH = `${INBOX_PATH}/changes`;
+const ANSWERED_PATH = `${INBOX_PATH}/answered`;
 /** Questions per page. */
 export const INBOX_PAGE = 50;
 
@@ -47,6 +50,17 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     await permit(frontEnd, request, "reads");
     await tellChanges(request, reply);
     return reply;
+  });
+
+  scope.get(ANSWERED_PATH, async (request, reply) => {
+    await permit(frontEnd, request, "reads");
+    const { caller } = request;
+    const reader = readerOf(request);
+    const cursor = textIn(request, "cursor");
+    const list = await listAnswered(services, { caller, limit: INBOX_PAGE, ...(cursor !== undefined && { cursor }) });
+    const scripted = scriptedFor(services, signatures, caller);
+    const account = loggedInAs(reader.texts, caller, request.account);
+    return sendScripted(reply, 200, answeredPage({ reader, list, isFirst: cursor === undefined, account, scripted, pathOf }));
   });
 
   scope.get(INBOX_PATH, async (request, reply) => {
@@ -113,10 +127,10 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       throw error;
     });
     if (visit.type !== "open") {
-      const { title, sentence } = noticeOf(reader.texts, visit.type);
       // For those who may know.
       const read = visit.type === "unknown" || visit.type === "of-others" ? undefined : await readAsk(services, ref).catch(() => undefined);
       const record = read?.state === "settled" ? settledRecord(reader, read) : undefined;
+      const { title, sentence } = noticeOf(reader.texts, visit.type === "completed" && record ? "recorded" : visit.type);
       return { id: given, digest: "", version: visit.type, body: markup`<h2>${title}</h2><p>${sentence}</p>${record}` };
     }
     const { page } = visit;
