@@ -14,7 +14,7 @@
  * A front end holds open connections and no other state: nothing that another front end could need (I8).
  */
 import Fastify, { type FastifyInstance } from "fastify";
-import { type Catalogues, noteQuota, type Rates, type Services, type SessionStore } from "@parley/core";
+import { type Catalogues, noteQuota, type Rates, type Repeats, type Services, type SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
 import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
@@ -81,6 +81,7 @@ export interface AppDeps {
   /** Whether to serve the page at /play. The timeline of a task is always served. */
   readonly playground?: boolean;
   readonly rates: Rates;
+  readonly repeats: Repeats;
   readonly pages: PagesDeps;
   /** Resolves if the store accepts writes. */
   readonly reachable: () => Promise<void>;
@@ -270,7 +271,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     async (scope) => {
       await trustedCallers(scope, trusted);
       authenticated(scope, { authenticate, resource, log });
-      apiRoute(scope, frontEnd);
+      apiRoute(scope, { frontEnd, catalogues, repeats: deps.repeats });
     },
     { prefix: "/api/v1" },
   );

@@ -19,6 +19,7 @@ import {
   createMemoryClaims,
   createMemoryGrants,
   createMemoryQueue,
+  createMemoryRepeats,
   createMemorySessions,
   createMemoryStore,
   createMemoryWakeUps,
@@ -166,6 +167,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       return session;
     },
   };
+  const repeats = createMemoryRepeats();
   const silent: (string | undefined)[] = [];
   onTestFinished(() => expect(silent, "requests whose 429 does not say when to come back").toEqual([]));
   const fronts: Front[] = [];
@@ -198,6 +200,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       playground: request.playground ?? false,
       resourceUrl: request.resourceUrl,
       rates: request.rates ?? { take: async () => undefined },
+      repeats,
       reachable: request.reachable ?? (async () => undefined),
       ...(request.telemetry && { telemetry: request.telemetry }),
     });

@@ -121,6 +121,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       },
       trusted: config,
       rates: redis.rates(config.rates),
+      repeats: redis.repeats,
       limits,
       times,
       authenticate,

@@ -1,6 +1,7 @@
 /** Puts the parts of this package together: every port of core, on the connections of one Redis. */
 import {
   type Claims,
+  type Repeats,
   type Ids,
   type KeptGrants,
   type Log,
@@ -21,6 +22,7 @@ import { type ApiKeyRing, createApiKeys } from "./callers/api-keys.ts";
 import { type AuditTrail, createAuditTrail } from "./callers/audit.ts";
 import { type Censuses, createCensuses } from "./runs/census.ts";
 import { followRedisClock } from "./connection/clock.ts";
+import { createRepeats } from "./callers/repeats.ts";
 import { createClaims } from "./runs/claims.ts";
 import { type ConnectionOptions, openConnection, openNodeConnection, waitForRedis } from "./connection/connect.ts";
 import { type Consumer, consumeRuns, type ConsumeRuns } from "./runs/consume-runs.ts";
@@ -66,6 +68,7 @@ export interface RedisBackend {
   now(): number;
   readonly secret: SharedSecret;
   readonly claims: Claims;
+  readonly repeats: Repeats;
   /** `0 … partitions - 1`. */
   readonly partitions: readonly number[];
   /** Starts to take runs. Opens connections of its own on first use. */
@@ -216,6 +219,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),
     claims: createClaims({ redis, keys }),
+    repeats: createRepeats({ redis, keys }),
     partitions,
     gateway: createGatewayShare({ redis, wakeUps, keys, now: clock.now }),
     memory: createMemoryWatch(redis),

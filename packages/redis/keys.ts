@@ -21,6 +21,7 @@
  *   parley:{p0}:swept                       the partition was swept within the last second: see sweeps.ts
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:claim:{<digest>}                 work that one process does alone, or did once: see claims.ts
+ *   parley:repeats:{<digest>}               what a caller may send again with an idempotency key: see repeats.ts
  *   parley:rate:{<digest>}                  what a tenant may do at once
  *   parley:rate:{<digest>}:<digest>         the same for a principal of it
  *   parley:limit:{<digest>}:held …          slots of a tool's limit: see slots.ts
@@ -82,6 +83,8 @@ export interface Keys {
   askedChannel(partition: number): string;
   once(partition: number, digest: string): string;
   claim(name: string): string;
+  /** `caller` is a digest. */
+  repeats(caller: string): string;
   /** `who` is `tenant:…`, for example; `member` is a principal of it, in the same slot. */
   rate(who: string, member?: string): string;
   /** The holders of that limit's slots, the waiting tasks, and facts about them. */
@@ -148,6 +151,7 @@ export function createKeys(prefix = "parley"): Keys {
     asked: (partition, digest, by) => `${slot(partition)}:asked:${digest}:${by}`,
     answered: (partition, digest) => `${slot(partition)}:answered:${digest}`,
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
+    repeats: (caller) => `${prefix}:repeats:{${caller}}`,
     claim: (name) => `${prefix}:claim:{${hash("sha256", name, "base64url").slice(0, 22)}}`,
     rate(who, member) {
       const bucket = `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`;

@@ -72,6 +72,148 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/asks/batch": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Answers several questions, or with `preview` says which answers would count
+         * @description Each answer has its own receipt, in the order of the request, and counts on its own. Each counts against the caller's rates.
+         */
+        readonly post: operations["answerAsks"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tasks": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Lists the caller's own tasks, or those of others that ask the caller something, the newest first */
+        readonly get: operations["listTasks"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tasks/{taskId}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Returns one task; for its owner with its result or error */
+        readonly get: operations["getTask"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tasks/{taskId}/timeline": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Returns what one of the caller's tasks has done so far: its journal without content, and what it reported */
+        readonly get: operations["getTimeline"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tasks/{taskId}/cancel": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Cancels one of the caller's tasks */
+        readonly post: operations["cancelTask"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tools": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Lists the tools that the caller is offered, by name */
+        readonly get: operations["listTools"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tools/{name}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Returns one tool */
+        readonly get: operations["getTool"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tools/{name}/calls": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Calls a tool, which becomes a task of the caller
+         * @description Its questions and its result are read at the task. A tool that needs a client with a model or folders is refused.
+         */
+        readonly post: operations["callTool"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -138,6 +280,61 @@ export interface components {
             readonly not?: "caller";
             /** @description How many people must accept */
             readonly quorum?: number;
+        };
+        readonly Batch: {
+            /** @description At most PARLEY_REPLIES_MAX, 64 by default */
+            readonly answers: readonly components["schemas"]["BatchAnswer"][];
+            /** @default false */
+            readonly preview: boolean;
+        };
+        readonly BatchAnswer: {
+            readonly taskId: string;
+            readonly key: string;
+            /** @enum {string} */
+            readonly action: "accept" | "decline" | "cancel";
+            /** @description As the question's `schema` requires; none for an address to visit */
+            readonly content?: unknown;
+            /** @description Why it is declined, at most 1000 characters */
+            readonly reason?: string;
+            /** @description That of the question as it was read */
+            readonly digest?: string;
+        };
+        readonly BatchReceipt: {
+            readonly taskId: string;
+            readonly key: string;
+            /**
+             * @description `valid`: in a preview, this answer would count. `unknown`: there is no such question for the caller. `refused`: see `code`
+             * @enum {string}
+             */
+            readonly receipt: "valid" | "accepted" | "duplicate" | "late" | "invalid" | "forbidden" | "unknown" | "refused";
+            /** @description How many more people must accept */
+            readonly missing?: number;
+            readonly violations?: readonly components["schemas"]["Violation"][];
+            /** @description As in docs/errors.md */
+            readonly code?: string;
+            readonly retryAfterSeconds?: number;
+        };
+        readonly BatchReceipts: {
+            readonly receipts: readonly components["schemas"]["BatchReceipt"][];
+        };
+        readonly Call: {
+            /** @default {} */
+            readonly arguments: {
+                readonly [key: string]: unknown;
+            };
+            /** @description How long the finished task is kept, within the bounds of the server */
+            readonly keepSeconds?: number;
+        };
+        readonly Cancellation: {
+            /** @description Shown as the task's status message */
+            readonly reason?: string;
+        };
+        readonly CancelReceipt: {
+            /**
+             * @description `finished`: the task had ended before, and stays as it is
+             * @enum {string}
+             */
+            readonly receipt: "cancelled" | "finished";
         };
         readonly OpenAsk: {
             readonly taskId: string;
@@ -244,6 +441,138 @@ export interface components {
             /** Format: date-time */
             readonly at?: string;
         };
+        readonly Task: {
+            readonly taskId: string;
+            /** @description Name of the tool or prompt */
+            readonly tool: string;
+            /** @enum {string} */
+            readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
+            readonly statusMessage?: string;
+            readonly owner: components["schemas"]["Person"];
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly updatedAt: string;
+            /**
+             * Format: date-time
+             * @description When a finished task is deleted, at the earliest
+             */
+            readonly expiresAt?: string;
+            /** @description Open questions that the caller may answer */
+            readonly asks: readonly components["schemas"]["AskSummary"][];
+            /** @description Open questions that wait for others; 0 if the task is not the caller's */
+            readonly asksOfOthers: number;
+        };
+        readonly TaskPage: {
+            readonly tasks: readonly components["schemas"]["Task"][];
+            /** @description Absent on the last page */
+            readonly nextCursor?: string;
+        };
+        readonly TaskWithEnd: {
+            readonly taskId: string;
+            /** @description Name of the tool or prompt */
+            readonly tool: string;
+            /** @enum {string} */
+            readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
+            readonly statusMessage?: string;
+            readonly owner: components["schemas"]["Person"];
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly updatedAt: string;
+            /**
+             * Format: date-time
+             * @description When a finished task is deleted, at the earliest
+             */
+            readonly expiresAt?: string;
+            /** @description Open questions that the caller may answer */
+            readonly asks: readonly components["schemas"]["AskSummary"][];
+            /** @description Open questions that wait for others; 0 if the task is not the caller's */
+            readonly asksOfOthers: number;
+            /** @description Of a completed task of the caller: its result, as MCP has it */
+            readonly result?: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Of a failed task of the caller */
+            readonly error?: {
+                readonly code: number;
+                readonly message: string;
+                readonly data?: unknown;
+            };
+        };
+        readonly Timeline: {
+            readonly task: {
+                readonly id: string;
+                readonly name: string;
+                /** @enum {string} */
+                readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
+                readonly run: number;
+                /** @description Milliseconds since 1970 */
+                readonly createdAtMs: number;
+                /** @description Milliseconds since 1970 */
+                readonly updatedAtMs: number;
+            } & {
+                readonly [key: string]: unknown;
+            };
+            /** @description Milliseconds since 1970 */
+            readonly nowMs: number;
+            readonly asks: readonly ({
+                readonly key: string;
+                readonly type: string;
+                /** @description Milliseconds since 1970 */
+                readonly askedAtMs: number;
+                /** @description Milliseconds since 1970 */
+                readonly deadlineMs: number;
+                readonly isPutToOthers: boolean;
+            } & {
+                readonly [key: string]: unknown;
+            })[];
+            readonly journal: {
+                readonly entries: number;
+                /** @description How many of them a replay settles */
+                readonly settled: number;
+                readonly lines: readonly ({
+                    readonly kind: string;
+                    readonly name: string;
+                } & {
+                    readonly [key: string]: unknown;
+                })[];
+            } & {
+                readonly [key: string]: unknown;
+            };
+            readonly feed: {
+                readonly items: readonly ({
+                    readonly type: string;
+                } & {
+                    readonly [key: string]: unknown;
+                })[];
+                readonly cursor?: string;
+                readonly more: boolean;
+            } & {
+                readonly [key: string]: unknown;
+            };
+        } & {
+            readonly [key: string]: unknown;
+        };
+        readonly Tool: {
+            readonly name: string;
+            readonly title?: string;
+            readonly description?: string;
+            /** @description JSON Schema of the arguments */
+            readonly inputSchema: {
+                readonly [key: string]: unknown;
+            };
+            readonly outputSchema?: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Scopes that a call needs beside `tools:call` */
+            readonly scopes?: readonly string[];
+        };
+        readonly ToolPage: {
+            readonly tools: readonly components["schemas"]["Tool"][];
+            /** @description Absent on the last page */
+            readonly nextCursor?: string;
+        };
         readonly Violation: {
             /** @description JSON Pointer to the wrong field; empty for the whole answer */
             readonly path: string;
@@ -264,11 +593,24 @@ export type AskCount = components['schemas']['AskCount'];
 export type AskPage = components['schemas']['AskPage'];
 export type AskSummary = components['schemas']['AskSummary'];
 export type Audience = components['schemas']['Audience'];
+export type Batch = components['schemas']['Batch'];
+export type BatchAnswer = components['schemas']['BatchAnswer'];
+export type BatchReceipt = components['schemas']['BatchReceipt'];
+export type BatchReceipts = components['schemas']['BatchReceipts'];
+export type Call = components['schemas']['Call'];
+export type Cancellation = components['schemas']['Cancellation'];
+export type CancelReceipt = components['schemas']['CancelReceipt'];
 export type OpenAsk = components['schemas']['OpenAsk'];
 export type Person = components['schemas']['Person'];
 export type Problem = components['schemas']['Problem'];
 export type Receipt = components['schemas']['Receipt'];
 export type SettledAsk = components['schemas']['SettledAsk'];
+export type Task = components['schemas']['Task'];
+export type TaskPage = components['schemas']['TaskPage'];
+export type TaskWithEnd = components['schemas']['TaskWithEnd'];
+export type Timeline = components['schemas']['Timeline'];
+export type Tool = components['schemas']['Tool'];
+export type ToolPage = components['schemas']['ToolPage'];
 export type Violation = components['schemas']['Violation'];
 export type $defs = Record<string, never>;
 export interface operations {
@@ -450,7 +792,10 @@ export interface operations {
     readonly answerAsk: {
         readonly parameters: {
             readonly query?: never;
-            readonly header?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
             readonly path: {
                 readonly taskId: string;
                 readonly key: string;
@@ -500,6 +845,397 @@ export interface operations {
                 };
             };
             /** @description The answer does not fit the question, which stays open; `violations` says why */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly answerAsks: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["Batch"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["BatchReceipts"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listTasks: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description `others`: tasks of others with an open question for the caller */
+                readonly owner?: "me" | "others";
+                /** @description One of working, input_required, completed, failed, cancelled, or several with commas between them */
+                readonly status?: string;
+                /** @description Name of the tool */
+                readonly tool?: string;
+                readonly createdAfter?: string;
+                readonly createdBefore?: string;
+                /** @description Entries per page */
+                readonly limit?: number;
+                /** @description `nextCursor` of the page before, in the same order and with the same filters */
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["TaskPage"];
+                };
+            };
+            /** @description Unchanged since the `ETag` in `If-None-Match` */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getTask: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly taskId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["TaskWithEnd"];
+                };
+            };
+            /** @description Unchanged since the `ETag` in `If-None-Match` */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description There is no such task, or the caller may not see it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getTimeline: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description `feed.cursor` of the reading before: only later reports are returned */
+                readonly after?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                readonly taskId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            /** @description Unchanged since the `ETag` in `If-None-Match` */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The task is not the caller's */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such task, or the caller may not see it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly cancelTask: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["Cancellation"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["CancelReceipt"];
+                };
+            };
+            /** @description The task is not the caller's */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such task, or the caller may not see it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listTools: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Entries per page */
+                readonly limit?: number;
+                /** @description `nextCursor` of the page before, in the same order and with the same filters */
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ToolPage"];
+                };
+            };
+            /** @description Unchanged since the `ETag` in `If-None-Match` */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly getTool: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Tool"];
+                };
+            };
+            /** @description Unchanged since the `ETag` in `If-None-Match` */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description There is no such tool, or it is not offered to the caller */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly callTool: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["Call"];
+            };
+        };
+        readonly responses: {
+            /** @description Created */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description There is no such tool, or it is not offered to the caller */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The arguments do not fit the tool, or the idempotency key belongs to another call */
             readonly 422: {
                 headers: {
                     readonly [name: string]: unknown;

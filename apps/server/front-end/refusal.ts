@@ -17,6 +17,9 @@ export interface Refusal {
 
 const STATUS: { readonly [code in ErrorCode]?: number } = {
   TASK_NOT_FOUND: 404,
+  TOOL_NOT_FOUND: 404,
+  INVALID_ARGUMENTS: 422,
+  IDEMPOTENCY_KEY_REUSED: 422,
   EVENT_NOT_FOUND: 404,
   EVENT_LATE: 409,
   INVALID_EVENT: 422,
@@ -26,6 +29,8 @@ const STATUS: { readonly [code in ErrorCode]?: number } = {
   CONTENT_ERASED: 410,
   CONTENT_DAMAGED: 500,
   QUOTA_EXCEEDED: 429,
+  OVERLOADED: 503,
+  STORAGE_SCARCE: 503,
   UNAVAILABLE: 503,
   ...Object.fromEntries(Object.entries(CREDENTIAL_ERRORS).map(([code, { httpStatus }]) => [code, httpStatus])),
 };

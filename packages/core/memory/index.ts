@@ -3,6 +3,7 @@ export * from "./claims.ts";
 export * from "./grants.ts";
 export * from "./wake-ups.ts";
 export * from "./queue.ts";
+export * from "./repeats.ts";
 export * from "./sessions.ts";
 export * from "./slots.ts";
 export * from "./store.ts";

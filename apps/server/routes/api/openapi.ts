@@ -81,9 +81,21 @@ export function openApi(operations: readonly Operation[]): OpenApi {
   };
 }
 
+const IDEMPOTENCY_KEY: Parameter = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "A request with a key is done once: send it again with the same key if its reply was lost",
+  schema: { type: "string", minLength: 1, maxLength: 255 },
+};
+
 function described(of: Operation): Described {
   const { name, summary, description, group, scopes, body, result, status = 200, refusals = {}, method } = of;
-  const parameters = [...parametersOf(of.params, "path"), ...parametersOf(of.query, "query")];
+  const parameters = [
+    ...parametersOf(of.params, "path"),
+    ...parametersOf(of.query, "query"),
+    ...(method === "post" ? [IDEMPOTENCY_KEY] : []),
+  ];
   const content: Content = result
     ? { "application/json": { schema: schemaOf(result) } }
     : { "text/event-stream": { schema: { type: "string" } } };

@@ -2,17 +2,18 @@
  * One operation of /api/v1: what it takes and returns, as schemas, and what it does. Requests are checked against the schemas, the
  * reference is generated from them (openapi.ts), and tests compare replies with them.
  *
- *   request ─▶ parameters, body: schema ─▶ scopes ─▶ rate ─▶ handle ─▶ reply, with an ETag if it was a read
+ *   request ─▶ scopes ─▶ rate ─▶ parameters, body: schema ─▶ Idempotency-Key ─▶ handle ─▶ reply, with an ETag if it was a read
  *
  * A route file exports a list of operations; `operations.ts` puts the lists together.
  */
-import { type Caller, isCounted, type Rated } from "@parley/core";
+import { type Caller, type Catalogue, type Catalogues, isCounted, type Json, type Rated, type Repeats } from "@parley/core";
 import { hash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
 import { invalid } from "./problems.ts";
+import { idempotencyKeyOf, once } from "./repeatable.ts";
 
 /** Name of this door in the audit. */
 export const DOOR = "api";
@@ -23,6 +24,10 @@ export const WORD_CHARS_MAX = 1_000;
 export interface Work<Params, Query, Body> {
   readonly frontEnd: FrontEnd;
   readonly caller: Caller;
+  /** What the caller is offered. */
+  readonly offered: () => Promise<Catalogue>;
+  /** For an operation that is repeatable by itself. */
+  readonly idempotencyKey: string | undefined;
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
@@ -54,6 +59,13 @@ export interface OperationOf<Params extends z.ZodObject, Query extends z.ZodObje
   readonly result?: Result;
   /** 200 by default. */
   readonly status?: 200 | 201;
+  /**
+   * A post with an Idempotency-Key is done once, and its reply kept if it refuses nothing. `by itself`: `handle` takes
+   * care of the key.
+   */
+  readonly isRepeatable?: "by itself";
+  /** Whether a reply refuses nothing. Default: each does that is not a problem. */
+  readonly isWhole?: (reply: z.input<Result>) => boolean;
   /** Statuses of its own refusals, with when they happen. */
   readonly refusals?: Readonly<Record<number, string>>;
   /** Returns the reply's body. */
@@ -61,7 +73,8 @@ export interface OperationOf<Params extends z.ZodObject, Query extends z.ZodObje
 }
 
 /** An operation of any types. */
-export type Operation = Omit<OperationOf<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>, "handle"> & {
+export type Operation = Omit<OperationOf<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>, "handle" | "isWhole"> & {
+  readonly isWhole?: (reply: never) => boolean;
   handle(work: Work<never, never, never>): Promise<unknown>;
 };
 
@@ -77,8 +90,14 @@ export function operation<
   return of;
 }
 
+interface Served {
+  readonly frontEnd: FrontEnd;
+  readonly catalogues: Catalogues;
+  readonly repeats: Repeats;
+}
+
 /** Serves the operation in an authenticated scope. */
-export function serve(scope: FastifyInstance, frontEnd: FrontEnd, of: Operation): void {
+export function serve(scope: FastifyInstance, { frontEnd, catalogues, repeats }: Served, of: Operation): void {
   const { limits, rates, resource } = frontEnd;
   const { method, path, scopes, rate, params, query = NONE, body, result, status = 200 } = of;
   const bodyLimit = body ? { bodyLimit: limits.bodyBytesMax } : {};
@@ -93,13 +112,22 @@ export function serve(scope: FastifyInstance, frontEnd: FrontEnd, of: Operation)
       const work = {
         frontEnd,
         caller,
+        offered: async () => await catalogues.current(caller),
+        idempotencyKey: method === "post" ? idempotencyKeyOf(request) : undefined,
         params: params && checked(params, paramsOf(request, path), ""),
         query: checked(query, wordsOf(request), ""),
         body: body && checked(body, request.body ?? undefined, "the body"),
         request,
         reply,
       };
-      const replied = await of.handle(work as unknown as Work<never, never, never>);
+      const handle = async () => await of.handle(work as unknown as Work<never, never, never>);
+      const { idempotencyKey: key } = work;
+      const what = [of.name, (work.params ?? {}) as Json, (work.body ?? {}) as Json];
+      const isWhole = (of.isWhole ?? (() => true)) as (reply: object) => boolean;
+      const isKept = key !== undefined && of.isRepeatable === undefined;
+      const replied = isKept
+        ? await once({ repeats, services: frontEnd.services }, { caller, key, what, isWhole }, handle as () => Promise<object>)
+        : await handle();
       if (!result) return reply;
       return method === "get" ? sendTagged(request, reply, replied) : reply.code(status).type(JSON_TYPE).send(JSON.stringify(replied));
     },

@@ -1,5 +1,8 @@
 /** All operations of /api/v1. A new file of operations gets a line here, and is then served, checked and documented. */
 import { ASK_OPERATIONS } from "./asks.ts";
+import { BATCH_OPERATIONS } from "./batches.ts";
 import type { Operation } from "./operation.ts";
+import { TASK_OPERATIONS } from "./tasks.ts";
+import { TOOL_OPERATIONS } from "./tools.ts";
 
-export const OPERATIONS: readonly Operation[] = [...ASK_OPERATIONS];
+export const OPERATIONS: readonly Operation[] = [...ASK_OPERATIONS, ...BATCH_OPERATIONS, ...TASK_OPERATIONS, ...TOOL_OPERATIONS];

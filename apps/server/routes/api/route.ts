@@ -4,7 +4,7 @@
  * Use cases of core do the work and decide by the one policy (I13). Credentials come in the Authorization header, never in a cookie, so no
  * page of another site can act for a person.
  */
-import { ParleyError } from "@parley/core";
+import { type Catalogues, ParleyError, type Repeats } from "@parley/core";
 import type { FastifyInstance } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { acceptJsonOnly } from "../../json-only.ts";
@@ -12,11 +12,18 @@ import { serve } from "./operation.ts";
 import { OPERATIONS } from "./operations.ts";
 import { problemOf, sendProblem } from "./problems.ts";
 
+export interface Api {
+  readonly frontEnd: FrontEnd;
+  readonly catalogues: Catalogues;
+  readonly repeats: Repeats;
+}
+
 /** For an authenticated scope below /api/v1. */
-export function apiRoute(scope: FastifyInstance, frontEnd: FrontEnd): void {
+export function apiRoute(scope: FastifyInstance, api: Api): void {
+  const { frontEnd } = api;
   const { limits, resource, log } = frontEnd;
   acceptJsonOnly(scope, limits);
-  for (const each of OPERATIONS) serve(scope, frontEnd, each);
+  for (const each of OPERATIONS) serve(scope, api, each);
 
   scope.setErrorHandler((error: Error & { readonly code?: string }, request, reply) => {
     const insufficient = error instanceof ParleyError && error.code === "SCOPE_INSUFFICIENT";

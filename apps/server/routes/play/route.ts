@@ -10,7 +10,7 @@ import type { FastifyInstance } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { refusalOf } from "../../front-end/refusal.ts";
 import { sendJson } from "../../streams/outlet.ts";
-import { getTimeline } from "./timeline.ts";
+import { getTimeline } from "../../front-end/timeline.ts";
 
 const IMMUTABLE = "public, max-age=31536000, immutable";
 /** For the page itself, which browsers revalidate by its ETag, because it names the files of its build. */
@@ -51,7 +51,7 @@ export function playApi(scope: FastifyInstance, frontEnd: FrontEnd): void {
     const { caller, params, query } = request;
     if (Array.isArray(query.after)) throw new ParleyError("INVALID_CURSOR", "the address has several cursors: send one `after`");
     if (isCounted(caller)) await frontEnd.rates.take(caller, { reads: 1 });
-    sendJson(reply, 200, await getTimeline(frontEnd, { caller, taskId: params.taskId, after: query.after }));
+    sendJson(reply, 200, await getTimeline(frontEnd, { caller, taskId: params.taskId, after: query.after, door: "playground timeline" }));
     return reply;
   });
 

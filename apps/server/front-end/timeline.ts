@@ -1,19 +1,21 @@
-/** The timeline of a task as the playground shows it. docs/playground.md describes the response. */
+/** The timeline of a task as the playground, the command line and the API show it. docs/playground.md describes the response. */
 import { type Ask, type AwaitedCall, callKey, type Caller, type FeedItem, type JournalLine, readTimeline, SCOPES } from "@parley/core";
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
-import type { FrontEnd } from "../../front-end/front-end.ts";
-import { requireScopes } from "../../front-end/protected-resource.ts";
+import type { FrontEnd } from "./front-end.ts";
+import { requireScopes } from "./protected-resource.ts";
 
 export interface TimelineQuery {
   readonly caller: Caller;
   readonly taskId: string;
   readonly after: string | undefined;
+  /** For the audit. */
+  readonly door: string;
 }
 
 /** Throws the errors of `readTimeline`, and SCOPE_INSUFFICIENT. */
-export async function getTimeline({ services, resource }: FrontEnd, { caller, taskId, after }: TimelineQuery): Promise<TaskTimeline> {
+export async function getTimeline({ services, resource }: FrontEnd, { caller, taskId, after, door }: TimelineQuery): Promise<TaskTimeline> {
   if (resource) requireScopes(caller, [SCOPES.read], "a task's timeline");
-  const ref = { taskId, caller, door: "playground timeline" };
+  const ref = { taskId, caller, door };
   const { task, lines, entries, settled, items, cursor, more } = await readTimeline(services, {
     ...ref,
     ...(after !== undefined && { after }),
