@@ -8,7 +8,6 @@ import {
   promptCompletion,
   type ReadThrough,
   unlistedResources,
-  uriPrefix,
   withOwnUris,
 } from "./gateway-resource.ts";
 import { URI_CHARS_MAX } from "./listing.ts";
@@ -49,7 +48,70 @@ test("a uri begins with its upstream's name as the scheme, and the upstream read
   expect(resource).toMatchObject({ uri: "crm+file:///a", name: "crm_a", mimeType: "text/plain", meta: { y: 1 } });
   expect(await resource.read()).toEqual([{ uri: "crm+file:///a", text: "content" }]);
   expect(wanted).toEqual([["crm", "file:///a"]]);
-  expect(uriPrefix(other!)).toBe("up-1st+");
+  expect(gatewayResource({ uri: "file:///a", name: "a" }, { upstream: other!, reads }).uri).toBe("up-1st+file:///a");
+});
+
+test("a resource of an MCP App keeps the scheme without which hosts refuse it", async () => {
+  const { wanted, reads } = reading();
+  const here = { upstream: upstream!, reads };
+  const app = gatewayResource({ uri: "ui://clock/app.html", name: "clock" }, here);
+  expect(app.uri).toBe("ui://crm+clock/app.html");
+  expect(await app.read()).toEqual([{ uri: "ui://crm+clock/app.html", text: "content" }]);
+  const template = gatewayTemplate({ uriTemplate: "ui://clock/{zone}", name: "zones" }, { ...here, completes: false });
+  expect([template.uriTemplate, template.match("ui://crm+clock/utc"), template.match("ui://clock/utc")]).toEqual([
+    "ui://crm+clock/{zone}",
+    {},
+    undefined,
+  ]);
+  const { match, read } = unlistedResources(here);
+  // The second is in results of earlier versions.
+  for (const uri of ["ui://crm+clock/app.html", "crm+ui://clock/app.html"]) {
+    expect(match(uri)).toEqual({});
+    await read(uri, {});
+  }
+  for (const uri of ["ui://clock/app.html", "ui://crm/app.html", "ui://up-1st+clock/app.html"]) expect(match(uri)).toBeUndefined();
+  const through = (gateways: number) => `ui://crm+${"b+".repeat(gateways - 1)}clock/a+b`;
+  expect([match(through(HOPS_MAX)), match(through(HOPS_MAX + 1))]).toEqual([{}, undefined]);
+  expect(wanted).toEqual(Array.from({ length: 3 }, () => ["crm", "ui://clock/app.html"]));
+});
+
+test("uris in _meta are rewritten like links, and nothing else in it", () => {
+  const given = {
+    ui: { resourceUri: "ui://clock/app.html", visibility: ["app"], csp: { connectDomains: ["https://a.example.com"] } },
+    "ui/resourceUri": "ui://clock/app.html",
+    links: [{ uri: "file:///a", page_uri: "https://example.com/a", text: "file:///a", uri_count: 2 }],
+    security: "x:y",
+    uri: "no uri",
+  };
+  const owned = {
+    ui: { ...given.ui, resourceUri: "ui://crm+clock/app.html" },
+    "ui/resourceUri": "ui://crm+clock/app.html",
+    links: [{ ...given.links[0], uri: "crm+file:///a" }],
+    security: "x:y",
+    uri: "no uri",
+  };
+  const text = { type: "text", text: "t" };
+  const resource = { uri: "x:y", text: "t" };
+  expect(
+    withOwnUris(
+      {
+        _meta: given,
+        content: [
+          { ...text, _meta: given },
+          { type: "resource", resource: { ...resource, _meta: given } },
+        ],
+      },
+      upstream!,
+    ),
+  ).toEqual({
+    _meta: owned,
+    content: [
+      { ...text, _meta: owned },
+      { type: "resource", resource: { ...resource, uri: "crm+x:y", _meta: owned } },
+    ],
+  });
+  const { reads } = reading();
+  expect(gatewayResource({ uri: "ui://clock/app.html", name: "a", _meta: given }, { upstream: upstream!, reads }).meta).toEqual(owned);
 });
 
 test("a resource that is not listed is read by its uri at the upstream that the uri names", async () => {

@@ -1,11 +1,12 @@
 /**
  * Makes a resource of an upstream a resource of Parley, and a template a template. Their uris begin with the name of the upstream, so that two
- * upstreams never share a uri: `file:///a` of `crm` is `crm+file:///a`.
+ * upstreams never share a uri: `file:///a` of `crm` is `crm+file:///a` (own-uri.ts).
  *
  *   front end ── read ──▶ a worker, which has the connections ──▶ upstream
  */
 import type { JsonObject, Prompt, Resource, ResourceContents, ResourceTemplate, Taker, UnlistedResources } from "@parley/core";
 import { type ListedResource, type ListedTemplate, URI_CHARS_MAX } from "./listing.ts";
+import { hopsOf, ownLink, ownMeta, ownUri, upstreamUri } from "./own-uri.ts";
 import type { Upstream } from "../config/upstreams.ts";
 import { HOPS_MAX } from "./via.ts";
 
@@ -28,16 +29,11 @@ export interface ResourceDeps {
   readonly completes: boolean;
 }
 
-export function uriPrefix({ name }: Pick<Upstream, "name">): string {
-  // A scheme begins with a letter.
-  return /^[a-z]/.test(name) ? `${name}+` : `up-${name}+`;
-}
-
 export function gatewayResource(listed: ListedResource, { upstream, reads }: Omit<ResourceDeps, "completes">): Resource {
   const { uri, size } = listed;
   return {
     ...factsOf(listed, upstream),
-    uri: `${uriPrefix(upstream)}${uri}`,
+    uri: ownUri(upstream, uri),
     ...(size !== undefined && { size }),
     read: (taker) => readAt({ upstream, reads }, uri, taker),
   };
@@ -45,13 +41,15 @@ export function gatewayResource(listed: ListedResource, { upstream, reads }: Omi
 
 export function gatewayTemplate(listed: ListedTemplate, { upstream, reads, completes }: ResourceDeps): ResourceTemplate {
   const { uriTemplate } = listed;
-  const prefix = uriPrefix(upstream);
   const literals = uriTemplate.split(/\{[^{}]*\}/);
   return {
     ...factsOf(listed, upstream),
-    uriTemplate: `${prefix}${uriTemplate}`,
-    match: (uri) => (uri.startsWith(prefix) && hasInOrder(uri.slice(prefix.length), literals) ? {} : undefined),
-    read: (uri, _variables, taker) => readAt({ upstream, reads }, uri.slice(prefix.length), taker),
+    uriTemplate: ownUri(upstream, uriTemplate),
+    match(uri) {
+      const there = upstreamUri(upstream, uri);
+      return there !== undefined && hasInOrder(there, literals) ? {} : undefined;
+    },
+    read: (uri, _variables, taker) => readAt({ upstream, reads }, upstreamUri(upstream, uri) ?? uri, taker),
     ...(completes && {
       complete: (variable: string, value: string, others: { readonly [name: string]: string }, taker?: Taker) =>
         reads.complete(upstream, completionOf({ type: "ref/resource", uri: uriTemplate }, { variable, value, others }), taker),
@@ -64,11 +62,12 @@ export function gatewayTemplate(listed: ListedTemplate, { upstream, reads, compl
  * gateways that lead to each other are not passed without end.
  */
 export function unlistedResources({ upstream, reads }: Omit<ResourceDeps, "completes">): UnlistedResources {
-  const prefix = uriPrefix(upstream);
-  const isReadable = (uri: string) => uri.length <= URI_CHARS_MAX && (uri.split(":", 1)[0] ?? "").split("+").length <= HOPS_MAX;
   return {
-    match: (uri) => (uri.startsWith(prefix) && isReadable(uri.slice(prefix.length)) ? {} : undefined),
-    read: (uri, _variables, taker) => readAt({ upstream, reads }, uri.slice(prefix.length), taker),
+    match(uri) {
+      const there = upstreamUri(upstream, uri);
+      return there !== undefined && there.length <= URI_CHARS_MAX && hopsOf(there) <= HOPS_MAX ? {} : undefined;
+    },
+    read: (uri, _variables, taker) => readAt({ upstream, reads }, upstreamUri(upstream, uri) ?? uri, taker),
   };
 }
 
@@ -102,10 +101,11 @@ async function readAt(
   taker: Taker | undefined,
 ): Promise<readonly ResourceContents[]> {
   const contents = await reads.read(upstream, uri, taker);
-  return contents.map((each) => ({ ...each, uri: `${uriPrefix(upstream)}${each.uri}` }));
+  return contents.map((each) => ({ ...each, uri: ownUri(upstream, each.uri) }));
 }
 
-function factsOf(listed: ListedResource | ListedTemplate, { prefix }: Upstream) {
+function factsOf(listed: ListedResource | ListedTemplate, upstream: Upstream) {
+  const { prefix } = upstream;
   const { name, title, description, mimeType, annotations, icons, _meta: meta } = listed;
   return {
     name: `${prefix}${name}`,
@@ -114,7 +114,7 @@ function factsOf(listed: ListedResource | ListedTemplate, { prefix }: Upstream) 
     ...(mimeType !== undefined && { mimeType }),
     ...(annotations && { annotations }),
     ...(icons && { icons }),
-    ...(meta && { meta }),
+    ...(meta && { meta: ownMeta(upstream, meta) }),
   };
 }
 
@@ -137,22 +137,25 @@ function hasInOrder(uri: string, literals: readonly string[]): boolean {
   return at <= end;
 }
 
-/** Rewrites links to resources of the upstream to the uris that are listed here. Links to web pages stay as they are. */
+/** Rewrites links to resources of the upstream, also in `_meta`, to the uris that are listed here. Links to web pages stay as they are. */
 export function withOwnUris(result: JsonObject, upstream: Upstream): JsonObject {
-  const prefix = uriPrefix(upstream);
-  const owned = (uri: unknown) => (typeof uri === "string" && !/^https?:/i.test(uri) ? `${prefix}${uri}` : uri);
+  const owned = (uri: unknown) => ownLink(upstream, uri);
+  const withMeta = <Of extends Record<string, unknown>>(of: Of): Of => {
+    const { _meta: meta } = of;
+    return isObject(meta) ? { ...of, _meta: ownMeta(upstream, meta as JsonObject) } : of;
+  };
   const content = (block: unknown): unknown => {
     if (!isObject(block)) return block;
-    if (block["type"] === "resource_link") return { ...block, uri: owned(block["uri"]) };
+    if (block["type"] === "resource_link") return withMeta({ ...block, uri: owned(block["uri"]) });
     const { resource } = block;
     return block["type"] === "resource" && isObject(resource)
-      ? { ...block, resource: { ...resource, uri: owned(resource["uri"]) } }
-      : block;
+      ? withMeta({ ...block, resource: withMeta({ ...resource, uri: owned(resource["uri"]) }) })
+      : withMeta(block);
   };
   const message = (each: unknown) => (isObject(each) ? { ...each, content: content(each["content"]) } : each);
   const { content: blocks, messages } = result;
   return {
-    ...result,
+    ...withMeta(result),
     ...(Array.isArray(blocks) && { content: blocks.map(content) }),
     ...(Array.isArray(messages) && { messages: messages.map(message) }),
   } as JsonObject;

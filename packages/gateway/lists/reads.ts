@@ -22,7 +22,8 @@ import {
   type Taker,
 } from "@parley/core";
 import { withBodyError } from "../wire/body-error.ts";
-import { type Completion, type ReadThrough, uriPrefix } from "./gateway-resource.ts";
+import type { Completion, ReadThrough } from "./gateway-resource.ts";
+import { ownUri } from "./own-uri.ts";
 import type { Post } from "../post.ts";
 import { createReplies } from "../replies.ts";
 import type { UpstreamConnector } from "../connection/upstream-session.ts";
@@ -111,7 +112,7 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
       if (came.type === "read") return came.contents;
       // −32002 up to 2025-11-25, −32602 afterwards: each dialect encodes it in its own way.
       const isMissing = came.type === "error" && (came.code === -32002 || (came.code === -32602 && isAbout(came.data, uri)));
-      throw isMissing ? resourceNotFound("no resource of that uri", `${uriPrefix(upstream)}${uri}`) : failureOf(came, upstream, "resource");
+      throw isMissing ? resourceNotFound("no resource of that uri", ownUri(upstream, uri)) : failureOf(came, upstream, "resource");
     },
     async complete(upstream, completion, taker) {
       const came = await through(upstream, { type: "complete", completion }, taker);

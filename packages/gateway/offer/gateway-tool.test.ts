@@ -69,6 +69,14 @@ const question = (key: string): Question => ({
   timeoutMs: 1,
 });
 
+test("a tool names the resource of its MCP App by the uri under which it is offered here", () => {
+  const listed = { ...LISTED, _meta: { ui: { resourceUri: "ui://clock/app.html" } } };
+  const offered = (hasResources: boolean) => gatewayTool(listed, { upstream: upstreamOf(), hasResources }).meta;
+  expect(offered(true)).toEqual({ ui: { resourceUri: "ui://up+clock/app.html" } });
+  // Without resources, nothing could be read under another uri either.
+  expect(offered(false)).toEqual(listed._meta);
+});
+
 describe("a question", () => {
   test("waits as long as the deployment allows for its kind of caller, or as the file of upstreams says", async () => {
     for (const [options, expected] of [

@@ -5,6 +5,7 @@
 import type { Opening, Prompt, Runnable, RunSettings, Tool } from "@parley/core";
 import type { Calls } from "../call/calls.ts";
 import { promptCompletion, type ReadThrough, withOwnUris } from "../lists/gateway-resource.ts";
+import { ownMeta } from "../lists/own-uri.ts";
 import { firstPermit, type LeadCall, leadCall } from "../call/lead-call.ts";
 import type { ListedPrompt, ListedTool } from "../lists/listing.ts";
 import { paramHeaders } from "../wire/param-headers.ts";
@@ -17,7 +18,7 @@ export interface GatewayToolDeps {
   /** Undefined in a process that only lists tools. */
   readonly calls?: Calls;
   readonly elicitation?: Pick<ElicitationSettings, "timeoutMs" | "blockingTimeoutMs">;
-  /** Whether links in results are rewritten to the uris under which resources are offered here. */
+  /** Whether links in lists and results are rewritten to the uris under which resources are offered here. */
   readonly hasResources?: boolean;
   /** Completes arguments of prompts on front ends, if the upstream does. */
   readonly reads?: ReadThrough;
@@ -29,8 +30,9 @@ export interface GatewayToolDeps {
 const RUN_MARGIN_MS = 30_000;
 
 export function gatewayTool(listed: ListedTool, deps: GatewayToolDeps): Tool {
-  const { upstream } = deps;
-  const { title, description, outputSchema, annotations, icons, _meta: meta } = listed;
+  const { upstream, hasResources = false } = deps;
+  const { title, description, outputSchema, annotations, icons, _meta } = listed;
+  const meta = _meta && hasResources ? ownMeta(upstream, _meta) : _meta;
   const name = `${upstream.prefix}${listed.name}`;
   const headersOf = paramHeaders(listed.inputSchema);
   return {
