@@ -37,7 +37,14 @@ describe("defineResource", () => {
 
   test("is listed as it was defined", () => {
     const read = expect.any(Function);
-    const facts = { name: "page", title: "Page", description: "A page", mimeType: "text/plain", annotations: { priority: 1 } };
+    const facts = {
+      name: "page",
+      title: "Page",
+      description: "A page",
+      mimeType: "text/plain",
+      annotations: { priority: 1 },
+      meta: { ui: { prefersBorder: true } },
+    };
     expect({ ...defineResource({ ...facts, uri: "test://page", size: 0, read: () => "" }) }).toStrictEqual({
       ...facts,
       uri: "test://page",
@@ -70,6 +77,7 @@ describe("defineResource", () => {
     ["without read", { read: undefined }, " has no read: give the function that returns its contents"],
     ["without a name", { name: undefined }, " has no name: give it one for lists"],
     ["whose type is a number", { mimeType: 5 }, ": mimeType must be a string"],
+    ["whose meta is a text", { meta: "ui" }, ": meta must be an object"],
     ["whose annotations are a word", { annotations: "high" }, ": annotations must be an object, and is a string"],
     [
       "for an unknown audience",

@@ -2,8 +2,8 @@
 import { type JsonObject, ParleyError, type Resource, type ResourceContents, type ResourceTemplate } from "@parley/core";
 import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "../failures.ts";
-import { checkKinds, checkNested, FUNCTION, type Kinds, TEXT, wholeNumberFrom } from "./kinds.ts";
-import { nounFor } from "../values/plain-data.ts";
+import { checkKinds, checkNested, FUNCTION, type Kinds, OBJECT, TEXT, wholeNumberFrom } from "./kinds.ts";
+import { nounFor, plainJson } from "../values/plain-data.ts";
 import { present } from "../values/present.ts";
 import { suggestions } from "./suggestions.ts";
 import { annotationsProblem, contentsProblem } from "../results/tool-result.ts";
@@ -15,6 +15,8 @@ interface ResourceFacts {
   readonly description?: string;
   readonly mimeType?: string;
   readonly annotations?: JsonObject;
+  /** `_meta` in lists, such as `{ ui: { csp: … } }` of a resource of an MCP App. Plain JSON. */
+  readonly meta?: JsonObject;
 }
 
 /** A text, bytes, or contents with URIs of their own. */
@@ -50,7 +52,7 @@ export function defineResource(definition: ResourceDefinition): Resource {
   checkFacts(`resource ${uri}`, definition);
   checkKinds(`resource ${uri}`, { size }, { size: wholeNumberFrom(0) });
   return markDefinition({
-    ...facts(definition),
+    ...facts(`resource ${uri}`, definition),
     uri,
     ...present({ size }),
     read: async () => contents(definition, uri, await definition.read()),
@@ -67,7 +69,7 @@ export function defineResourceTemplate<const Template extends string>(definition
   checkNested(what, "complete", definition.complete, completions(uriTemplate, definition.complete));
   const suggest = new Map(Object.entries<Suggest | undefined>(definition.complete ?? {}));
   return markDefinition({
-    ...facts(definition),
+    ...facts(what, definition),
     uriTemplate,
     match: uriMatcher(uriTemplate),
     read: async (uri, variables) => contents(definition, uri, await definition.read(variables as Variables<Template>, uri)),
@@ -82,7 +84,7 @@ export function defineResourceTemplate<const Template extends string>(definition
 
 type Suggest = (value: string, others: { readonly [name: string]: string }) => readonly string[] | Promise<readonly string[]>;
 
-const KINDS: Kinds = { title: TEXT, description: TEXT, mimeType: TEXT };
+const KINDS: Kinds = { title: TEXT, description: TEXT, mimeType: TEXT, meta: OBJECT };
 
 function checkFacts(what: string, definition: ResourceFacts & { readonly read: unknown }): void {
   if (typeof definition.read !== "function") throw new DefinitionError(`${what} has no read: give the function that returns its contents`);
@@ -102,8 +104,9 @@ function completions(uriTemplate: string, complete: object = {}): Kinds {
   );
 }
 
-function facts({ name, title, description, mimeType, annotations }: ResourceFacts): ResourceFacts {
-  return { name, ...present({ title, description, mimeType, annotations }) };
+function facts(what: string, { name, title, description, mimeType, annotations, meta: given }: ResourceFacts): ResourceFacts {
+  const meta = given && (plainJson(`the meta of ${what}`, given) as JsonObject);
+  return { name, ...present({ title, description, mimeType, annotations, meta }) };
 }
 
 function contents({ name, mimeType }: ResourceFacts, uri: string, returned: ResourceReturn): readonly ResourceContents[] {
