@@ -323,15 +323,30 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     expect(await drafts()).toEqual([]);
   });
 
-  test("the page of one question asks once more, waits, and shows the record in its place", async () => {
+  test("the page of one question asks once more, waits, and shows the record in its place and from the list of what was answered", async () => {
     const { here, as, received, taskIds } = await asked();
-    const page = await as("bob", here);
+    const page = await as("bob", here, { bypassCSP: true });
     await page.goto(`${new URL(here.url).origin}/asks/${taskIds.get("delete_archive")}/sure`);
     await page.getByRole("button", { name: "Delete the archive" }).click();
     await page.locator("#sure").getByRole("button", { name: "Delete the archive" }).click();
     await page.getByRole("heading", { name: "Thank you" }).waitFor();
     await page.getByText("Your record").waitFor();
     expect(await received("delete_archive")).toContain("true");
+    await page.goto(`${new URL(here.url).origin}/inbox`);
+    await page.getByRole("link", { name: "Answered by me" }).click();
+    await page.getByRole("link", { name: /You answered: yes/ }).waitFor();
+    // 390 pixels, and 1,280 at 400 %.
+    for (const width of [390, 320]) {
+      await page.setViewportSize({ width, height: 780 });
+      expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBe(width);
+    }
+    for (const colorScheme of ["dark", "light"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await findNothing(page);
+    }
+    await page.getByRole("link", { name: /You answered: yes/ }).press("Enter");
+    await page.getByText("Your answer counted.").waitFor();
+    await findNothing(page);
   });
 
   test("keys can be switched off, and a search narrows the list", async () => {
