@@ -22,7 +22,9 @@ const LOGOUT = "/logout";
  * Other systems are identified by the token in the address (apps/server/events.test.ts). Without a valid token, the address is not found.
  */
 const EVENTS = "/events/*";
-const OPEN = ["/healthz", "/readyz", LOGIN, CALLBACK, LOGOUT, EVENTS, ...METADATA, "/", "/home.css", "/play"];
+/** How the API is used. It says nothing about anybody. */
+const API_DESCRIBED = ["/api/v1/openapi.json", "/api/v1/reference", "/api/v1/reference.css"];
+const OPEN = ["/healthz", "/readyz", LOGIN, CALLBACK, LOGOUT, EVENTS, ...METADATA, "/", "/home.css", "/play", ...API_DESCRIBED];
 const isOpen = (url: string) =>
   OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api")) || url.startsWith("/pages/");
 
