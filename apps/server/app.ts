@@ -240,7 +240,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await server.register(async (scope) => {
     securityHeaders(scope, PLAIN_PAGE_HEADERS);
     servedHost(scope, trusted);
-    home(scope, { resourceUrl, playground, needsToken: resource !== undefined, hasAccounts });
+    home(scope, { resourceUrl, playground, needsToken: resource !== undefined, hasAccounts, hasInbox: visitors.ticket === undefined });
   });
   await server.register(async (scope) => {
     servedHost(scope, trusted);

@@ -188,6 +188,11 @@ describe("the page at /", () => {
     for (const accept of ["*/*", "application/json", ""]) {
       expect(await (await get("/", { accept })).json()).toMatchObject({ name: "Parley", mcp: front.url });
     }
+    const german = await get("/", { accept: "text/html", "accept-language": "de-DE,de;q=0.9" });
+    expect([german.headers.get("vary"), await german.text()]).toEqual([
+      "Accept, Accept-Language, Host",
+      expect.stringMatching(/<html lang="de"[^]*Playground öffnen/),
+    ]);
     expect((await get("/home.css")).headers.get("content-type")).toBe("text/css; charset=utf-8");
   });
 

@@ -16,7 +16,10 @@ export const PAGES_SCRIPT: string | undefined = existsSync(SCRIPT_DIRECTORY)
   ? readdirSync(SCRIPT_DIRECTORY).find((name) => name.endsWith(".js"))
   : undefined;
 
+const styleOf = (file: string) => readFileSync(join(import.meta.dirname, "styles", file), "utf8");
+
+/** Colours and type of every page. */
+export const TOKENS_STYLE = styleOf("tokens.css");
+
 /** The style sheet of the pages that front ends write. The playground shares its tokens. */
-export const PAGES_STYLE = ["tokens.css", "pages.css"]
-  .map((file) => readFileSync(join(import.meta.dirname, "styles", file), "utf8"))
-  .join("\n");
+export const PAGES_STYLE = [TOKENS_STYLE, styleOf("pages.css")].join("\n");

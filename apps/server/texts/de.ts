@@ -283,6 +283,27 @@ export const DE: Texts = {
     out: "Abmelden",
   },
 
+  home: {
+    lead: "Dies ist ein Server für das {protocol}. Seine Werkzeuge können mitten in der Arbeit anhalten, einen Menschen fragen und weitermachen, wenn die Antwort da ist: nach Sekunden oder Tagen.",
+    play: "Playground öffnen",
+    playNote: "Rufen Sie ein Werkzeug auf, lassen Sie sich fragen, antworten Sie, und sehen Sie jede Nachricht unterwegs.",
+    playOff:
+      "Der Playground ist hier aus. Ohne weitere Einstellung ist er nur an, wenn der Server an einer Loopback-Adresse lauscht ({setting}).",
+    asked: "Was Sie gefragt werden",
+    inbox: "Ihr Eingang",
+    inboxNote: "{inbox} zeigt die Fragen, die auf Sie warten, und nimmt Ihre Antworten entgegen.",
+    connect: "Einen Client verbinden",
+    endpoint: "Der Endpunkt ist",
+    endpointLabel: "Adresse des MCP-Endpunkts",
+    configuration: "Die meisten Clients nehmen diese Konfiguration an:",
+    configurationLabel: "Konfiguration eines Clients",
+    login: "Wer hier aufruft, meldet sich an. Clients mit OAuth tun das von selbst.",
+    terminal: "Im Terminal",
+    terminalLabel: "Befehle",
+    accounts: "Ihre Konten",
+    accountsNote: "{accounts} zeigt den Zugriff, den Sie Werkzeugen für spätere Aufrufe erlaubt haben, und entfernt ihn.",
+  },
+
   notices: {
     accepted: { title: "Danke", sentence: "Das Werkzeug hat Ihre Antwort bekommen und fährt fort. Sie können diese Seite schließen." },
     counted: { title: "Danke", sentence: "Ihre Zustimmung zählt. Es fehlen noch {missing}, bevor das Werkzeug fortfährt." },

@@ -293,6 +293,27 @@ export const EN = {
     out: "Log out",
   },
 
+  /** The page at /. */
+  home: {
+    lead: "This is a server for the {protocol} whose tools can stop in the middle of their work, ask a person, and continue when the answer arrives: seconds or days later.",
+    play: "Open the playground",
+    playNote: "Call a tool, be asked, answer, and see every message on the way.",
+    playOff: "The playground is off here. By default it is on only if the server listens on a loopback address ({setting}).",
+    asked: "What is asked of you",
+    inbox: "Your inbox",
+    inboxNote: "{inbox} lists the questions that wait for you, and takes your answers.",
+    connect: "Connect a client",
+    endpoint: "The endpoint is",
+    endpointLabel: "Address of the MCP endpoint",
+    configuration: "Most clients accept this configuration:",
+    configurationLabel: "Configuration of a client",
+    login: "Callers log in here. Clients that support OAuth do this automatically.",
+    terminal: "From a terminal",
+    terminalLabel: "Commands",
+    accounts: "Your accounts",
+    accountsNote: "{accounts} lists the access that you granted to tools for later calls, and removes it.",
+  },
+
   /** Pages that consist of one sentence. */
   notices: {
     accepted: { title: "Thank you", sentence: "The tool has received your answer, and continues. You can close this page." },

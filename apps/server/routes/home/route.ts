@@ -1,6 +1,7 @@
 /** The start page at /, which describes the server: HTML for browsers, the same as JSON for other clients. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { sendJson } from "../../streams/outlet.ts";
+import { readerOf } from "../../texts/texts.ts";
 import { homePage, STYLE } from "./page.ts";
 
 export interface Home {
@@ -10,18 +11,22 @@ export interface Home {
   readonly needsToken: boolean;
   /** Whether people can see and remove access that they granted. */
   readonly hasAccounts: boolean;
+  /** Whether the address of the inbox needs no ticket. */
+  readonly hasInbox: boolean;
 }
 
 const ACCEPTS_HTML = /(?:^|,)\s*(?:text\/html|application\/xhtml\+xml)\s*(?:[;,]|$)/i;
 
-export function home(scope: FastifyInstance, { resourceUrl, playground, needsToken, hasAccounts }: Home): void {
+export function home(scope: FastifyInstance, { resourceUrl, playground, needsToken, hasAccounts, hasInbox }: Home): void {
   const endpointOf = ({ headers }: FastifyRequest) => resourceUrl ?? `http://${headers.host}/mcp`;
 
   scope.get("/", (request, reply) => {
     const endpoint = endpointOf(request);
-    void reply.header("vary", "Accept, Host");
+    void reply.header("vary", "Accept, Accept-Language, Host");
     if (ACCEPTS_HTML.test(request.headers.accept ?? "")) {
-      return reply.type("text/html; charset=utf-8").send(homePage({ endpoint, playground, needsToken, hasAccounts }));
+      return reply
+        .type("text/html; charset=utf-8")
+        .send(homePage({ reader: readerOf(request), endpoint, playground, needsToken, hasInbox, hasAccounts }));
     }
     // If every Host is served, the Host header may not be a valid host name. The playground then has no URL.
     const play = playground ? URL.parse("play/", endpoint) : null;
