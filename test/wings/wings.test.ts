@@ -70,3 +70,18 @@ describe("the lint rule", () => {
     expect(objection(wings, "task/summary.ts", "index.ts")).toContain("index.ts puts the wings together");
   });
 });
+
+test("who reads the engine, import by import, meets no inbox, no shares and no API: of callers only who calls and how many must answer", () => {
+  const met = new Set<string>();
+  function read(file: string): void {
+    if (met.has(file)) return;
+    met.add(file);
+    const source = readFileSync(join(ROOT, "packages/core", file), "utf8");
+    // Types of others are read when they are needed.
+    for (const [, to = ""] of source.matchAll(/^(?:import|export) (?!type )[^;]*?from "(\.[^"]+)"/gms)) read(join(dirname(file), to));
+  }
+  read("replay.ts");
+  expect(met).toContain("replay/settling.ts");
+  const beside = [...met].filter((file) => /^(use-cases|memory|callers)\//.test(file));
+  expect(beside.toSorted()).toEqual(["callers/caller.ts", "callers/quorum.ts"]);
+});
