@@ -18,7 +18,7 @@
  * lookarounds match nothing and have a cost of their own, a backreference matches every string that its group
  * accepts, modifiers such as `(?i:…)` may be in force anywhere, and a class that contains strings matches every string.
  *
- * Source: A. Weber, H. Seidl, "On the degree of ambiguity of finite automata" (1991): criteria EDA and IDA.
+ * Why it is not a library: docs/adr/0025-what-could-be-a-library.md. Source: A. Weber, H. Seidl, "On the degree of ambiguity of finite automata" (1991): criteria EDA and IDA.
  */
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
 
