@@ -26,21 +26,21 @@ export function gate(most: number): Gate {
 /** A gate per key. Empty gates are not kept. */
 export function gates(most: number): (name: string) => Gate {
   const byName = new Map<string, Gate>();
-  return (name) => {
-    const own = byName.get(name) ?? gate(most);
-    return {
-      get open() {
-        return own.open;
-      },
-      enter() {
-        const leave = own.enter();
-        if (!leave) return undefined;
-        byName.set(name, own);
-        return () => {
-          leave();
-          if (own.open === 0) byName.delete(name);
-        };
-      },
-    };
-  };
+  return (name) => ({
+    get open() {
+      return byName.get(name)?.open ?? 0;
+    },
+    enter() {
+      // Looked up on each entry: two that were looked up before the first one entered must be the same gate.
+      const own = byName.get(name) ?? gate(most);
+      const leave = own.enter();
+      if (!leave) return undefined;
+      byName.set(name, own);
+      return () => {
+        leave();
+        // Leaving twice must not drop a gate that was opened under this name in between.
+        if (own.open === 0 && byName.get(name) === own) byName.delete(name);
+      };
+    },
+  });
 }

@@ -4,7 +4,7 @@ import { RIGHTS } from "@parley/redis";
 
 const SOURCES = "packages/redis/**/*.{ts,lua}";
 /** Methods of the client that send no command of that name. */
-const OF_THE_CLIENT = ["on", "once", "off", "connect", "disconnect", "call", "pipeline", "nodes", "pcall"];
+const OF_THE_CLIENT = ["on", "once", "off", "connect", "disconnect", "call", "pipeline", "nodes"];
 /** Of the embedded server, whose user may do everything. */
 const OF_THE_OWNER = ["shutdown"];
 /** In a Cluster of Redis 7 or newer alone, what `parley doctor` does without, and what only `parley purge` needs: docs/redis.md says all three. */

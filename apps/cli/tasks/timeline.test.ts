@@ -26,3 +26,10 @@ test("a question without a quorum shows no number of people", () => {
   expect(of({ isPutToOthers: false })).toContain("question  release  open\n");
   expect(of({ isPutToOthers: false, refusals: 3 })).toContain("question  release  open, 3 answers refused\n");
 });
+
+test("a task that no worker has begun is shown as queued, and a run by its number", () => {
+  const shown = (run: number): string =>
+    showTimeline({ task: { run, generation: 0 }, nowMs: NOW_MS, asks: [], journal: { entries: 0, settled: 0, lines: [] } }).join("\n");
+  expect(shown(0)).toContain("  run      queued: no worker has begun this task; 0 of 0 entries");
+  expect(shown(1)).toContain("  run      1; 0 of 0 entries");
+});

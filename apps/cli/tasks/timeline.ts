@@ -44,7 +44,7 @@ export function showTimeline(timeline: Shown): string[] {
   const hidden = journal.entries - shown.length;
   return [
     ...(task.parent === undefined ? [] : [`  called by ${cleanLine(task.parent)}`]),
-    `  run      ${task.run}${restarts}; ${journal.settled} of ${journal.entries} entries of the journal replay`,
+    `  run      ${task.run === 0 ? "queued: no worker has begun this task" : task.run}${restarts}; ${journal.settled} of ${journal.entries} entries of the journal replay`,
     ...(hidden > 0 ? [`           … ${hidden} earlier`] : []),
     ...shown.map((line) => showLine(line, nowMs)),
     ...calls.map((each) => showCall(each, nowMs)),

@@ -164,6 +164,16 @@ test("a call is refused while the store has almost no room, before anything is r
   expect(await createTask(scarce, plain, request)).toMatchObject({ status: "working" });
 });
 
+test("a call is written with what its share may keep of the room that there is, and the settings where that is more", async () => {
+  const { services, requestsOf } = inMemory();
+  const room = { isScarce: () => false, bytes: () => ({ free: 1_000, all: 100_000 }) };
+  const { taskQuotas } = services.settings;
+  await createTask({ ...services, room }, plain, request);
+  await createTask(services, plain, { ...request, taskId: "0-2" });
+  const within = { ...taskQuotas, principal: { ...taskQuotas.principal, stored: 280 } };
+  expect(requestsOf("create")).toMatchObject([{ quotas: within }, { quotas: taskQuotas }]);
+});
+
 describe("a listening worker", () => {
   const listening = ({ lane, created }: { readonly lane?: string; readonly created?: "delivered" }) => {
     const told: unknown[] = [];

@@ -9,8 +9,8 @@ Returns {tool, principal, tenant, bytes, …} of each task that matches, with th
 A task that is unfinished, or has to be compensated, is never deleted. Nothing else refers to a task that is over: a parent has the end of its
 child in its own journal, lists skip what is gone, and so does a repeated call. So the script may stop between two tasks, and run again.
 
-A full Redis refuses commands that may need memory, and this is when operators need the script. What it deletes is therefore deleted before
-anything is written, and what is written may fail: then quotas count the task until it would have expired. ]]
+A full Redis refuses commands that may need memory, and this is when operators need the script. It does so only until a script has written
+something, since nothing could undo that, so tasks are deleted before their bytes are given back. ]]
 local is_dry, now_ms, ended_before_ms = ARGV[1] == '1', ARGV[2], tonumber(ARGV[3])
 local wanted = { kind = ARGV[4], name = ARGV[5], principal = ARGV[6], tenant = ARGV[7] }
 local bytes_min = tonumber(ARGV[8])

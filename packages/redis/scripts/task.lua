@@ -417,7 +417,7 @@ local function count_kept(facts, state, bytes, now_ms)
   end
 end
 
--- Of a task that an operator deletes. Redis refuses this if it is full, or if the bucket is gone: then there is nothing to give back.
+-- Of a task that an operator deletes. Nothing is given back of a bucket that is gone.
 local function give_back_kept(facts, state, bytes, now_ms)
   local is_read, keys = pcall(kept_keys, facts)
   local gone_ms = kept_until_ms(state)
@@ -427,9 +427,9 @@ local function give_back_kept(facts, state, bytes, now_ms)
     local held = tonumber(redis.call('HGET', key, field) or 0)
     local given = math.min(held, bytes + KEPT_AT_LEAST)
     if given > 0 then
-      local left = redis.pcall('HINCRBY', key, 'total', -given)
+      redis.call('HINCRBY', key, 'total', -given)
       -- The bucket stays, empty: it may be the next one or the last.
-      if type(left) == 'number' then redis.pcall('HINCRBY', key, field, -given) end
+      redis.call('HINCRBY', key, field, -given)
     end
   end
 end

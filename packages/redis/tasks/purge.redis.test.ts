@@ -154,6 +154,7 @@ describe("a purge", () => {
       await look.config("SET", "maxmemory", String(used - 200_000));
       await expect(look.set("full", "1", "PX", 1)).rejects.toThrow("OOM");
       expect(await purge()).toHaveLength(100);
+      expect(await look.hget(`${opened.prefix}:{p0}:kept:principal:ada`, "total")).toBe("0");
       expect(await look.set("full", "1", "PX", 1)).toBe("OK");
     } finally {
       await look.config("SET", "maxmemory", "0");
