@@ -77,7 +77,9 @@ export function createClient(url: string, connections: number, token?: string): 
         const chunks: Buffer[] = [];
         incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
         incoming.on("end", () => {
-          const reply = JSON.parse(Buffer.concat(chunks).toString()) as { result?: Result; error?: { message: string } };
+          const text = Buffer.concat(chunks).toString();
+          if (text === "") return reject(new Error(`an empty reply with status ${incoming.statusCode}`));
+          const reply = JSON.parse(text) as { result?: Result; error?: { message: string } };
           if (reply.result === undefined) reject(new Error(reply.error?.message ?? "no result"));
           else resolve(reply.result);
         });
