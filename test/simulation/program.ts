@@ -178,12 +178,22 @@ export function settlesUnseen({ body }: Program): boolean {
 /** What runs its children beside each other, or beside the code that follows. */
 const BESIDE: ReadonlySet<Node["op"]> = new Set<Node["op"]>(["all", "allSettled", "any", "race", "map", "limit", "start"]);
 
+/** Whether it is a chunk: a `Promise.all` in whose items a read comes first, and then the only call. */
+function isChunk(node: Node): boolean {
+  if (node.op !== "map" || node.body.op !== "seq") return false;
+  const [call, ...reads] = node.body.body.toReversed();
+  return call !== undefined && isEffect(call) && call.op !== "fact" && reads.length > 0 && reads.every(({ op }) => op === "read");
+}
+
 /**
  * Whether a call of this program may be refused because its order is not certain: one that has no key, and runs beside other code of its flow. What
- * runs one after another, what has a key, and the items of `ctx.map` are always told apart.
+ * runs one after another, what has a key, and the items of `ctx.map` are always told apart. So are chunks that come one after another, as long as no
+ * Promise.all can fail and leave items behind.
  */
 export function mayBeRefused({ body }: Program): boolean {
+  const mayFail = body.some(canReject);
   const uncertain = (node: Node, isBeside: boolean): boolean => {
+    if (!isBeside && !mayFail && isChunk(node)) return false;
     if (isEffect(node)) return isBeside && (node.op === "fact" || node.key === undefined);
     const within = node.op === "ctxMap" || node.op === "branch" ? false : isBeside || BESIDE.has(node.op);
     return childrenOf(node).some((child) => uncertain(child, within));

@@ -125,14 +125,18 @@ describe("programs that read", () => {
   const reading = (...body: Node[]): Program => ({ kind: "reading", attempts: 1, body });
   const read: Node = { op: "read", source: "cache", row: "x" };
   const both: Node = { op: "seq", body: [read, save] };
+  const failing: Node = { op: "seq", body: [read, { ...save, fails: 1 }] };
   const MAY: readonly (readonly [string, boolean, Node])[] = [
     ["a loop", false, { op: "loop", times: 2, body: both }],
     ["items of ctx.map", false, { op: "ctxMap", key: "item", times: 2, body: both }],
     ["a branch beside others", false, { op: "all", body: [{ op: "branch", key: "one", body: both }, read] }],
     ["a key beside others", false, { op: "map", times: 2, body: { ...save, key: BY_PLACE } }],
-    ["items of a map", true, { op: "map", times: 2, body: both }],
+    ["chunks", false, { op: "loop", times: 2, body: { op: "map", times: 2, body: both } }],
+    ["items of a map that call and then read", true, { op: "map", times: 2, body: { op: "seq", body: [read, save, read, save] } }],
+    ["chunks of which one may fail", true, { op: "loop", times: 2, body: { op: "map", times: 2, body: failing } }],
+    ["chunks beside others", true, { op: "all", body: [{ op: "map", times: 2, body: both }, read] }],
     ["items of a limiter", true, { op: "limit", limiter: "p-limit", concurrency: 1, times: 2, body: both }],
-    ["a map in an item of ctx.map", true, { op: "ctxMap", key: "item", times: 2, body: { op: "map", times: 2, body: both } }],
+    ["chunks in an item of ctx.map", false, { op: "ctxMap", key: "item", times: 2, body: { op: "map", times: 2, body: both } }],
     ["a function that nobody awaits", true, { op: "start", id: 1, body: both }],
   ];
   test.each(MAY)("%s: may be refused is %s", (_what, may, node) => {

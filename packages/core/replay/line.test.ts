@@ -456,6 +456,43 @@ const ITEM_BY_ITEM: readonly (readonly [string, Handler, readonly unknown[], Rea
     { a: "0-task.save~0.0", b: "0-task.save~1.0", c: "0-task.save~0.1", d: "0-task.save~1.1" },
   ],
   [
+    "chunks: a Promise.all in each round of a loop",
+    async ({ read, save }) => {
+      const done: string[] = [];
+      for (const chunk of [["a", "b"], ["c", "d"], ["e"]])
+        done.push(
+          ...(await Promise.all(
+            chunk.map(async (item) => {
+              await read(item);
+              return await save(item);
+            }),
+          )),
+        );
+      return done;
+    },
+    saved("a", "b", "c", "d", "e"),
+    { a: "0-task.save~0", b: "0-task.save~1", c: "0-task.save~0#2", d: "0-task.save~1#2", e: "0-task.save~0#3" },
+  ],
+  [
+    "chunks in a helper, with allSettled and a failure among them, behind calls that have awaited nothing",
+    async ({ effects, read, save }) => {
+      const chunked = async (chunk: readonly string[], isFirst: boolean) =>
+        await Promise.allSettled(
+          chunk.map(async (item) => {
+            await effects.step("look", () => item);
+            await read(item);
+            const done = await save(item);
+            if (isFirst) throw new Error(done);
+            return done;
+          }),
+        );
+      const done = [...(await chunked(["a", "b"], true)), ...(await chunked(["c"], false))];
+      return done.map((each) => (each.status === "fulfilled" ? each.value : (each.reason as Error).message));
+    },
+    saved("a", "b", "c"),
+    { a: "0-task.save~0", b: "0-task.save~1", c: "0-task.save~0#2" },
+  ],
+  [
     "allSettled, and a failure beside them",
     async ({ read, save }) => {
       const settled = await Promise.allSettled([
@@ -750,6 +787,83 @@ const REFUSED: readonly (readonly [string, Handler])[] = [
     },
   ],
 ];
+
+const AGAIN = /^step "save" at .*line\.test\.ts:\d+:\d+ is called a second time by the same item of a Promise\.all/;
+const BESIDE_EACH_OTHER = /^step "save" at .*line\.test\.ts:\d+:\d+, and the call at .*line\.test\.ts:\d+:\d+, run beside each other/;
+
+/** Handlers whose first calls are certain, with the items that are saved before the refusal. */
+const LATER: readonly (readonly [string, RegExp, Handler])[] = [
+  [
+    "workers that take chunks from a list that they share",
+    AGAIN,
+    async ({ read, save }) => {
+      const queue = [["a"], ["b"], ["c"], ["d"]];
+      const worker = async () => {
+        for (let chunk = queue.shift(); chunk; chunk = queue.shift())
+          await Promise.all(
+            chunk.map(async (item) => {
+              await read(item);
+              return await save(item);
+            }),
+          );
+      };
+      await Promise.all([worker(), worker()]);
+      return [];
+    },
+  ],
+  [
+    "items that call at once, and again after a read",
+    AGAIN,
+    async ({ read, save }) => {
+      await read("f");
+      await Promise.all(
+        [
+          ["a", "c"],
+          ["b", "d"],
+        ].map(async ([first = "", second = ""]) => {
+          await save(first);
+          await read(second);
+          await save(second);
+        }),
+      );
+      return [];
+    },
+  ],
+  [
+    "two lists that are made together and awaited one after another",
+    BESIDE_EACH_OTHER,
+    async ({ effects, read, save }) => {
+      const hasSaved = Promise.withResolvers<void>();
+      const one = async (item: string) => {
+        await read(item);
+        if (item > "b") await hasSaved.promise;
+        return await save(item);
+      };
+      const lists = [
+        ["a", "b"],
+        ["c", "d"],
+      ].map(async (list) => await Promise.all(list.map(one)));
+      const done: unknown[] = [];
+      for (const list of lists) {
+        done.push(await list);
+        await effects.step("between", () => 1);
+        setTimeout(hasSaved.resolve, 5);
+      }
+      return done;
+    },
+  ],
+];
+
+describe("is refused at the second call, if the first one is certain:", () => {
+  test.each(LATER.flatMap(([what, message, handler]) => ["cold, in order", "warm"].map((how) => [what, how, message, handler] as const)))(
+    "%s (%s)",
+    async (_what, how, message, handler) => {
+      const { run, calls } = create({ handler, latencies: [how] });
+      expect(await run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT", message: expect.stringMatching(message) } });
+      expect(calls.map(({ item }) => item).toSorted()).toEqual(["a", "b"]);
+    },
+  );
+});
 
 const REFUSAL =
   /^step "(?:same\/)?save" at (\/.*\/line\.test\.ts):\d+:\d+(, and the call at \1:\d+:\d+, run beside each other\. One of them has| runs beside other code of the handler, and has) awaited something outside ctx/;

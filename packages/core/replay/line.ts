@@ -28,7 +28,7 @@
  *   marks.ts    what is known of promises and of running code          frames.ts   stacks and frames
  */
 import type { Scope } from "../ports.ts";
-import { type Execution, executionOf, type LineState, Marked, nextId, type Position, type Segment } from "./marks.ts";
+import { type Execution, executionOf, type Item, type LineState, type List, Marked, nextId, type Position, type Segment } from "./marks.ts";
 import { find, follow, leave, runAs, running, unfollow } from "./running.ts";
 import { collections, innermost } from "./tracing.ts";
 
@@ -63,7 +63,7 @@ const WALK_MAX = 100_000;
  * The way from a flow's root to the promise that code works on (L3). Undefined if there is none, or more than one, and for items that may be left
  * behind: whether they get to a call is decided anew in each run, so it could be taken for that of an item of a later list.
  */
-export function wayTo(root: object, owner: object, passed?: (promise: object, isItem: boolean) => void): string | undefined {
+export function wayTo(root: object, owner: object, passed?: (promise: object, list: List | undefined) => void): string | undefined {
   let at = owner;
   let way = "";
   for (let steps = 0; steps < WALK_MAX; steps += 1) {
@@ -76,21 +76,23 @@ export function wayTo(root: object, owner: object, passed?: (promise: object, is
     if (waiters.length + items.length !== 1) return undefined;
     const [item] = items;
     if (item && (item.group.isRace || mark.created.of.isTorn)) return undefined;
-    passed?.(at, item !== undefined);
+    passed?.(at, item?.group);
     if (item) way = way === "" ? String(item.index) : `${way}.${item.index}`;
     at = (item?.group.result ?? waiters[0]) as object;
   }
   return undefined;
 }
 
-export function itemOf(root: object, owner: object): ReadonlySet<object> {
+export const NO_ITEM: Item = { functions: new Set(), list: undefined };
+
+function itemOf(root: object, owner: object): Item {
   const passed: object[] = [];
-  let length = 0;
-  wayTo(root, owner, (promise, isItem) => {
+  let item = NO_ITEM;
+  wayTo(root, owner, (promise, list) => {
     passed.push(promise);
-    if (isItem) length = passed.length;
+    if (list) item = { functions: new Set(passed), list };
   });
-  return new Set(passed.slice(0, length));
+  return item;
 }
 
 /** Whether what the promise waits for comes from outside ctx. */
@@ -116,7 +118,7 @@ const UNKNOWN: Position = {
   isKeyed: false,
   running: [],
   entry: "",
-  item: () => new Set(),
+  item: () => NO_ITEM,
   way: undefined,
   wayLater: () => undefined,
   seen: 0n,
@@ -196,7 +198,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     const way = wayOf(owner);
     if (!isTraced) return { ...UNKNOWN, isOutside, seen };
     const started = innermost(execution);
-    const item = () => (root && started ? itemOf(root.promise, started) : new Set<object>());
+    const item = () => (root && started ? itemOf(root.promise, started) : NO_ITEM);
     const known = { isOutside, seen, isKeyed: false, running, item, entry: root?.entry ?? "" };
     if (!isOutside) return { ...known, way, wayLater: () => way };
     // On the flow's own line its code decides what runs when, also what it starts.

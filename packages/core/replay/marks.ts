@@ -49,7 +49,7 @@ export interface Mark {
 }
 
 /** A Promise.all, allSettled, any or race. */
-export interface Group {
+export interface Group extends List {
   /** Whether one item decides it, so that others may or may not get to their next call: a race or any. */
   readonly isRace: boolean;
   readonly result: object;
@@ -95,10 +95,23 @@ export interface Position {
    * a queue has started in the code of another line.
    */
   wayLater(): string | undefined;
-  /** What the outermost item of the way consists of: promises of its functions. To be asked when `wayLater` is known. */
-  item(): ReadonlySet<object>;
+  /** The outermost item of the way. To be asked when `wayLater` is known. */
+  item(): Item;
   /** Numbers of the calls that certainly came before, as bits. */
   readonly seen: bigint;
+}
+
+/** An item of a list that the flow itself awaits. */
+export interface Item {
+  /** What it consists of: promises of its functions. */
+  readonly functions: ReadonlySet<object>;
+  readonly list: List | undefined;
+}
+
+/** A Promise.all or allSettled. */
+export interface List {
+  /** Numbers of the calls that certainly came before it was made, as bits. */
+  readonly seenBefore: bigint;
 }
 
 /** A line as the hooks see it. */

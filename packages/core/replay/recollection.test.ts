@@ -26,6 +26,8 @@ interface At {
   /** Functions that are running, and those that the item consists of. */
   readonly running?: readonly object[];
   readonly item?: readonly object[];
+  /** By name, the list of the item, and the calls that certainly came before it was made. */
+  readonly list?: Readonly<Record<string, bigint>>;
 }
 
 const quiet = { rejected: () => undefined, handled: () => undefined, threw: () => undefined };
@@ -38,11 +40,27 @@ function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Reme
   let restarts = 0;
   const course = { settled: 0, at: (outside: boolean) => `${course.settled}${outside ? "o" : ""}` };
   const called: number[] = [];
+  const lists = new Map<string, { readonly seenBefore: bigint }>();
+  const listOf = (known: At["list"]) => {
+    const [[name, seenBefore] = ["only", 0n]] = Object.entries(known ?? {});
+    const list = lists.get(name) ?? { seenBefore };
+    lists.set(name, list);
+    return list;
+  };
   const line = {
     isTraced,
     position() {
-      const { way, wayLater, seen = 0n, entry = "", isKeyed = false, running = [], item = [] } = where;
-      return { isOutside, isKeyed, running, entry, way, wayLater: () => wayLater, item: () => new Set(item), seen };
+      const { way, wayLater, seen = 0n, entry = "", isKeyed = false, running = [], item = [], list } = where;
+      return {
+        isOutside,
+        isKeyed,
+        running,
+        entry,
+        way,
+        wayLater: () => wayLater,
+        item: () => ({ functions: new Set(item), list: listOf(list) }),
+        seen,
+      };
     },
     called: (serial: number) => void called.push(serial),
     enter: <T>(_branch: string, _within: string, work: () => T) => work(),
@@ -223,6 +241,38 @@ describe("a call after an await of something outside ctx (C2)", () => {
     expect(again({ way: "", running: [worker] }, { way: "1", item: [worker] })).toBe("AMBIGUOUS_EFFECT");
     expect(again({ way: "", running: [{}] }, { way: "1", item: [worker] })).toBeUndefined();
     expect(again({ way: "1" }, { way: "2" })).toBeUndefined();
+  });
+
+  test("of an item comes after that of an earlier list, if this one was made when it had been made", () => {
+    const again = (first: At, second: At) => {
+      const subject = run({ generation: 1 });
+      subject.goTo(0, "outside", first);
+      subject.keys(["other", "a"]);
+      subject.goTo(2, "outside", second);
+      let keys: readonly string[] = [];
+      const refusal = thrown(() => (keys = subject.keys(["a"])));
+      return [...keys, ...refusal];
+    };
+    const first = { way: "1", list: { first: 0n } };
+    expect(again(first, { way: "1", list: { second: 1n << 2n } })).toStrictEqual(["a~1@1#2"]);
+    expect(again(first, { way: "1", list: { second: 1n << 2n }, entry: ">0" })).toStrictEqual(["a~1@1#2"]);
+    // It has seen the other one itself, as behind a lock.
+    expect(again(first, { way: "1", list: { second: 1n << 1n }, seen: 1n << 2n })).toStrictEqual(IN_ANY_ORDER);
+    // What items call at once comes before their own list.
+    expect(again({ way: "1", list: { first: 1n << 2n } }, { way: "1", list: { first: 0n } })[0]).toBe("AMBIGUOUS_EFFECT");
+    // The function that calls has called before it was an item.
+    const worker = {};
+    expect(again({ way: "", running: [worker] }, { way: "1", item: [worker], list: { second: 1n << 2n } })[0]).toBe("AMBIGUOUS_EFFECT");
+  });
+
+  test("is found again in the next run by items of both lists", () => {
+    const subject = run({ recorded: { "step:a~0#2": "2o", "step:a~0": "0o" } });
+    subject.goTo(0, "outside", { way: "0", list: { first: 0n } });
+    expect(subject.keys(["a"])).toStrictEqual(["a~0"]);
+    subject.goTo(2, "outside", { way: "0", list: { second: 1n << 1n } });
+    expect(subject.keys(["a"])).toStrictEqual(["a~0#2"]);
+    subject.goTo(3, "outside", { way: "0", list: { third: 1n << 2n } });
+    expect(subject.keys(["a"])).toStrictEqual(["a~0#3"]);
   });
 
   test("has its item in the keys of events and calls of tools as well, and a patch has none", () => {

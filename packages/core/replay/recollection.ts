@@ -9,7 +9,8 @@
  *   is on the line      of its flow (line.ts): what the flow awaits one thing after another is in order, whatever else it awaits; or
  *   is on the line      of an item of a Promise.all that its flow awaits. It is the item's own call: `charge~1` is called by item 1. An item that
  *                       calls the name again after another such await is refused: what it does by then may rest on what other items have done, as
- *                       for workers that take the next piece of work from a list that they share.
+ *                       for workers that take the next piece of work from a list that they share. Lists that the flow awaits one after another,
+ *                       as chunks, are in order: item 1 of the next one calls `charge~1#2`.
  *
  * Everything else is refused before it begins. These rules follow:
  *
@@ -28,7 +29,7 @@ import { callKey, eventKey, type Task } from "../task.ts";
 import { type Course, isFromOutside, itemBefore, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
 import type { Line } from "./line.ts";
-import type { Position } from "./marks.ts";
+import type { Item, List, Position } from "./marks.ts";
 import type { RecordedCall, RecordedCalls } from "./recorded-calls.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -103,6 +104,8 @@ interface Made {
   readonly serial: number;
   readonly at: Position;
   readonly way: string | undefined;
+  /** If the call is counted by an item of this list. */
+  readonly list: List | undefined;
   readonly site: CallSite | undefined;
 }
 
@@ -152,17 +155,19 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     return recorded.inOrder(kindAndName).find(({ id, calledAt }) => recorded.ahead.has(id) && itemBefore(calledAt) === way);
   }
 
-  /** Whether an item has called the name before it awaited anything outside: such calls are counted with all others. */
-  function hasCalled(item: ReadonlySet<object>, counter: string): boolean {
+  /** Whether an item calls a name again that it has called, itself or by one of its functions before that had awaited anything outside. */
+  function isCalledAgain({ list, functions }: Item, before: Made | undefined, counter: string): boolean {
     const callers = madeByName.get(counter)?.callers;
-    return callers !== undefined && [...item].some((promise) => callers.has(promise));
+    return (before && before.list === list) || (callers !== undefined && [...functions].some((promise) => callers.has(promise)));
   }
 
   /** Whether this call certainly comes after the other one, in every run (C3). */
   function isCertainlyAfter(before: Made, now: Made): boolean {
     if (!before.at.isOutside && !now.at.isOutside) return true;
+    // Items of two lists, as of chunks: the second list was made when all of the first had been done.
+    if (now.list) return hasSeen(now.list.seenBefore, before);
     const isSameLine = before.way !== undefined && before.way === now.way && before.at.entry === now.at.entry;
-    return isSameLine || (now.at.seen >> BigInt(before.serial)) % 2n === 1n;
+    return isSameLine || hasSeen(now.at.seen, before);
   }
 
   /** Throws AMBIGUOUS_EFFECT if the call may come in another order in another run (C2, C3). */
@@ -199,21 +204,27 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     };
   }
 
-  function taken({ kind, named, at }: { readonly kind: CalledKind; readonly named: string; readonly at: string }, now: Made): Call {
+  function taken(
+    { kind, named, at }: { readonly kind: CalledKind; readonly named: string; readonly at: string },
+    called: Omit<Made, "list">,
+  ): Call {
+    const { way } = called;
     // The calls of an item that have awaited something outside are counted by themselves.
     const scoped = kind === "event" ? eventKey(named) : kind === "call" ? callKey(named) : named;
     const entryKind = kind === "event" || kind === "call" ? "ask" : (kind as EntryKind);
-    const isOfItem = kind !== "patch" && now.at.isOutside && !now.at.isKeyed && now.way !== undefined && now.way !== "";
-    const counted = isOfItem ? `${scoped}~${now.way}` : scoped;
+    const isOfItem = kind !== "patch" && called.at.isOutside && !called.at.isKeyed && way !== undefined && way !== "";
+    const item = isOfItem ? called.at.item() : undefined;
+    const now: Made = { ...called, list: item?.list };
+    const counted = isOfItem ? `${scoped}~${way}` : scoped;
     const counter = entryKey(entryKind, counted);
     const made = madeOf(counter);
     const occurrence = occurrenceOf(counter, made);
-    const before = isOfItem ? recordBefore(entryKey(entryKind, scoped), now.way) : undefined;
+    const before = isOfItem ? recordBefore(entryKey(entryKind, scoped), way) : undefined;
     const key = before ? occurrenceKey(scoped, before.occurrence, task.generation) : occurrenceKey(counted, occurrence, task.generation);
     const id = entryKey(entryKind, key);
     const recordedAt = recorded.get(id)?.calledAt;
     // A patch is decided once for its name, so no order matters.
-    if (isOfItem && (made.last || hasCalled(now.at.item(), entryKey(entryKind, scoped))))
+    if (item && isCalledAgain(item, made.last, entryKey(entryKind, scoped)))
       throw new ParleyError("AMBIGUOUS_EFFECT", againInItem(`${kind} "${named}"`, now.site));
     if (kind !== "patch") assertCertain(`${kind} "${named}"`, now, made.last, recordedAt !== undefined && isFromOutside(recordedAt));
     made.taken.add(occurrence);
@@ -260,6 +271,10 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
 
 const HOW_TO =
   "Give it a key, such as { key: item.id }, or run the items with ctx.map; or put what is awaited into a step, so that the code awaits ctx alone";
+
+function hasSeen(seen: bigint, { serial }: Made): boolean {
+  return (seen >> BigInt(serial)) % 2n === 1n;
+}
 
 function besideTheLine(what: string, site: CallSite | undefined): string {
   return `${what}${at(site)} runs beside other code of the handler, and has awaited something outside ctx that may take longer or shorter in another run. ${HOW_TO}`;

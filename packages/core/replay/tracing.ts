@@ -70,7 +70,7 @@ function join(execution: Execution, mark: Mark, item: object, isRace: boolean): 
   const result = combined.pop();
   combined.length = 0;
   if (result) {
-    execution.group = { isRace, result, members: [], seen: 0n, isOutside: false };
+    execution.group = { isRace, result, members: [], seenBefore: execution.segment.seen, seen: 0n, isOutside: false };
     const own = Marked.of(result);
     if (own) own.group = execution.group;
   }
