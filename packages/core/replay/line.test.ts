@@ -584,6 +584,117 @@ describe("every item of a list that the handler awaits gets its own results, in 
   });
 });
 
+// ── what follows from ctx ────────────────────────────────────────────────────────────────────────────────────────
+
+const COUNTED = ["0-task.save", "0-task.save#2", "0-task.save#3"];
+const BY_NUMBER = ["0-task.save~0", "0-task.save~1", "0-task.save~2"];
+/** What each of three items awaits before it saves, and the keys under which they do. */
+const BEFORE: readonly (readonly [string, readonly string[], (given: Given, item: string) => Promise<unknown>])[] = [
+  ["a call of its own", COUNTED, async ({ effects }, item) => await effects.step(`look-${item}`, () => 1)],
+  ["a read", BY_NUMBER, async ({ read }, item) => await read(item)],
+  [
+    "a read, and then a call of its own",
+    COUNTED,
+    async ({ effects, read }, item) => {
+      await read(item);
+      await effects.step(`look-${item}`, () => 1);
+    },
+  ],
+  [
+    "a call of its own, and then a read",
+    BY_NUMBER,
+    async ({ effects, read }, item) => {
+      await effects.step(`look-${item}`, () => 1);
+      await read(item);
+    },
+  ],
+  [
+    "a call of its own, and then a cache that has what is asked for",
+    BY_NUMBER,
+    async ({ effects }, item) => {
+      const cached = async () => item;
+      await effects.step(`look-${item}`, () => 1);
+      await cached();
+    },
+  ],
+  [
+    "a read, and then a helper of a helper that makes the call",
+    COUNTED,
+    async ({ effects, read }, item) => {
+      const look = async () => await effects.step(`look-${item}`, () => 1);
+      const looks = async () => await look();
+      await read(item);
+      await looks();
+    },
+  ],
+  [
+    "a read, and then a call that was made before",
+    BY_NUMBER,
+    async ({ effects, read }, item) => {
+      const made = effects.step(`look-${item}`, async () => await wait(30));
+      await read(item);
+      await made;
+    },
+  ],
+  [
+    "a call of its own, and then a helper that had made its call before",
+    COUNTED,
+    async ({ effects }, item) => {
+      const look = async (what: string) => await effects.step(`${what}-${item}`, () => 1);
+      const [first] = [look("first")];
+      await look("second");
+      await first;
+    },
+  ],
+  [
+    "a read, and then a function that has nothing to await and is not awaited",
+    BY_NUMBER,
+    async ({ read }, item) => {
+      const note = async () => item;
+      await read(item);
+      void note();
+    },
+  ],
+];
+
+describe("items of a Promise.all are told apart by their numbers exactly if they have awaited something else since ctx let them continue:", () => {
+  test.each(BEFORE)("%s", async (_what, keys, before) => {
+    const { run, calls } = create({
+      latencies: ["cold, in order"],
+      handler: async (given) =>
+        await Promise.all(
+          ITEMS.map(async (item) => {
+            await before(given, item);
+            return await given.save(item);
+          }),
+        ),
+    });
+    expect((await run()).type).toBe("parked");
+    expect(calls.map(({ key }) => key).toSorted()).toEqual(keys);
+  });
+
+  test("a promise that another run has settled, in a cache", async () => {
+    const cached = new Map<string, Promise<unknown>>();
+    const handler: Handler = async ({ effects, save }) => {
+      const client = async () => await effects.step("token", () => 1);
+      return await Promise.all(
+        ITEMS.map(async (item) => {
+          await effects.step(`look-${item}`, () => 1);
+          const known = cached.get("client") ?? client();
+          cached.set("client", known);
+          await known;
+          return await save(item);
+        }),
+      );
+    };
+    for (const keys of [COUNTED, BY_NUMBER]) {
+      const { run, calls } = create({ handler, latencies: [] });
+      expect((await run()).type).toBe("parked");
+      expect(calls.map(({ key }) => key).toSorted()).toEqual(keys);
+    }
+  });
+});
+
 // ── what is refused ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const ignored = () => undefined;

@@ -24,15 +24,13 @@ export interface Segment {
 export interface Mark {
   /** In which it was created. */
   readonly created: Segment;
-  /** On which it waits. */
+  /** On which it waits. Undefined once its reaction has run: what runs for it then is the job that takes over another promise. */
   parent: object | undefined;
   /** The last segment that settled it. Undefined if that was no code of a line. */
   settledBy?: Segment | undefined;
   isSettled?: true;
   /** For a promise of ctx: where it was called. */
   calledIn?: Segment;
-  /** Its reaction has run. What runs for it again is the job that takes over another promise. */
-  hasRun?: true;
   // ── traced lines ──
   /** Of a reaction: the promise that the code after it works on. */
   owner?: object | undefined;

@@ -126,12 +126,11 @@ function begins(promise: Promise<unknown>): void {
     current = undefined;
     return;
   }
-  if (mark.parent === undefined || mark.hasRun) {
+  if (mark.parent === undefined) {
     // The job that lets this promise take over another one. It follows from the code that resolved it, at once.
     current = executionOf(mark.created, undefined, promise);
     return;
   }
-  mark.hasRun = true;
   const segment = segmentAfter(mark);
   if (mark.group) {
     mark.group.seen |= segment.seen;
@@ -168,7 +167,8 @@ function segmentAfter({ created: own, parent }: Mark): Segment {
 function hasAwaitedElse(own: Segment, awaited: Mark, trigger: Segment): boolean {
   if (awaited.calledIn) return !trigger.isInDrain || (own.isOutside && awaited.calledIn !== own);
   // A promise that settled where it was created has waited for nothing, as a cache does not that has what is asked for.
-  if (trigger.isOutside || awaited.created === trigger) return true;
+  // Nor has one that another run has settled, and that code of this one finds in a cache.
+  if (trigger.isOutside || awaited.created === trigger || trigger.of !== own.of) return true;
   const hasWaited = own.epoch < own.of.settled || trigger.epoch < own.epoch;
   return !hasWaited || (own.isOutside && trigger.via !== own.id);
 }
