@@ -403,6 +403,20 @@ const ITEM_BY_ITEM: readonly (readonly [string, Handler, readonly unknown[], Rea
     saved(...ITEMS),
     BY_ITEM,
   ],
+  [
+    "functions that have called themselves and got an answer at once",
+    async ({ read, save }) => {
+      const visit = async (item: string, depth: number): Promise<string> => {
+        if (depth === 0) return item;
+        const inner = visit(item, depth - 1);
+        await read(item);
+        return await save(await inner);
+      };
+      return await Promise.all(ITEMS.map((item) => visit(item, 1)));
+    },
+    saved(...ITEMS),
+    BY_ITEM,
+  ],
   ["callbacks of then", async ({ read, save }) => await Promise.all(ITEMS.map((item) => read(item).then(save))), saved(...ITEMS), BY_ITEM],
   [
     "a layered cache that each item asks",
@@ -647,12 +661,24 @@ const BEFORE: readonly (readonly [string, readonly string[], (given: Given, item
     },
   ],
   [
-    "a read, and then a function that has nothing to await and is not awaited",
+    "a promise that ctx has made of a call, and that takes some microtasks more",
+    COUNTED,
+    async ({ effects }, item) => {
+      const look = async () => {
+        await effects.step(`look-${item}`, () => 1);
+        await Promise.resolve();
+      };
+      await effects.ofCtx(look());
+    },
+  ],
+  [
+    "a read, and then such a promise that was made before",
     BY_NUMBER,
-    async ({ read }, item) => {
-      const note = async () => item;
+    async ({ effects, read }, item) => {
+      const look = async () => await effects.step(`look-${item}`, async () => await wait(30));
+      const made = effects.ofCtx(look());
       await read(item);
-      void note();
+      await made;
     },
   ],
 ];
@@ -679,9 +705,9 @@ describe("items of a Promise.all are told apart by their numbers exactly if they
       const client = async () => await effects.step("token", () => 1);
       return await Promise.all(
         ITEMS.map(async (item) => {
-          await effects.step(`look-${item}`, () => 1);
           const known = cached.get("client") ?? client();
           cached.set("client", known);
+          await effects.step(`look-${item}`, () => 1);
           await known;
           return await save(item);
         }),
