@@ -3,11 +3,19 @@
  * file stands for the outside world: a line for each charge, with the key that a payment service would see.
  */
 import { appendFile } from "node:fs/promises";
-import { setTimeout as wait } from "node:timers/promises";
+import { setTimeout } from "node:timers/promises";
 import { defineTool, type Context } from "@parley/sdk";
 import { z } from "zod";
 
 const ITEMS = ["ada", "bob", "cyd", "dan"] as const;
+/** What is outside ctx. Tests in the kit declare it as that. */
+export const world = {
+  wait: async (ms: number): Promise<unknown> => await setTimeout(ms),
+  forget() {
+    cache.clear();
+    memo.clear();
+  },
+};
 const cache = new Map<string, string>();
 const memo = new Map<string, Promise<string>>();
 
@@ -15,7 +23,7 @@ const memo = new Map<string, Promise<string>>();
 async function load(id: string): Promise<string> {
   const hit = cache.get(id);
   if (hit !== undefined) return hit;
-  await wait(5 + ((id.charCodeAt(0) * 7 + process.pid * 13) % 60));
+  await world.wait(5 + ((id.charCodeAt(0) * 7 + process.pid * 13) % 60));
   cache.set(id, `row of ${id}`);
   return `row of ${id}`;
 }
@@ -40,7 +48,7 @@ async function retried<T>(work: (attempt: number) => Promise<T>): Promise<T> {
       return await work(attempt);
     } catch (error) {
       if (attempt === 3) throw error;
-      await wait(1);
+      await world.wait(1);
     }
   }
 }
@@ -137,6 +145,19 @@ const KINDS: Readonly<Record<string, (given: Given) => Promise<readonly string[]
     }
     return done;
   },
+  async chunks({ charge }) {
+    const done: string[] = [];
+    for (const chunk of [ITEMS.slice(0, 2), ITEMS.slice(2)])
+      done.push(
+        ...(await Promise.all(
+          chunk.map(async (id) => {
+            await load(id);
+            return await charge(id);
+          }),
+        )),
+      );
+    return done;
+  },
   // Concurrent: each item is told apart by its number in the list that is awaited, or by its key.
   all: async ({ charge }) =>
     await Promise.all(
@@ -145,6 +166,21 @@ const KINDS: Readonly<Record<string, (given: Given) => Promise<readonly string[]
         return await charge(id);
       }),
     ),
+  // The plainest cache: cold in the first run, and filled by it.
+  readThrough: async ({ charge }) =>
+    await Promise.all(
+      ITEMS.map(async (id) => {
+        await load(id);
+        return await charge(id);
+      }),
+    ),
+  async unawaitedHelper({ charge }) {
+    const save: Charge = async (id) => {
+      await layered(id);
+      return await charge(id);
+    };
+    return await Promise.all(ITEMS.map(async (id) => save(id)));
+  },
   unawaited: async ({ charge }) =>
     await Promise.all(
       ITEMS.map(async (id) => {
@@ -171,7 +207,7 @@ export const reads = defineTool({
     const charge: Charge = (id) =>
       ctx.step("charge", async ({ idempotencyKey }) => {
         await appendFile(file, `${kind} ${id} ${idempotencyKey}\n`);
-        await wait(30);
+        await world.wait(30);
         return `receipt of ${id}`;
       });
     const done = (await KINDS[kind]?.({ ctx, charge })) ?? [];
