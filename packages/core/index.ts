@@ -88,7 +88,7 @@ export * from "./values/duration.ts";
 export { publicUrlSetting } from "./values/public-url.ts";
 export * from "./task/invalid-cursor.ts";
 export { jsonExceeds } from "./values/json-extent.ts";
-export { assertNotFarTooLong } from "./task/stored-length.ts";
+export { assertNotFarTooLong, isFarTooLong } from "./task/stored-length.ts";
 export * from "./values/json-text.ts";
 export * from "./over.ts";
 export * from "./ports/sleep-on.ts";

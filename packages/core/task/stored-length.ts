@@ -5,9 +5,14 @@ import { isSurelyLonger } from "../values/json-length.ts";
 /** Up to this multiple of the limit, the error has the exact length: it helps the author, and costs little. */
 const FAR = 4;
 
+/** Whether the JSON of a value is much longer than `max`. Looks at no more of it than tells. */
+export function isFarTooLong(value: unknown, max: number): boolean {
+  return isSurelyLonger(value, FAR * max);
+}
+
 /** Throws TOO_LARGE for a value whose JSON is much longer than `max`. What is not refused must still be measured. */
 export function assertNotFarTooLong(what: string, value: unknown, max: number): void {
-  if (!isSurelyLonger(value, FAR * max)) return;
+  if (!isFarTooLong(value, max)) return;
   throw tooLong(what, `more than ${FAR * max}`, max);
 }
 

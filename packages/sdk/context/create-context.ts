@@ -1,6 +1,7 @@
 /** Implements `ctx` over core's `Effects`: a question becomes an ask, and the author's schema reads its answer. */
 import {
   assertNotFarTooLong,
+  isFarTooLong,
   ParleyError,
   describeViolations,
   isAnnouncement,
@@ -13,6 +14,7 @@ import {
   type Duration,
   type Effects,
   type EmitKind,
+  type Json,
   type JsonObject,
   type LogLevel,
   type Reading,
@@ -214,10 +216,16 @@ export function createContext(effects: Effects): Context {
       // No client would be sent such a line.
       if (!LOG_LEVELS.includes(level)) throw new TypeError(`the level of ctx.log must be one of ${LOG_LEVELS.join(", ")}`);
       const named = present({ logger: logger && textOf("the logger of ctx.log", logger) });
-      effects.report({ type: "log", level, data: plainJson("log data", data), ...named });
+      effects.report({ type: "log", level, data: reported("log data", data, effects.storedValueMax), ...named });
     },
     emit: (kind: EmitKind, data: object) =>
-      effects.report({ type: "emit", kind, data: plainJson(`the emitted ${kind}`, data) as JsonObject }),
+      effects.report({
+        type: "emit",
+        kind,
+        data: isFarTooLong(data, effects.storedValueMax)
+          ? { cut: notShown(effects.storedValueMax) }
+          : (plainJson(`the emitted ${kind}`, data) as JsonObject),
+      }),
     releaseCall: () => effects.report({ type: "release" }),
     immediateResponse: (text: string) => effects.immediateResponse(textOf("the text of ctx.immediateResponse", text)),
     announce(announcement: Announcement) {
@@ -435,4 +443,14 @@ function refusal(answer: Answered, quorum?: number): Exclude<AskResult<never>, {
   if (answer.action === "decline") return { action: answer.action, ...(answer.reason !== undefined && { reason: answer.reason }) };
   if (answer.action !== "timeout" || !answer.accepted || quorum === undefined) return { action: answer.action };
   return { action: answer.action, accepted: answer.accepted.length, quorum };
+}
+
+/** What is logged, as plain data. Callers see the first few thousand characters at most, so a value of 100 MB is not written as JSON for them. */
+function reported(what: string, data: unknown, max: number): Json {
+  if (!isFarTooLong(data, max)) return plainJson(what, data);
+  return typeof data === "string" ? data.slice(0, max) : notShown(max);
+}
+
+function notShown(max: number): string {
+  return `(far more than ${max} characters of JSON)`;
 }

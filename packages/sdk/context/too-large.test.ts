@@ -34,4 +34,25 @@ describe("a list of 50 MB", () => {
     expect(text).toContain("more than 1048576 characters of JSON; the limit is 262144");
     expect(read()).toBeLessThan(2_000);
   });
+
+  test.each<[string, (ctx: Context, value: never) => void, object]>([
+    ["logged", (ctx, value) => ctx.log("info", value), { type: "log", level: "info", data: "(far more than 262144 characters of JSON)" }],
+    [
+      "emitted",
+      (ctx, value) => ctx.emit("toast", { value }),
+      { type: "emit", kind: "toast", data: { cut: "(far more than 262144 characters of JSON)" } },
+    ],
+  ])("is %s as a text that says so, after the first of its items", async (_how, report, shown) => {
+    const { value, read } = counted();
+    const large = defineTool({ name: "large", run: async (_args, ctx) => (report(ctx, value as never), "done") });
+    const { text, feed } = await runTool(large);
+    expect([text, feed]).toEqual(["done", [shown]]);
+    expect(read()).toBeLessThan(2_000);
+  });
+
+  test("that is one text is logged as its beginning", async () => {
+    const large = defineTool({ name: "large", run: async (_args, ctx) => (ctx.log("x".repeat(50_000_000)), "done") });
+    const { feed } = await runTool(large);
+    expect(feed).toEqual([{ type: "log", level: "info", data: `${"x".repeat(8_192)}…` }]);
+  });
 });
