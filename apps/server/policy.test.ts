@@ -110,6 +110,25 @@ async function inSession({ front, role }: Asked, method: string, params: object)
   return (await client.request(front, method, params)).messages.at(-1)!;
 }
 
+/** A problem without a receipt is one of the words above. */
+async function atApi(
+  { front, role }: Asked,
+  path: string,
+  summarise: (body: Readonly<Record<string, unknown>>) => string,
+  body?: object,
+): Promise<string> {
+  const response = await fetch(`${new URL(front.url).origin}/api/v1${path}`, {
+    method: body ? "POST" : "GET",
+    headers: { "x-principal": role, ...(body && { "content-type": "application/json" }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const received = (await response.json()) as { readonly code?: string; readonly detail?: string; readonly receipt?: string };
+  if (response.ok) return summarise(received);
+  if (received.receipt !== undefined) return received.receipt;
+  if (received.detail?.startsWith("no task")) return NOT_FOUND;
+  return received.code === "NOT_PERMITTED" ? NOT_PERMITTED : String(received.code);
+}
+
 interface Door {
   readonly name: string;
   readonly knock: (asked: Asked) => Promise<string>;
@@ -244,6 +263,42 @@ const DOORS: readonly Door[] = [
       return role === "owner" && finished ? "TASK_FINISHED" : cancelling(role, state);
     },
   },
+  {
+    name: "GET /api/v1/tasks/<task>",
+    knock: async (asked) =>
+      await atApi(asked, `/tasks/${asked.taskId}`, ({ status, asks, result, error }) => {
+        const keys = (asks as { readonly key: string }[]).map(({ key }) => key).join(" ");
+        return `${String(status)} ${keys} ${result ? "result" : ""}${error ? "error" : ""}`.trim();
+      }),
+    due(role, state) {
+      if (!isSeen(role, state)) return NOT_FOUND;
+      const isOver = state === "completed" || state === "failed";
+      return `${STATES[state]!.status} ${mine(role, state)} ${isOver ? "result" : ""}`.trim();
+    },
+  },
+  {
+    name: "GET /api/v1/tasks/<task>/timeline",
+    knock: async (asked) => await atApi(asked, `/tasks/${asked.taskId}/timeline`, () => "shown"),
+    due(role, state) {
+      if (!isSeen(role, state)) return NOT_FOUND;
+      return role === "owner" ? "shown" : NOT_PERMITTED;
+    },
+  },
+  {
+    name: "POST /api/v1/tasks/<task>/cancel",
+    knock: async (asked) => await atApi(asked, `/tasks/${asked.taskId}/cancel`, () => "cancelled", {}),
+    due: cancelling,
+  },
+  ...["own", "finance"].map((key): Door => ({
+    name: `POST /api/v1/asks/<task>/${key}`,
+    knock: async (asked) => await atApi(asked, `/asks/${asked.taskId}/${key}`, ({ receipt }) => String(receipt), answer),
+    due(role, state) {
+      if (!isSeen(role, state)) return NOT_FOUND;
+      if (mine(role, state) === key) return "accepted";
+      if (role === "owner" && STATES[state]!.asks.includes(key)) return "forbidden";
+      return "unknown";
+    },
+  })),
   {
     name: "2025-11-25 tasks/list",
     async knock(asked) {

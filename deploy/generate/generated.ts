@@ -6,7 +6,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { API_DOCUMENT } from "@parley/server";
-import { clientTypes } from "@parley/server/client-types";
+// Not an export of the package: what it needs is installed for development only.
+import { clientTypes } from "../../apps/server/routes/api/client-types.fixture.ts";
 import { settingSchemas } from "./setting-schemas.ts";
 
 export interface GeneratedFile {
