@@ -1,4 +1,5 @@
-/** The child process that serve.ts starts. */
+/** The child process that serve.ts starts. It loads the tools, waits until the port is free, and serves them: modules are loaded once per process. */
+import { once } from "node:events";
 import { enableCompileCache } from "node:module";
 import type { Said } from "./serve.ts";
 
@@ -11,8 +12,18 @@ function say(said: Said): void {
 }
 
 let gone = !process.connected;
-process.once("disconnect", () => void (gone = true));
+let isStarting = false;
+process.once("disconnect", () => {
+  gone = true;
+  if (!isStarting) process.exit(0);
+});
 try {
+  const { loadCatalogue } = await import("@parley/sdk");
+  await loadCatalogue((process.env["PARLEY_TOOLS"] ?? "").split(",").map((name) => name.trim()));
+  const start = once(process, "message");
+  say({ type: "loaded" });
+  await start;
+  isStarting = true;
   const { url, playground, broken, close } = await serveEverything({ dataDir: "" });
   const end = async (code: number) => {
     await close().catch(() => undefined);
