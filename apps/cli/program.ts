@@ -11,6 +11,7 @@ import { addDev } from "./dev/command.ts";
 import { addDoctor } from "./doctor/command.ts";
 import { addGrants } from "./grants/command.ts";
 import { addInstall } from "./install/command.ts";
+import { addPolicy } from "./policy/command.ts";
 import { addStart } from "./serve/start.ts";
 import { addKeys } from "./keys/command.ts";
 import { addLogin } from "./login/command.ts";
@@ -54,6 +55,7 @@ const COMMANDS = [
   addGrants,
   addPurge,
   addUpstreams,
+  addPolicy,
   addDoctor,
   addCompletion,
 ];

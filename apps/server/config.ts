@@ -3,6 +3,7 @@
  *
  * Durations carry a unit (`30s`, `2d`); the parsed config holds milliseconds.
  */
+import { type OpenGate, rulesEnvironment } from "@parley/approvals/every-process";
 import {
   coreEnvironment,
   coreProblems,
@@ -52,6 +53,7 @@ export const SERVER_SETTINGS = z.object({
   ...uploadEnvironment,
   ...oauthEnvironment,
   ...upstreamsEnvironment,
+  ...rulesEnvironment,
 
   PARLEY_HOST: z
     .string()
@@ -174,6 +176,7 @@ export interface ServerConfig {
   readonly host: string;
   readonly port: number;
   readonly tools: readonly string[];
+  readonly rules: Omit<OpenGate, "log">;
   readonly upstreams: UpstreamsFile | undefined;
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
@@ -215,6 +218,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     host: environment.PARLEY_HOST,
     port: portOf(environment),
     tools: environment.PARLEY_TOOLS,
+    rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
         ? undefined

@@ -1,3 +1,4 @@
+import { openGate } from "@parley/approvals/every-process";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services, sweepFiles } from "@parley/core";
@@ -45,12 +46,13 @@ export interface RunningServer {
 }
 
 /**
- * Connects to Redis, loads the tools and listens. Throws DefinitionError if a tool module does not load, UNAVAILABLE if Redis does not
+ * Connects to Redis, loads the tools and listens. Throws DefinitionError if a tool module does not load, RulesError for an invalid file of rules, UNAVAILABLE if Redis does not
  * serve, and an Error that says what to do if the port is taken. The owner of a shared telemetry opens and closes it.
  */
 export async function startServer(config: ServerConfig, shared?: Telemetry): Promise<RunningServer> {
   const log = createLogger("server", config.logLevel);
   const catalogue = authored(await loadCatalogue(config.tools));
+  const gate = await openGate({ ...config.rules, log });
   const { allowedHosts } = config;
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "server", version: VERSION, allowedHosts, withLogFields }));
@@ -61,6 +63,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
   const close = async () => {
     strays?.stop();
     stopSweeping?.();
+    gate.close();
     upstreams?.close();
     await redis.close();
     if (!shared) await telemetry.close();
@@ -99,7 +102,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const app = await buildApp({
       services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
       sessions,
-      catalogues: upstreams?.catalogues ?? fixedCatalogue(catalogue),
+      catalogues: gate.wrap(upstreams?.catalogues ?? fixedCatalogue(catalogue)),
       ...(upstreams && { deployment: upstreams.deployment }),
       facts: {
         name: "parley",

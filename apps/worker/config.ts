@@ -1,4 +1,5 @@
 /** All settings of a worker, read from the environment once. */
+import { rulesEnvironment } from "@parley/approvals/every-process";
 import { gatewayEnvironment, gatewaySettings, openUpstreamsFile, upstreamsEnvironment } from "@parley/gateway/every-process";
 import {
   coreEnvironment,
@@ -30,6 +31,7 @@ export const WORKER_SETTINGS = z.object({
   ...oauthEnvironment,
   ...upstreamsEnvironment,
   ...gatewayEnvironment,
+  ...rulesEnvironment,
   PARLEY_TOOLS: list(["@parley/gallery"]).describe(
     "Modules with tools, prompts and resources: paths or package names, separated by commas.",
   ),
@@ -80,6 +82,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     runReportMs: environment.PARLEY_RUN_REPORT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
+    rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
         ? undefined

@@ -1,5 +1,6 @@
 /** A worker: takes runs from the queue, runs them, and sweeps for overdue tasks. It holds no state that another worker could need (I8). */
 import { readFileSync } from "node:fs";
+import { openGate } from "@parley/approvals/every-process";
 import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import type { Gateway, GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
@@ -38,7 +39,7 @@ export interface Worker {
 }
 
 /**
- * Throws DefinitionError for tool modules that do not load, an Error that names a shared module that does not start, UNAVAILABLE if Redis does
+ * Throws DefinitionError for tool modules that do not load, RulesError for an invalid file of rules, an Error that names a shared module that does not start, UNAVAILABLE if Redis does
  * not serve, and Node's error if the operator's port cannot be opened. A shared telemetry is opened and closed by its owner.
  */
 export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
@@ -47,6 +48,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
   const loaded = authored(await loadCatalogue(config.tools));
+  const gate = await openGate({ ...config.rules, log });
   const own = telemetry.watchCatalogue(loaded);
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();
@@ -67,7 +69,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
   let gateway: Gateway | undefined;
   let consumer: Consumer | undefined;
-  let catalogues = fixedCatalogue(own);
+  let catalogues = gate.wrap(fixedCatalogue(own));
   const work = (run: GatewayRun) => watched.run(run, () => runTask(services, catalogues.runnable(), run));
   let loop: EventLoopWatch | undefined;
   let modules: StartedModules | undefined;
@@ -84,6 +86,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   });
 
   async function stopWatching(): Promise<void> {
+    gate.close();
     stopReporting();
     stopAnnouncing?.();
     stopWatchingFile?.();
@@ -126,7 +129,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         version: VERSION,
       });
       ({ gateway, stopWatchingFile } = opened);
-      catalogues = gateway.offer;
+      catalogues = gate.wrap(gateway.offer);
       await gateway.open(work);
     }
     stopAnnouncing = await announceVersions(redis.serving, own, log);

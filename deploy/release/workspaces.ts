@@ -13,6 +13,7 @@ export const PUBLISHED = [
   "packages/redis",
   "packages/telemetry",
   "packages/files",
+  "packages/approvals",
   "packages/identity",
   "packages/gateway",
   "apps/gallery",

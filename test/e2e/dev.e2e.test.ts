@@ -133,21 +133,6 @@ describe("parley dev", () => {
     expect(await answer(await waitingTask())).toBe("Good night, Ann.\n");
   });
 
-  test("tools that break between the check and the restart leave the previous ones serving", async () => {
-    const taskId = await waitingTask();
-    let at = printed.length;
-    // The check loads the tools in a thread, and the server in a process: what breaks only there stands for a save in between.
-    save(
-      "tools.ts",
-      `${greeting("Nobody")}\nimport { isMainThread } from "node:worker_threads";\nif (isMainThread) throw new Error("saved again");`,
-    );
-    expect(await says("The tools do not load; the previous version keeps serving: ", at)).not.toContain("Restarted");
-    expect(await answer(taskId)).toBe("Good night, Ann.\n");
-    at = printed.length;
-    save("tools.ts", greeting("Hello"));
-    await says(`Restarted, ${url}`, at);
-  });
-
   test("changes in quick succession are one restart", async () => {
     const at = printed.length;
     for (const word of ["A", "B", "C", "D"]) save("tools.ts", greeting(word));

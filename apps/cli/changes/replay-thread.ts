@@ -4,7 +4,8 @@
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { type Catalogue, versionFor } from "@parley/core";
-import { loadCatalogue } from "@parley/sdk";
+import { gated, NO_RULES } from "@parley/approvals/every-process";
+import { loadCatalogue as load } from "@parley/sdk";
 import { type RecordedTask, type Replayed, replayRecorded } from "@parley/sdk/replay";
 
 export interface ThreadOptions {
@@ -85,6 +86,9 @@ function next(thread: Worker, timeoutMs: number): Promise<Message> {
 
 function serve(options: ThreadOptions): void {
   const say = (message: Message) => parentPort?.postMessage(message);
+  // A task may have been stopped by a rule; what it decided is recorded.
+  const loadCatalogue = async (modules: readonly string[]) =>
+    gated(await load(modules), { rules: () => NO_RULES, stopped: () => undefined });
   const loading = Promise.all([loadCatalogue(options.tools), options.baseline && loadCatalogue(options.baseline)]);
   loading.then(
     ([changed, baseline]) => {

@@ -1,8 +1,8 @@
 /**
  * `parley dev`: runs the server in a process of its own and replaces it when a tool file changes. Redis keeps running, and with it every waiting task.
  *
- *   files ─ a change, then a quiet moment ─▶ do the tools load? ─▶ replay the waiting tasks, report ─▶ load them in another process ─▶ replace
- *                                                 └▶ no: report why; the running process keeps the previous tools ◀── no ┘
+ *   files ─ a change, then a quiet moment ─▶ do the tools load? ─▶ replay the waiting tasks, report ─▶ start another process
+ *                                                 └▶ no: report why; the running process keeps the previous tools
  */
 import { resolve } from "node:path";
 import { withFiles } from "@parley/node";
@@ -12,7 +12,7 @@ import { serveWithoutOutput } from "../terminal/lost-output.ts";
 import { forgetServing, noteServing, tellLoading } from "../deployment/serving.ts";
 import { cleanLine, print } from "../terminal/terminal.ts";
 import { filesOf } from "./files-of.ts";
-import { load, type Loaded, type Served } from "./serve.ts";
+import { type Served, serve } from "./serve.ts";
 import { reportWaiting } from "./report-waiting.ts";
 import { watchFiles } from "./watch-files.ts";
 
@@ -36,11 +36,11 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
   const stopping = stopRequested();
   let served: Served | undefined;
 
-  async function replaceBy(next: Loaded): Promise<void> {
+  async function restart(): Promise<void> {
     const before = served;
     served = undefined;
     await before?.stop();
-    const started = await next.start();
+    const started = await serve(env);
     served = started;
     // On the same port, so that clients can reconnect.
     env["PARLEY_PORT"] = new URL(started.url).port;
@@ -52,23 +52,18 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
     });
   }
 
-  function tellProblem(problem: string): void {
-    const meanwhile = served ? "the previous version keeps serving" : "no version is being served yet";
-    print(`The tools do not load; ${meanwhile}: ${cleanLine(problem)}`);
-  }
-
   async function turn(isFirst: boolean): Promise<void> {
     const sinceMs = Date.now();
     const { files, problem } = await filesOf(modules);
     await watched.set(files, sinceMs);
-    if (problem !== undefined) return tellProblem(problem);
+    if (problem !== undefined) {
+      const meanwhile = served ? "the previous version keeps serving" : "no version is being served yet";
+      return print(`The tools do not load; ${meanwhile}: ${cleanLine(problem)}`);
+    }
     if (!isFirst) await reportWaiting(modules, env).catch((error: unknown) => print(`Waiting tasks were not replayed: ${wordOf(error)}`));
-    const next = await load(env).catch(wordOf);
-    // Saved again since the check, or broken only in a process.
-    if (typeof next === "string") return tellProblem(next);
     try {
       const before = served?.url;
-      await replaceBy(next);
+      await restart();
       if (before === served?.url) print(`Restarted, ${served?.url ?? ""}`);
       else print(banner(served, embedded, dataDir));
     } catch (error) {

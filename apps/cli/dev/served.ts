@@ -1,5 +1,4 @@
-/** The child process that serve.ts starts. It loads the tools, waits until the port is free, and serves them: modules are loaded once per process. */
-import { once } from "node:events";
+/** The child process that serve.ts starts. */
 import { enableCompileCache } from "node:module";
 import type { Said } from "./serve.ts";
 
@@ -12,18 +11,8 @@ function say(said: Said): void {
 }
 
 let gone = !process.connected;
-let isStarting = false;
-process.once("disconnect", () => {
-  gone = true;
-  if (!isStarting) process.exit(0);
-});
+process.once("disconnect", () => void (gone = true));
 try {
-  const { loadCatalogue } = await import("@parley/sdk");
-  await loadCatalogue((process.env["PARLEY_TOOLS"] ?? "").split(",").map((name) => name.trim()));
-  const start = once(process, "message");
-  say({ type: "loaded" });
-  await start;
-  isStarting = true;
   const { url, playground, broken, close } = await serveEverything({ dataDir: "" });
   const end = async (code: number) => {
     await close().catch(() => undefined);

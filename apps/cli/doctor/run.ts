@@ -1,6 +1,7 @@
 /** The checks of `parley doctor`. Each reports a finding and how to fix it. None changes anything. */
 import { createServer } from "node:net";
 import type { Catalogue } from "@parley/core";
+import { openRulesFile, RulesError } from "@parley/approvals";
 import { readUpstreams, UpstreamsError } from "@parley/gateway/every-process";
 import { OauthFileError } from "@parley/identity";
 import { readEnvironment, SettingsError, withFiles } from "@parley/node";
@@ -76,6 +77,7 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
   for (const read of [
     () => serverConfig(readEnvironment(SERVER_SETTINGS, environment)),
     () => readEnvironment(WORKER_SETTINGS, environment),
+    () => environment["PARLEY_RULES"] && openRulesFile(environment["PARLEY_RULES"]),
   ]) {
     try {
       read();
@@ -88,8 +90,12 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
 }
 
 /** The problems of settings, and of the files that they name. Throws any other error. */
-function problemsIn(error: unknown, { PARLEY_UPSTREAMS: upstreams, PARLEY_OAUTH: oauth }: NodeJS.ProcessEnv): readonly string[] {
+function problemsIn(
+  error: unknown,
+  { PARLEY_UPSTREAMS: upstreams, PARLEY_OAUTH: oauth, PARLEY_RULES: rules }: NodeJS.ProcessEnv,
+): readonly string[] {
   if (error instanceof SettingsError) return error.problems;
+  if (error instanceof RulesError) return error.problems.map((problem) => `PARLEY_RULES: ${rules}: ${problem}`);
   if (error instanceof UpstreamsError) return error.problems.map((problem) => `PARLEY_UPSTREAMS: ${upstreams}: ${problem}`);
   if (error instanceof OauthFileError) return error.problems.map((problem) => `PARLEY_OAUTH: ${oauth}: ${problem}`);
   throw error;

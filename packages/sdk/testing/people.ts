@@ -1,5 +1,5 @@
 /** Who calls a tool in a test, and who answers it. */
-import { type Ask, type Audience, type Caller, DEFAULT_TENANT, may, type Task } from "@parley/core";
+import { type Ask, type Audience, type Caller, DEFAULT_TENANT, type Task } from "@parley/core";
 
 /**
  * A person other than the caller, as the identity provider describes them. Without `names`, `groups` or `roles` they
@@ -19,17 +19,6 @@ export function caller(principal = "tester"): Caller {
 
 export function answerer({ principal = "somebody else", names = [], groups = [], roles = [] }: Answerer): Caller {
   return { ...caller(principal), names, groups, roles };
-}
-
-/** For whom the question is, and what this person has instead. Undefined if they may answer it. */
-export function whyNot(as: Answerer, task: Task, ask: Ask | undefined): string | undefined {
-  const who = answerer(as);
-  if (!ask || may(who, "answer", task, ask)) return undefined;
-  const { principal, names, groups, roles } = who;
-  if (!ask.audience) return `the caller, ${JSON.stringify(task.call.principal)}, not for ${JSON.stringify(principal)}`;
-  const given = `other people: ${JSON.stringify(ask.audience)}`;
-  if (principal === task.call.principal) return `${given}; ${JSON.stringify(principal)} is the caller`;
-  return `${given}; ${JSON.stringify(principal)} has ${JSON.stringify({ names, groups, roles })}`;
 }
 
 /** Someone who may answer and, with a quorum, has not accepted yet. */

@@ -17,7 +17,7 @@ import {
   isOnPage,
   leavePage,
 } from "@parley/core";
-import { type Answerer, answerer, answererOf, caller, whyNot } from "./people.ts";
+import { type Answerer, answerer, answererOf, caller } from "./people.ts";
 
 /** The person accepts a question that has no content: visiting a page (url mode). */
 export const accept: unique symbol = Symbol("accept");
@@ -67,11 +67,6 @@ export async function giveReplies(
     else if (isOnPage(ask) && reply === accept && !isCompletedElsewhere(ask))
       throw new Error(`"${key}" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or { file: { name, text } }`);
     else raw.set(key, rawReply(ask, reply));
-  }
-  // Before anything is given. To clients, a question that they may not answer does not exist; a test is told why.
-  for (const key of as ? [...raw.keys(), ...onPages.keys()] : []) {
-    const why = as && whyNot(as, task, open.get(key));
-    if (why !== undefined) throw new Error(`"${key}" is for ${why}`);
   }
   for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
   const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key) ?? {}));

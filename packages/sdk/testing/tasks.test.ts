@@ -107,15 +107,9 @@ describe("a test", () => {
 
   test("answers as somebody, who must be allowed to", async () => {
     const running = await start((ctx) => ctx.confirm("sure", { message: "Sure?", to: { groups: ["ops"] } }));
-    const mine = await start((ctx) => sure(ctx));
-    await expect(mine.answer({ sure: true }, { principal: "eve" })).rejects.toThrow(
-      new Error('"sure" is for the caller, "tester", not for "eve"'),
-    );
-    await expect(running.answer({ sure: true }, { principal: "eve", groups: ["sales"] })).rejects.toThrow(
-      new Error('"sure" is for other people: {"to":{"groups":["ops"]}}; "eve" has {"names":[],"groups":["sales"],"roles":[]}'),
-    );
+    await expect(running.answer({ sure: true }, { principal: "eve", groups: ["sales"] })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     await expect(running.answer({ sure: true }, { principal: "tester" })).rejects.toThrow(
-      new Error('"sure" is for other people: {"to":{"groups":["ops"]}}; "tester" is the caller'),
+      new Error('"sure" is for other people: {"to":{"groups":["ops"]}}'),
     );
     expect(running.task.status).toBe("input_required");
     await running.answer({ sure: true }, { principal: "ada", groups: ["ops"] });

@@ -1,0 +1,25 @@
+import type { Command } from "commander";
+import type { ExplainCommand, PolicyCommand } from "./run.ts";
+
+const FILE = "File with the rules (default: PARLEY_RULES)";
+
+export function addPolicy(program: Command): void {
+  const policy = program.command("policy").description("Check the rules that make calls wait for approval");
+  policy
+    .command("check")
+    .description("Read the file and report every problem in it; exit with 1 if there is one")
+    .option("-f, --file <file>", FILE)
+    .option("--json", "Print as JSON")
+    .action(async (options: PolicyCommand) => (await import("./run.ts")).checkPolicy(options));
+  policy
+    .command("explain")
+    .description("Say which rule decides about a call, and how, without making it")
+    .argument("<tool>", "Name of the tool, as it is offered")
+    .option("-f, --file <file>", FILE)
+    .option("-a, --args <json>", "Arguments of the call, as JSON", "{}")
+    .option("--caller <id>", "Who calls, as the identity provider names them", "anonymous")
+    .option("--tenant <tenant>", "Their tenant")
+    .option("--annotations <json>", "The tool's annotations, for a tool that is not among PARLEY_TOOLS")
+    .option("--json", "Print as JSON")
+    .action(async (tool: string, options: ExplainCommand) => (await import("./run.ts")).explainPolicy(tool, options));
+}

@@ -1,0 +1,59 @@
+/** The file and the commands of docs/approvals.md, as they stand there. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
+import { checkPolicy, explainPolicy } from "./run.ts";
+
+const page = readFileSync(new URL("../../../docs/approvals.md", import.meta.url), "utf8");
+const shown = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+const directory = mkdtempSync(join(tmpdir(), "parley-policy-"));
+const file = join(directory, "parley.rules.yaml");
+writeFileSync(file, shown.replaceAll(/^ {3}/gm, ""));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+let printed = "";
+beforeEach(() => {
+  printed = "";
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    printed += String(text);
+    return true;
+  });
+});
+afterEach(() => vi.restoreAllMocks());
+
+const COMMON = { file, args: "{}", caller: "ada" };
+
+test("the page's file is valid", () => {
+  checkPolicy({ file });
+  expect(printed).toMatch(/parley\.rules\.yaml is valid, version [\w-]{16}\n$/);
+});
+
+test("the page's command prints what the page says", async () => {
+  const args = /--args '([^']+)'/.exec(page)?.[1] ?? "";
+  const said = /```text\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+  await explainPolicy("files_write_file", { ...COMMON, args });
+  expect(printed).toBe(said.replaceAll(/^ {3}/gm, ""));
+});
+
+test.each<[string, string, object, RegExp]>([
+  [
+    "files_delete_all",
+    "{}",
+    {},
+    /^waits for approval: rule deletes-need-a-colleague \(Deleting files\)\n.*groups operations, but not the caller\n.*172800 s/s,
+  ],
+  ["files_write_file", '{"path":"/tmp/x"}', {}, /^runs at once: no rule fits, and the default allows it\n$/],
+  ["files_write_file", "{}", { json: true }, /"type":"deny"/],
+])("%s %s", async (tool, args, more, said) => {
+  await explainPolicy(tool, { ...COMMON, args, ...more });
+  expect(printed).toMatch(said);
+});
+
+test("what is wrong with the options is said", async () => {
+  await expect(explainPolicy("x", { ...COMMON, args: "{" })).rejects.toThrow("--args is not JSON: {");
+  await expect(explainPolicy("x", { ...COMMON, args: "[]" })).rejects.toThrow("--args must be an object");
+  vi.stubEnv("PARLEY_RULES", "");
+  expect(() => checkPolicy({})).toThrow("no file with rules: give one with --file, or set PARLEY_RULES");
+  vi.unstubAllEnvs();
+});

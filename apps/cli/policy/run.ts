@@ -1,0 +1,80 @@
+/** Implements `parley policy`, with the code that workers decide by. */
+import { openRulesFile } from "@parley/approvals";
+import type { JsonObject, Tool } from "@parley/core";
+import { loadCatalogue } from "@parley/sdk";
+import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
+
+export interface PolicyCommand {
+  readonly file?: string;
+  readonly json?: true;
+}
+
+export interface ExplainCommand extends PolicyCommand {
+  readonly args: string;
+  readonly caller: string;
+  readonly tenant?: string;
+  readonly annotations?: string;
+}
+
+/** Throws RulesError with all problems. */
+export function checkPolicy({ file, json }: PolicyCommand): void {
+  const path = fileOf(file);
+  const { version, isDryRun } = openRulesFile(path).current();
+  if (json) printJson({ file: path, valid: true, version, dryRun: isDryRun });
+  else print(`${path} is valid, version ${version}${isDryRun ? "; a dry run: it stops nothing" : ""}`);
+}
+
+export async function explainPolicy(name: string, { file, json, args, caller, tenant, annotations }: ExplainCommand): Promise<void> {
+  const rules = openRulesFile(fileOf(file)).current();
+  const tool = await toolOf(name, annotations === undefined ? undefined : objectOf("--annotations", annotations));
+  const decision = rules.decide(tool, objectOf("--args", args), { principal: caller, ...(tenant !== undefined && { tenant }) });
+  if (json) return printJson({ tool: name, dryRun: rules.isDryRun, ...decision });
+  switch (decision.type) {
+    case "allow":
+      print(`runs at once: ${decision.rule === "default" ? "no rule fits, and the default allows it" : `rule ${decision.rule}`}`);
+      break;
+    case "deny":
+      print(`is refused: ${decision.rule === "default" ? "no rule fits, and the default refuses it" : `rule ${decision.rule}`}`);
+      print(`  ${clean(decision.reason)}`);
+      break;
+    case "approve": {
+      const { to, not, quorum } = decision.audience;
+      const asked =
+        to === "tenant"
+          ? "everyone of the tenant"
+          : Object.entries(to)
+              .map(([kind, names]) => `${kind} ${names.join(", ")}`)
+              .join("; ");
+      print(`waits for approval: rule ${decision.rule} (${cleanLine(decision.title)})`);
+      print(`  asked:    ${cleanLine(asked)}${not ? ", but not the caller" : ""}${quorum === undefined ? "" : `; ${quorum} must agree`}`);
+      print(`  at most:  ${decision.timeoutMs / 1_000} s, then it is refused`);
+    }
+  }
+  if (rules.isDryRun && decision.type !== "allow") print("The file is a dry run: the call runs at once all the same.");
+}
+
+function fileOf(given: string | undefined): string {
+  const file = given ?? process.env["PARLEY_RULES"];
+  if (!file) throw new Error("no file with rules: give one with --file, or set PARLEY_RULES");
+  return file;
+}
+
+/** The deployment's own tool of that name; else one that is like it by what is said of it. */
+async function toolOf(name: string, annotations: JsonObject | undefined): Promise<Tool> {
+  const { tools } = await loadCatalogue((process.env["PARLEY_TOOLS"] || "@parley/gallery").split(",").map((module) => module.trim()));
+  const own = tools.get(name);
+  if (own && !annotations) return own;
+  return { kind: "tool", name, inputSchema: { type: "object" }, ...(annotations && { annotations }) } as unknown as Tool;
+}
+
+function objectOf(option: string, text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(`${option} is not JSON: ${cleanLine(text)}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Error(`${option} must be an object, such as '{"path": "/tmp/x"}'`);
+  return value as JsonObject;
+}

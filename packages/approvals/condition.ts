@@ -1,0 +1,107 @@
+/**
+ * Conditions of rules, in CEL (https://cel.dev), by @bufbuild/cel. A condition sees three variables:
+ *
+ *   args    the arguments of the call, as the tool gets them
+ *   tool    { name, version, annotations }
+ *   caller  { id, person, tenant }, each "" if it is unknown
+ *
+ * A condition that fails, that is no yes or no, or that would look at too much, does not say no: whoever evaluates it stops the call.
+ * Regular expressions are RE2's, which are linear in the text.
+ */
+import { type CelResult, celEnv, isCelError, parse, plan } from "@bufbuild/cel";
+import { strings } from "@bufbuild/cel/ext";
+import { type JsonObject, jsonExceeds } from "@parley/core";
+
+export interface ConditionInput {
+  readonly args: JsonObject;
+  readonly tool: { readonly name: string; readonly version: string; readonly annotations: JsonObject };
+  readonly caller: { readonly id: string; readonly person: string; readonly tenant: string };
+}
+
+export type Condition = (input: ConditionInput) => boolean | { readonly problem: string };
+
+export const CONDITION_CHARS_MAX = 2_000;
+/** Arguments with more values are too much for a condition that looks at each of them: a thousand take about 25 ms. */
+const LOOPED_VALUES_MAX = 2_000;
+
+const environment = celEnv({ funcs: strings });
+
+/** Throws an Error with one sentence if the text is no condition. */
+export function readCondition(text: string): Condition {
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse(text);
+  } catch (error) {
+    throw new Error(`is not CEL: ${error instanceof Error ? error.message.replaceAll("<input>:", "line ") : "unreadable"}`, {
+      cause: error,
+    });
+  }
+  const used = usesOf(parsed.expr);
+  for (const name of used.variables) {
+    if (name !== "args" && name !== "tool" && name !== "caller")
+      throw new Error(`uses ${JSON.stringify(name)}; there are args, tool and caller`);
+  }
+  if (used.loops > 1) throw new Error("has a loop within a loop, which could take minutes");
+  const evaluate = plan(environment, parsed) as (bindings: object) => CelResult;
+  // A function that CEL does not have is found when it is called. Nothing else fails in the same way.
+  const tried = evaluate(TRIAL);
+  if (isCelError(tried) && /unbound function/.test(tried.message)) throw new Error(tried.message);
+  return (input) => {
+    if (used.loops > 0 && jsonExceeds(JSON.stringify(input.args), { depthMax: Infinity, valuesMax: LOOPED_VALUES_MAX }) !== undefined)
+      return { problem: `the arguments have more than ${LOOPED_VALUES_MAX} values, too many for a condition with a loop` };
+    const result = evaluate(input);
+    if (isCelError(result)) return { problem: result.message };
+    return typeof result === "boolean" ? result : { problem: "it is neither true nor false" };
+  };
+}
+
+const TRIAL: ConditionInput = {
+  args: {},
+  tool: { name: "", version: "", annotations: {} },
+  caller: { id: "", person: "", tenant: "" },
+};
+
+interface Uses {
+  readonly variables: ReadonlySet<string>;
+  /** How deep loops (`all`, `exists`, `map`, `filter`) stand within each other. */
+  readonly loops: number;
+}
+
+type Expr = ReturnType<typeof parse>["expr"] | undefined;
+
+/** What an expression reads. The variables of its own loops are not counted. */
+function usesOf(expr: Expr, own: ReadonlySet<string> = new Set()): Uses {
+  const { case: kind, value } = expr?.exprKind ?? { case: undefined };
+  switch (kind) {
+    case "identExpr":
+      return { variables: new Set(own.has(value.name) ? [] : [value.name]), loops: 0 };
+    case "selectExpr":
+      return usesOf(value.operand, own);
+    case "callExpr":
+      return together([value.target, ...value.args].map((each) => usesOf(each, own)));
+    case "listExpr":
+      return together(value.elements.map((each) => usesOf(each, own)));
+    case "structExpr":
+      return together(
+        value.entries.flatMap((each) => [
+          usesOf(each.value, own),
+          ...(each.keyKind.case === "mapKey" ? [usesOf(each.keyKind.value, own)] : []),
+        ]),
+      );
+    case "comprehensionExpr": {
+      const within = new Set([...own, value.iterVar, value.iterVar2, value.accuVar]);
+      const range = usesOf(value.iterRange, own);
+      const inner = together([value.accuInit, value.loopCondition, value.loopStep, value.result].map((each) => usesOf(each, within)));
+      return { ...together([range, inner]), loops: Math.max(range.loops, inner.loops + 1) };
+    }
+    default:
+      return { variables: new Set(), loops: 0 };
+  }
+}
+
+function together(uses: readonly Uses[]): Uses {
+  return {
+    variables: new Set(uses.flatMap(({ variables }) => [...variables])),
+    loops: Math.max(0, ...uses.map(({ loops }) => loops)),
+  };
+}

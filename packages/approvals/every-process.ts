@@ -1,0 +1,60 @@
+/** The part that every process loads: the gate, and the setting. What reads rules, with its evaluator, is loaded only if there are some. */
+import type { Catalogue, Catalogues, Log } from "@parley/core";
+import { z } from "zod";
+import { gated, NO_RULES } from "./gate.ts";
+import type { Decision } from "./rules.ts";
+
+export { gated, NO_RULES } from "./gate.ts";
+
+export const rulesEnvironment = {
+  PARLEY_RULES: z
+    .string()
+    .optional()
+    .describe(
+      "File with rules for calls of tools, ./parley.rules.yaml: which run, which are refused, and which wait for a person's approval. Unset: all run.",
+    ),
+};
+
+export interface OpenGate {
+  readonly file: string | undefined;
+  readonly askTimeoutMaxMs: number;
+  readonly log: Log;
+}
+
+export interface OpenedGate {
+  /** The same catalogues with the gate in front of their tools. */
+  wrap(catalogues: Catalogues): Catalogues;
+  close(): void;
+}
+
+/** Throws RulesError with all problems of the file. Without a file there is a gate as well, for tasks that were stopped while there was one. */
+export async function openGate({ file, askTimeoutMaxMs, log }: OpenGate): Promise<OpenedGate> {
+  const opened = file === undefined ? undefined : (await import("./rules-file.ts")).openRulesFile(file, { askTimeoutMaxMs });
+  const stopWatching = opened?.watch({ log });
+  const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log) };
+  const wrapped = new WeakMap<Catalogue, Catalogue>();
+  const wrap = (catalogue: Catalogue) => {
+    const known = wrapped.get(catalogue) ?? gated(catalogue, options);
+    wrapped.set(catalogue, known);
+    return known;
+  };
+  return {
+    wrap: ({ current, runnable }) => ({
+      current(caller) {
+        const now = current(caller);
+        return now instanceof Promise ? now.then(wrap) : wrap(now);
+      },
+      runnable: () => wrap(runnable()),
+    }),
+    close: () => stopWatching?.(),
+  };
+}
+
+const REPORTED = { deny: "a rule refuses the call", approve: "the call waits for approval", allow: "a rule allows the call" } as const;
+
+function reportTo(log: Log) {
+  return (
+    { type, rule }: Decision,
+    { taskId, tool, isDryRun }: { readonly taskId: string; readonly tool: string; readonly isDryRun: boolean },
+  ) => log.info({ taskId, tool, rule }, isDryRun ? `dry run of the rules: ${REPORTED[type]}` : REPORTED[type]);
+}

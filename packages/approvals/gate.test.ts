@@ -1,0 +1,311 @@
+import type { JsonObject, Tool } from "@parley/core";
+import { defineTool } from "@parley/sdk";
+import { cancel, decline, type Reply, runTool, startTool, type TestTask, timeout } from "@parley/sdk/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { DENIAL } from "./denial.ts";
+import { gatedTool, NO_RULES } from "./gate.ts";
+import { readRules, type Rules, type RulesConfig } from "./rules.ts";
+
+function rulesOf(config: RulesConfig): Rules {
+  const read = readRules(config);
+  if ("problems" in read) throw new Error(read.problems.join("\n"));
+  return read;
+}
+
+const APPROVAL = "parley.approval";
+const approve: JsonObject = {};
+const BY_OPS = {
+  name: "ops",
+  title: "Wiring money",
+  action: "approve",
+  by: { groups: ["ops"] },
+  not: "caller",
+} satisfies RulesConfig["rules"][number];
+const ask = rulesOf({ default: "allow", rules: [{ ...BY_OPS, when: "args.amount > 10" }] });
+const refuse = rulesOf({ default: "allow", rules: [{ name: "no", title: "Wiring money", action: "deny", reason: "Closed." }] });
+
+/** A tool that asks and acts itself. Counts what reaches the world. */
+function wiring() {
+  const done: string[] = [];
+  const undone: string[] = [];
+  const tool = defineTool({
+    name: "wire",
+    description: "Sends money.",
+    input: z.object({ amount: z.number(), iban: z.string().default("DE1") }),
+    async compensate(_, ctx) {
+      await ctx.step("undo", () => undone.push("undo"));
+    },
+    async run({ amount, iban }, ctx) {
+      await ctx.step("first", ({ idempotencyKey }) => done.push(idempotencyKey));
+      const sure = await ctx.confirm("sure", { message: "Really?" });
+      if (!sure) throw new Error("not sure");
+      await ctx.step("wire", ({ idempotencyKey }) => done.push(idempotencyKey));
+      return `${amount} to ${iban}`;
+    },
+  });
+  return { tool, done, undone };
+}
+
+/** The tool behind rules that a test may change. */
+function behind(tool: Tool, first: Rules) {
+  const now = { rules: first };
+  const stopped: string[] = [];
+  const gated = gatedTool(tool, {
+    rules: () => now.rules,
+    stopped: ({ type, rule }, { tool: name, isDryRun }) => stopped.push(`${type} ${rule} ${name}${isDryRun ? " dry" : ""}`),
+  });
+  return { gated, now, stopped };
+}
+
+function messageOf({ asks: [ask] }: TestTask): string {
+  return ask?.request.type === "form" ? ask.request.message : "";
+}
+
+describe("a call that a rule stops", () => {
+  test.each<[string, "every" | undefined]>([
+    ["at once", undefined],
+    ["killed after every write", "every"],
+  ])("runs once after a yes, and asks its own questions then, %s", async (_, crashAt) => {
+    const { tool, done } = wiring();
+    const { gated } = behind(tool, ask);
+    const run = await runTool(gated, { amount: 40 }, { answers: { [APPROVAL]: approve, sure: true }, crashAt });
+    expect(run.text).toBe("40 to DE1");
+    // A worker that dies with its step repeats it under one key.
+    expect(new Set(done).size).toBe(2);
+    expect(run.asks.map(({ key }) => key)).toEqual([APPROVAL, "sure"]);
+    expect(run.asks[0]).toMatchObject({ audience: { to: { groups: ["ops"] }, not: "caller" } });
+    expect(run.asks[0]?.request).toMatchObject({ message: expect.stringContaining('"amount": 40') });
+  });
+
+  test.each<[string, Reply, RegExp, string]>([
+    ["no", decline, /refused \(Wiring money\)\. The person who was asked refused it\. Do not call it again unchanged\./, "changed"],
+    ["nothing in time", timeout, /Nobody approved it in time\. You may call it again/, "later"],
+    ["a closed question", cancel, /It was not approved/, "later"],
+  ])("does nothing after %s", async (_, reply, text, again) => {
+    const { tool, done, undone } = wiring();
+    const { gated } = behind(tool, ask);
+    const run = await runTool(gated, { amount: 40 }, { answers: { [APPROVAL]: reply }, crashAt: "every" });
+    expect(run.task.status).toBe("completed");
+    expect(run.result).toMatchObject({ isError: true, _meta: { [DENIAL]: { tool: "wire", rule: "ops", again } } });
+    expect(run.text).toMatch(text);
+    expect([done, undone]).toEqual([[], []]);
+  });
+
+  test("is refused by a rule, with its reason", async () => {
+    const { tool, done } = wiring();
+    const { gated, stopped } = behind(tool, refuse);
+    const run = await runTool(gated, { amount: 40 }, { crashAt: "every" });
+    expect(run.text).toBe(
+      "The call of wire was refused (Wiring money). Closed. Calling it again with these arguments will be refused again.",
+    );
+    expect(run.result?.["structuredContent"]).toEqual({ denied: { tool: "wire", rule: "no", reason: "Closed.", again: "never" } });
+    expect(done).toEqual([]);
+    expect(new Set(stopped)).toEqual(new Set(["deny no wire"]));
+  });
+
+  test("that is cancelled while it waits has nothing to compensate", async () => {
+    const { tool, done, undone } = wiring();
+    const waiting = await startTool(behind(tool, ask).gated, { amount: 40 });
+    expect(waiting.task.message).toBe("Waits for approval: Wiring money. Asked: group ops.");
+    await waiting.cancel();
+    expect([waiting.task.status, done, undone]).toEqual(["cancelled", [], []]);
+  });
+
+  test("that is cancelled after its approval is compensated, and the compensation sees the tool's own steps only", async () => {
+    const seen: string[] = [];
+    const { tool, undone } = wiring();
+    const waiting = await startTool(
+      behind(
+        {
+          ...tool,
+          compensate: async (args, effects, ended) => {
+            seen.push(...ended.done.map(({ key }) => key));
+            await tool.compensate?.(args, effects, ended);
+          },
+        },
+        ask,
+      ).gated,
+      { amount: 40 },
+    );
+    await waiting.answer({ [APPROVAL]: approve });
+    await waiting.cancel();
+    expect([seen, undone]).toEqual([["first"], ["undo"]]);
+  });
+});
+
+test("a call that no rule stops records nothing more than without rules", async () => {
+  const answers = { sure: true };
+  const plain = await runTool(wiring().tool, { amount: 4 }, { answers });
+  const { gated, stopped } = behind(wiring().tool, ask);
+  const passed = await runTool(gated, { amount: 4 }, { answers });
+  expect(passed.journal).toEqual(plain.journal);
+  expect(passed.text).toBe("4 to DE1");
+  expect(stopped).toEqual([]);
+});
+
+test("a dry run stops nothing, and says what it would have done", async () => {
+  const { tool } = wiring();
+  const { gated, stopped } = behind(tool, rulesOf({ dryRun: true, default: "allow", rules: [BY_OPS] }));
+  const run = await runTool(gated, { amount: 40 }, { answers: { sure: true } });
+  expect(run.text).toBe("40 to DE1");
+  expect(new Set(stopped)).toEqual(new Set(["approve ops wire dry"]));
+});
+
+describe("rules that change while a call", () => {
+  test.each<[string, Rules, RegExp]>([
+    ["is refused now", refuse, /It was approved, but a rule refuses it now: Closed\./],
+    [
+      "needs another's approval now",
+      rulesOf({ default: "allow", rules: [{ ...BY_OPS, by: { groups: ["board"] } }] }),
+      /the rule or the tool has changed since/,
+    ],
+  ])("waits: a call that %s does not run on the approval", async (_, then, text) => {
+    const { tool, done } = wiring();
+    const { gated, now } = behind(tool, ask);
+    const waiting = await startTool(gated, { amount: 40 });
+    now.rules = then;
+    await waiting.answer({ [APPROVAL]: approve });
+    expect(waiting.text).toMatch(text);
+    expect(done).toEqual([]);
+  });
+
+  test.each<[string, Rules]>([
+    ["allow it now", NO_RULES],
+    [
+      "demand the same",
+      rulesOf({
+        default: "deny",
+        rules: [
+          { ...BY_OPS, when: "args.amount > 10" },
+          { name: "new", tools: ["x"], action: "allow" },
+        ],
+      }),
+    ],
+  ])("waits: rules that %s still need its approval, and it counts", async (_, then) => {
+    const { tool, done } = wiring();
+    const { gated, now } = behind(tool, ask);
+    const waiting = await startTool(gated, { amount: 40 });
+    now.rules = then;
+    await waiting.advance("1 minute");
+    expect(done).toEqual([]);
+    await waiting.answer({ [APPROVAL]: approve });
+    await waiting.answer({ sure: true });
+    expect(waiting.text).toBe("40 to DE1");
+  });
+
+  test("waits for its own question: it was at work before the rule, and goes on", async () => {
+    const { tool } = wiring();
+    const { gated, now } = behind(tool, NO_RULES);
+    const waiting = await startTool(gated, { amount: 40 });
+    now.rules = refuse;
+    await waiting.advance("1 minute");
+    await waiting.answer({ sure: true });
+    expect(waiting.text).toBe("40 to DE1");
+  });
+
+  test("has been approved and works: it goes on, whatever the rules say then", async () => {
+    const { tool } = wiring();
+    const { gated, now } = behind(tool, ask);
+    const waiting = await startTool(gated, { amount: 40 });
+    await waiting.answer({ [APPROVAL]: approve });
+    now.rules = refuse;
+    await waiting.answer({ sure: true });
+    expect(waiting.text).toBe("40 to DE1");
+  });
+
+  test("waits, and the tool is another one by then: it does not run", async () => {
+    const { tool, done } = wiring();
+    const { gated, now } = behind(tool, ask);
+    const waiting = await startTool(gated, { amount: 40 });
+    waiting.redeploy(behind({ ...tool, description: "Sends money twice." }, now.rules).gated);
+    await waiting.answer({ [APPROVAL]: approve });
+    expect(waiting.text).toMatch(/has changed since/);
+    expect(done).toEqual([]);
+  });
+});
+
+describe("ways round the gate", () => {
+  test("an answer that comes with the call", async () => {
+    const tool = defineTool({ name: "early", earlyReplies: true, run: () => "done" });
+    const { gated } = behind(tool, rulesOf({ default: "allow", rules: [BY_OPS] }));
+    const waiting = await startTool(gated, {}, { early: { [APPROVAL]: {} } });
+    expect(waiting.asks.map(({ key }) => key)).toEqual([APPROVAL]);
+    expect(waiting.task.status).not.toBe("completed");
+  });
+
+  test("the caller's own answer, and that of somebody who is not asked", async () => {
+    const { gated } = behind(wiring().tool, ask);
+    const waiting = await startTool(gated, { amount: 40 }, { principal: "eve" });
+    await expect(waiting.answer({ [APPROVAL]: approve }, { principal: "eve", groups: ["ops"] })).rejects.toThrow();
+    await expect(waiting.answer({ [APPROVAL]: approve }, { principal: "mallory", groups: ["sales"] })).rejects.toThrow();
+    expect(waiting.asks).toHaveLength(1);
+    expect(waiting.task.status).not.toBe("completed");
+  });
+
+  test("a tool that calls the tool", async () => {
+    const { tool, done } = wiring();
+    const { gated } = behind(tool, refuse);
+    const outer = defineTool({
+      name: "outer",
+      run: async (_, ctx) => JSON.stringify(await ctx.call(gated, { amount: 40 })),
+    });
+    const run = await runTool(outer, {}, { tools: [gated] });
+    expect(run.text).toMatch(/refused/);
+    expect(done).toEqual([]);
+  });
+
+  test("a call without a task, and an effect that is recorded before the run", () => {
+    const made: string[] = [];
+    const tool: Tool = {
+      ...wiring().tool,
+      callTaskless: async () => void made.push("call") as undefined,
+      open: () => void made.push("open") as undefined,
+    };
+    const { gated, now } = behind(tool, ask);
+    void gated.callTaskless?.({} as never);
+    gated.open?.();
+    expect(made).toEqual([]);
+    now.rules = NO_RULES;
+    void gated.callTaskless?.({} as never);
+    gated.open?.();
+    expect(made).toEqual(["call", "open"]);
+  });
+
+  test("an older version of the tool", () => {
+    const { tool } = wiring();
+    const { gated } = behind({ ...tool, older: [{ ...tool, version: "1" }] }, ask);
+    expect(gated.older?.[0]?.run).not.toBe(tool.run);
+  });
+
+  test("a name that the tool uses as well", async () => {
+    const tool = defineTool({
+      name: "same",
+      async run(_, ctx) {
+        await ctx.step("parley.rule", () => ({ type: "allow" }));
+        return (await ctx.confirm("parley.approval", { message: "Mine?" })) ? "yes" : "no";
+      },
+    });
+    const { gated } = behind(tool, rulesOf({ default: "allow", rules: [BY_OPS] }));
+    const run = await runTool(gated, {}, { answers: { [APPROVAL]: approve, [`${APPROVAL}#2`]: false }, crashAt: "every" });
+    expect(run.text).toBe("no");
+  });
+});
+
+test("arguments are shown as the tool gets them, without what the rule keeps back", async () => {
+  const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, redact: ["/iban", "/missing/x"] }] });
+  const { gated } = behind(wiring().tool, rules);
+  const waiting = await startTool(gated, { amount: 40, iban: "DE99" });
+  const message = messageOf(waiting);
+  expect(message).toBe(
+    'Wiring money: may this call run?\n\nTool: wire: Sends money.\n\nArguments:\n{\n  "amount": 40,\n  "iban": "(not shown)"\n}',
+  );
+});
+
+test("arguments that are too long to be shown are shown in part, and that is said", async () => {
+  const { gated } = behind(wiring().tool, rulesOf({ default: "allow", rules: [BY_OPS] }));
+  const waiting = await startTool(gated, { amount: 40, iban: "x".repeat(10_000) });
+  const message = messageOf(waiting);
+  expect(message.length).toBeLessThan(5_000);
+  expect(message).toMatch(/Not all of the arguments are shown: they have 10\d{3} characters\. Refuse what you cannot judge\.$/);
+});

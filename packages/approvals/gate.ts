@@ -1,0 +1,137 @@
+/**
+ * The gate in front of every run of a tool, whoever wrote the tool and wherever it runs. It is a part of the handler, so a wait for approval is an ask
+ * like any other: it parks, survives every process, and is answered through any door.
+ *
+ *   run ─▶ decide ─▶ allow ──────────────────────────────────────────────▶ the tool's own handler
+ *                └─▶ deny ─▶ an error for the model
+ *                └─▶ approve ─▶ ask ─▶ yes ─▶ decide again ─▶ the same ────▶ the tool's own handler
+ *                                   └─▶ no, or too late ─▶ an error for the model
+ *
+ *   G1  Nothing of the tool runs before the gate lets it pass, and no call leaves for an upstream.
+ *   G2  What a run decided is recorded. Later runs of the task keep to it, whatever the rules say then; only a new task meets new rules. A task that
+ *       was at work before there was a rule for it goes on.
+ *   G3  An approval belongs to one task, and so to one call, and lets it pass once. It counts if the rules still demand the same of the same call when
+ *       it arrives (rules.ts, R2).
+ *   G4  A call that passes without being stopped costs no write and no round trip.
+ */
+import type { AskRequest, Catalogue, Effects, EndedWithout, Json, JsonObject, Tool } from "@parley/core";
+import { approvalMessage, askedOf } from "./approval-message.ts";
+import { denial } from "./denial.ts";
+import type { Decision, Rules } from "./rules.ts";
+
+/** Names that a tool's own asks, steps and patches hardly have; if they do, theirs are counted on. */
+const GATE = "parley.gate";
+const DECIDED = "parley.rule";
+const APPROVAL = "parley.approval";
+const AGAIN = "parley.still-approved";
+
+export interface GateOptions {
+  /** The rules as they are now. */
+  readonly rules: () => Rules;
+  /** Called when a decision stops a call; with a dry run, in every run of a call that it would have stopped. Never with arguments. */
+  readonly stopped: (decision: Decision, at: { readonly taskId: string; readonly tool: string; readonly isDryRun: boolean }) => void;
+}
+
+export const NO_RULES: Rules = {
+  version: "",
+  isDryRun: false,
+  concerns: () => false,
+  decide: () => ({ type: "allow", rule: "no rules" }),
+};
+
+/** The same catalogue with the gate in front of its tools. */
+export function gated(catalogue: Catalogue, options: GateOptions): Catalogue {
+  return { ...catalogue, tools: new Map([...catalogue.tools].map(([name, tool]) => [name, gatedTool(tool, options)])) };
+}
+
+export function gatedTool(tool: Tool, options: GateOptions): Tool {
+  const { rules } = options;
+  const { open, callTaskless, compensate, older } = tool;
+  return {
+    ...tool,
+    run: async (args, effects) => (await stoppedBy(tool, args, effects, options)) ?? (await tool.run(args, effects)),
+    // What would be recorded first may be the approval.
+    ...(open && { open: () => (rules().concerns(tool) ? undefined : open.call(tool)) }),
+    // Without a task nothing can wait, and nothing of a decision is kept.
+    ...(callTaskless && { callTaskless: async (call) => (rules().concerns(tool) ? undefined : await callTaskless.call(tool, call)) }),
+    ...(compensate && {
+      async compensate(args: JsonObject, effects: Effects, ended: EndedWithout) {
+        const done = ended.done.filter(({ key }) => key !== DECIDED && key !== AGAIN);
+        if (done.length === ended.done.length || hasPassed(ended)) await compensate.call(tool, args, effects, { ...ended, done });
+      },
+    }),
+    ...(older && { older: older.map((each) => gatedTool(each, options)) }),
+  };
+}
+
+/** Undefined if the call may run. */
+async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options: GateOptions): Promise<JsonObject | undefined> {
+  const { isDryRun } = options.rules();
+  const now = options.rules().decide(tool, args, effects.call);
+  const isStopping = now.type !== "allow" && !isDryRun;
+  // True if the task was stopped before, or is stopped now. False if it was at work when the rule came.
+  const isStopped = isStopping ? effects.patched(GATE) : effects.tookPatch(GATE);
+  const report = () => now.type !== "allow" && options.stopped(now, { taskId: effects.taskId, tool: tool.name, isDryRun });
+  if (isDryRun) report();
+  if (!isStopped) return undefined;
+  const decide = () => {
+    report();
+    return now as Json;
+  };
+  // Recorded with the question, or with the end of the task.
+  const decided = (await effects.step(DECIDED, decide, { isRecordedLater: () => true })) as unknown as Decision;
+  if (decided.type === "allow") return undefined;
+  if (decided.type === "deny") return denial(tool, { ...decided, again: "never" });
+
+  const { title, audience, timeoutMs } = decided;
+  effects.status(`Waits for approval: ${title}. ${askedOf(audience)}`);
+  const request = approvalRequest(tool, args, decided);
+  const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity: { ...request, message: decided.digest } });
+  switch (answer.action) {
+    case "accept":
+      break;
+    case "decline":
+      return denial(tool, { ...decided, reason: refused(answer.reason), again: "changed" });
+    case "timeout":
+      return denial(tool, { ...decided, reason: "Nobody approved it in time.", again: "later" });
+    default:
+      return denial(tool, { ...decided, reason: "It was not approved.", again: "later" });
+  }
+  const changed = (await effects.step(AGAIN, () => changedSince(decided, options.rules().decide(tool, args, effects.call)))) as
+    | string
+    | undefined;
+  if (changed) return denial(tool, { ...decided, reason: changed, again: "later" });
+  effects.status("Approved.");
+  return undefined;
+}
+
+function approvalRequest(
+  tool: Tool,
+  args: JsonObject,
+  decided: Extract<Decision, { type: "approve" }>,
+): Extract<AskRequest, { type: "form" }> {
+  return {
+    type: "form",
+    message: approvalMessage(tool, args, decided),
+    schema: { type: "object", properties: {} },
+    hints: { submitLabel: "Approve", cancelLabel: "Refuse", ...(decided.risk === "high" && { destructive: true }) },
+  };
+}
+
+function refused(reason: string | undefined): string {
+  return reason === undefined ? "The person who was asked refused it." : `The person who was asked refused it: ${reason}`;
+}
+
+/** Why an approval no longer counts. Empty if it does: a recorded step has a value. */
+function changedSince(then: Extract<Decision, { type: "approve" }>, now: Decision): string {
+  if (now.type === "deny") return `It was approved, but a rule refuses it now: ${now.reason}`;
+  if (now.type === "approve" && now.digest !== then.digest) return "It was approved, but the rule or the tool has changed since.";
+  return "";
+}
+
+/** Whether the tool may have begun, as far as its last run recorded. */
+function hasPassed({ done }: EndedWithout): boolean {
+  return done.some(({ key, value }) =>
+    key === AGAIN ? value === "" : key === DECIDED && (value as Decision | undefined)?.type === "allow",
+  );
+}

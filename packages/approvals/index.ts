@@ -1,0 +1,4 @@
+export { DENIAL, type Denied } from "./denial.ts";
+export { gated, gatedTool, type GateOptions } from "./gate.ts";
+export { type Caller, type Decision, readRules, type Rules, type RulesConfig } from "./rules.ts";
+export { openRulesFile, parseRules, RulesError, type RulesFile } from "./rules-file.ts";

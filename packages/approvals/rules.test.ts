@@ -1,0 +1,177 @@
+import type { JsonObject, Tool } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { readRules, type Rules, type RulesConfig } from "./rules.ts";
+
+const tool = (name: string, more: Partial<Tool> = {}) => ({ kind: "tool", name, inputSchema: { type: "object" }, ...more }) as Tool;
+const ADA = { principal: "ada" };
+
+function rules(config: RulesConfig): Rules {
+  const read = readRules(config, { askTimeoutMaxMs: 7 * 86_400_000 });
+  if ("problems" in read) throw new Error(read.problems.join("\n"));
+  return read;
+}
+
+const COLLEAGUE: Omit<RulesConfig["rules"][number], "name"> = { action: "approve", by: { groups: ["ops"] }, not: "caller" };
+
+describe("the first rule that fits decides", () => {
+  const files = rules({
+    default: "deny",
+    rules: [
+      { name: "etc", tools: ["files_write"], when: "args.path.startsWith('/etc/')", action: "deny", reason: "Nobody writes to /etc." },
+      { name: "delete", tools: ["files_delete*"], ...COLLEAGUE },
+      { name: "large", tools: ["pay"], when: "args.amount > 100", ...COLLEAGUE },
+      { name: "small", tools: ["pay"], action: "allow" },
+      { name: "mine", tools: ["*_mine"], when: "caller.id == 'ada' && caller.tenant == ''", action: "allow" },
+      { name: "reads", annotations: { readOnlyHint: true }, action: "allow" },
+      { name: "writes", tools: ["files_write"], action: "allow" },
+    ],
+  });
+
+  test.each<[string, JsonObject, Partial<Tool>, string, string]>([
+    ["files_write", { path: "/etc/passwd" }, {}, "deny", "etc"],
+    ["files_write", { path: "/home/a" }, {}, "allow", "writes"],
+    // The condition cannot be evaluated: what nobody can judge does not run.
+    ["files_write", {}, {}, "deny", "etc"],
+    ["files_write", { path: 7 }, {}, "deny", "etc"],
+    ["files_delete", {}, {}, "approve", "delete"],
+    ["files_delete_all", {}, { annotations: { readOnlyHint: true } }, "approve", "delete"],
+    ["FILES_DELETE", {}, {}, "deny", "default"],
+    ["pay", { amount: 101 }, {}, "approve", "large"],
+    ["pay", { amount: 100.5 }, {}, "approve", "large"],
+    ["pay", { amount: 100 }, {}, "allow", "small"],
+    ["pay", { amount: "101" }, {}, "deny", "large"],
+    ["pay", { amount: null }, {}, "deny", "large"],
+    ["list_mine", {}, {}, "allow", "mine"],
+    ["look", {}, { annotations: { readOnlyHint: true } }, "allow", "reads"],
+    // A tool that says nothing of itself counts as the specification says.
+    ["look", {}, {}, "deny", "default"],
+  ])("%s %j %j: %s by %s", (name, args, more, type, rule) => {
+    expect(files.decide(tool(name, more), args, ADA)).toMatchObject({ type, rule });
+  });
+
+  test.each<[string, Partial<Tool>, boolean]>([
+    ["files_delete", {}, true],
+    ["pay", {}, true],
+    ["files_write", {}, true],
+    ["list_mine", {}, true],
+    ["look", { annotations: { readOnlyHint: true } }, false],
+    ["look", {}, true],
+  ])("some call of %s %j might be stopped: %s", (name, more, concerns) => {
+    expect(files.concerns(tool(name, more))).toBe(concerns);
+  });
+});
+
+test("an approval is for one call: everything that it rests on changes its digest", () => {
+  const digest = (read: Rules, name: Tool, args: JsonObject, caller: object) => {
+    const decision = read.decide(name, args, caller as typeof ADA);
+    return decision.type === "approve" ? decision.digest : decision;
+  };
+  const one = rules({ default: "allow", rules: [{ name: "a", ...COLLEAGUE }] });
+  const other = rules({ default: "allow", rules: [{ name: "a", ...COLLEAGUE, timeout: "1h" }] });
+  const digests = [
+    digest(one, tool("t"), { a: 1, b: 2 }, ADA),
+    digest(one, tool("t"), { a: 1, b: 3 }, ADA),
+    digest(one, tool("t"), { a: 1 }, ADA),
+    digest(one, tool("u"), { a: 1, b: 2 }, ADA),
+    digest(one, tool("t", { version: "2" }), { a: 1, b: 2 }, ADA),
+    digest(one, tool("t", { description: "deletes" }), { a: 1, b: 2 }, ADA),
+    digest(one, tool("t", { inputSchema: { type: "object", required: ["a"] } }), { a: 1, b: 2 }, ADA),
+    digest(one, tool("t"), { a: 1, b: 2 }, { principal: "bob" }),
+    digest(one, tool("t"), { a: 1, b: 2 }, { principal: "ada", tenant: "t1" }),
+    digest(one, tool("t"), { a: 1, b: 2 }, { principal: "ada", person: "x" }),
+    digest(other, tool("t"), { a: 1, b: 2 }, ADA),
+  ];
+  expect(new Set(digests).size).toBe(digests.length);
+  // The order of members is no difference.
+  expect(digest(one, tool("t"), { b: 2, a: 1 }, ADA)).toBe(digests[0]);
+});
+
+test.each<[string, unknown, RegExp]>([
+  ["no default", { rules: [] }, /^default: /],
+  ["a misspelt member", { default: "allow", rule: [] }, /rule/],
+  ["an unknown end", { default: "allow", rules: [{ name: "a", action: "ask" }] }, /^rules\[0\]\.action: /],
+  [
+    "nobody to approve",
+    { default: "allow", rules: [{ name: "a", action: "approve" }] },
+    /^rules\[0\]\.by \(a\): is missing: who may approve/,
+  ],
+  ["an empty audience", { default: "allow", rules: [{ name: "a", action: "approve", by: {} }] }, /^rules\[0\]\.by \(a\): names nobody/],
+  [
+    "approvers of a refusal",
+    { default: "allow", rules: [{ name: "a", action: "deny", by: "tenant" }] },
+    /^rules\[0\]\.by \(a\): belongs to/,
+  ],
+  ["a reason for yes", { default: "allow", rules: [{ name: "a", action: "allow", reason: "x" }] }, /^rules\[0\]\.reason \(a\): belongs to/],
+  ["no CEL", { default: "allow", rules: [{ name: "a", action: "allow", when: "args.x ==" }] }, /^rules\[0\]\.when \(a\): is not CEL: /],
+  [
+    "an unknown variable",
+    { default: "allow", rules: [{ name: "a", action: "allow", when: "arg.x == 1" }] },
+    /uses "arg"; there are args, tool and caller/,
+  ],
+  ["an unknown function", { default: "allow", rules: [{ name: "a", action: "allow", when: "now() == 1" }] }, /unbound function: now/],
+  [
+    "a loop in a loop",
+    { default: "allow", rules: [{ name: "a", action: "allow", when: "args.x.all(y, args.x.exists(z, z == y))" }] },
+    /a loop within a loop/,
+  ],
+  [
+    "equal names",
+    {
+      default: "allow",
+      rules: [
+        { name: "a", tools: ["x"], action: "allow" },
+        { name: "a", action: "deny" },
+      ],
+    },
+    /another rule has this name/,
+  ],
+  [
+    "a rule that never decides",
+    {
+      default: "allow",
+      rules: [
+        { name: "a", action: "deny" },
+        { name: "b", action: "allow" },
+      ],
+    },
+    /^rules\[1\]: never decides/,
+  ],
+  [
+    "a number for a time",
+    { default: "allow", rules: [{ name: "a", action: "approve", by: "tenant", timeout: "30" }] },
+    /^rules\[0\]\.timeout \(a\): /,
+  ],
+  [
+    "a time beyond the deployment's",
+    { default: "allow", rules: [{ name: "a", action: "approve", by: "tenant", timeout: "8d" }] },
+    /PARLEY_ASK_TIMEOUT_MAX/,
+  ],
+  [
+    "no pointer",
+    { default: "allow", rules: [{ name: "a", action: "approve", by: "tenant", redact: ["password"] }] },
+    /JSON Pointer such as \/password/,
+  ],
+  ["two stars", { default: "allow", rules: [{ name: "a", tools: ["a*b*"], action: "allow" }] }, /with one \* at its beginning or its end/],
+])("%s is said", (_, config, problem) => {
+  const read = readRules(config, { askTimeoutMaxMs: 7 * 86_400_000 });
+  expect("problems" in read && read.problems.join("\n")).toMatch(problem);
+});
+
+test("all problems are reported at once", () => {
+  const read = readRules({
+    default: "allow",
+    rules: [
+      { name: "a", action: "approve", when: "x", timeout: "1" },
+      { name: "a", action: "deny", by: "tenant" },
+    ],
+  });
+  expect("problems" in read && read.problems).toHaveLength(6);
+});
+
+test("a condition with a loop is not evaluated over more values than it may look at", () => {
+  const read = rules({ default: "deny", rules: [{ name: "a", when: "args.list.all(x, x >= 0.0)", action: "allow" }] });
+  const list = (length: number) => ({ list: Array.from({ length }, (_, i) => i) });
+  // The object and its list are values as well.
+  expect(read.decide(tool("t"), list(1_999), ADA)).toMatchObject({ type: "allow" });
+  expect(read.decide(tool("t"), list(2_001), ADA)).toMatchObject({ type: "deny", rule: "a" });
+});

@@ -1,0 +1,243 @@
+/**
+ * Rules: which calls of tools run at once, which are refused, and which wait until a person agrees. The first rule that fits a call decides; if none
+ * does, the file's `default` does.
+ *
+ *   R1  A rule whose condition cannot be evaluated refuses the call: what nobody can judge does not run.
+ *   R2  A decision names everything that it rests on by a digest: the rule, the tool as it is listed, its version, the exact arguments and the
+ *       caller. An approval counts for that digest alone.
+ */
+import { hash } from "node:crypto";
+import {
+  type Addressees,
+  type Audience,
+  type Call,
+  canonicalJson,
+  type Duration,
+  type Json,
+  type JsonObject,
+  parseDuration,
+  QUORUM_MAX,
+  type Tool,
+} from "@parley/core";
+import { z } from "zod";
+import { CONDITION_CHARS_MAX, type Condition, type ConditionInput, readCondition } from "./condition.ts";
+
+export type Caller = Pick<Call, "principal" | "person" | "tenant">;
+
+/** What is to happen with a call. Recorded with it, so it is plain JSON. */
+export type Decision =
+  | { readonly type: "allow"; readonly rule: string }
+  | { readonly type: "deny"; readonly rule: string; readonly title: string; readonly reason: string }
+  | {
+      readonly type: "approve";
+      readonly rule: string;
+      readonly title: string;
+      /** See R2. */
+      readonly digest: string;
+      readonly audience: Audience & Json;
+      readonly timeoutMs: number;
+      /** JSON Pointers (RFC 6901) to arguments that the approver is not shown. */
+      readonly redact: readonly string[];
+      readonly risk: Risk;
+    };
+
+export type Risk = "low" | "high";
+
+export interface Rules {
+  /** Identifies the file's content. */
+  readonly version: string;
+  /** Nothing is stopped; what would have been is only reported. */
+  readonly isDryRun: boolean;
+  /** Whether some call of that tool might not run at once. */
+  concerns(tool: Tool): boolean;
+  decide(tool: Tool, args: JsonObject, caller: Caller): Decision;
+}
+
+export const RULES_MAX = 1_000;
+const TIMEOUT_MIN_MS = 1_000;
+const names = z.array(z.string().min(1).max(256)).min(1).max(100);
+const people = z.strictObject({ people: names.optional(), groups: names.optional(), roles: names.optional() });
+const pattern = z
+  .string()
+  .max(128)
+  .regex(/^[A-Za-z0-9_.\-/]*\*?$|^\*[A-Za-z0-9_.\-/]+$/, "must be a tool's name, with one * at its beginning or its end at most");
+
+const rule = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, "must be 1 to 64 of a-z 0-9 - and must not begin with a hyphen"),
+  title: z.string().min(1).max(200).optional(),
+  tools: z.array(pattern).min(1).max(1_000).optional(),
+  annotations: z.record(z.string().max(64), z.boolean()).optional(),
+  when: z.string().min(1).max(CONDITION_CHARS_MAX).optional(),
+  action: z.enum(["allow", "deny", "approve"]),
+  reason: z.string().min(1).max(500).optional(),
+  by: z.union([z.literal("tenant"), people]).optional(),
+  not: z.literal("caller").optional(),
+  quorum: z.number().int().min(2).max(QUORUM_MAX).optional(),
+  timeout: z.string().max(32).optional(),
+  redact: z
+    .array(z.string().regex(/^(\/([^/~]|~[01])*)+$/, "must be a JSON Pointer such as /password"))
+    .max(100)
+    .optional(),
+  risk: z.enum(["low", "high"]).optional(),
+});
+const shape = z.strictObject({
+  dryRun: z.boolean().optional(),
+  default: z.enum(["allow", "deny"]),
+  rules: z.array(rule).max(RULES_MAX),
+});
+
+/** The content of the file. */
+export type RulesConfig = z.input<typeof shape>;
+
+export interface ReadRules {
+  /** The longest time that a question may wait in the deployment; by default any. */
+  readonly askTimeoutMaxMs?: number;
+}
+
+/** How long an approval waits if its rule does not say. */
+const TIMEOUT_MS = 86_400_000;
+
+interface Read {
+  readonly name: string;
+  readonly digest: string;
+  fits(tool: Tool): boolean;
+  readonly when: Condition | undefined;
+  decide(bound: string): Decision;
+  readonly isAllowing: boolean;
+}
+
+/** Reads what a file contains. Returns all problems, each with where it is, if there are any. */
+export function readRules(
+  content: unknown,
+  { askTimeoutMaxMs = Infinity }: ReadRules = {},
+): Rules | { readonly problems: readonly string[] } {
+  const parsed = shape.safeParse(content);
+  if (!parsed.success) return { problems: parsed.error.issues.map(problemOf) };
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  const rules = parsed.data.rules.map((given, index): Read => {
+    const say = (field: string, what: string) => problems.push(`rules[${index}].${field} (${given.name}): ${what}`);
+    if (seen.has(given.name)) say("name", "another rule has this name");
+    seen.add(given.name);
+    return readRule(given, { say, askTimeoutMaxMs });
+  });
+  const everything = rules.findIndex((each) => each.when === undefined && each.fits(ANY_TOOL));
+  if (everything !== -1 && everything < rules.length - 1) {
+    const { name } = rules[everything] as Read;
+    problems.push(`rules[${everything + 1}]: never decides, because the rule before it (${name}) fits every call`);
+  }
+  if (problems.length > 0) return { problems };
+  const byDefault: Decision =
+    parsed.data.default === "allow"
+      ? { type: "allow", rule: "default" }
+      : { type: "deny", rule: "default", title: "No rule allows this call", reason: "Only calls that a rule allows are made here." };
+
+  return {
+    version: hash("sha256", canonicalJson(parsed.data), "base64url").slice(0, 16),
+    isDryRun: parsed.data.dryRun ?? false,
+    concerns(tool) {
+      for (const each of rules) {
+        if (!each.fits(tool)) continue;
+        if (!each.isAllowing) return true;
+        // A condition that cannot be evaluated refuses the call.
+        if (each.when) return true;
+        return false;
+      }
+      return byDefault.type !== "allow";
+    },
+    decide(tool, args, caller) {
+      for (const each of rules) {
+        if (!each.fits(tool)) continue;
+        const fits = each.when?.(inputOf(tool, args, caller)) ?? true;
+        if (fits === false) continue;
+        if (fits !== true) {
+          const reason = "The condition of a rule could not be evaluated for these arguments.";
+          return { type: "deny", rule: each.name, title: `Rule ${each.name}`, reason };
+        }
+        return each.decide(boundTo(each.digest, tool, args, caller));
+      }
+      return byDefault;
+    },
+  };
+}
+
+/** Fits only what fits every tool. */
+const ANY_TOOL = { name: "", annotations: undefined } as unknown as Tool;
+
+interface Reading {
+  readonly say: (field: string, what: string) => void;
+  readonly askTimeoutMaxMs: number;
+}
+
+function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Reading): Read {
+  const { name, title = `Rule ${name}`, tools, annotations, action, by, not, quorum, timeout, redact = [], risk = "low", reason } = given;
+  let when: Condition | undefined;
+  try {
+    when = given.when === undefined ? undefined : readCondition(given.when);
+  } catch (error) {
+    say("when", (error as Error).message);
+  }
+  const onlyApprove = { by, not, quorum, timeout, redact: given.redact, risk: given.risk };
+  if (action !== "approve") {
+    for (const [field, value] of Object.entries(onlyApprove)) if (value !== undefined) say(field, 'belongs to `action: "approve"`');
+  } else if (by === undefined) {
+    say("by", 'is missing: who may approve, such as { "groups": ["operations"] }, or "tenant"');
+  } else if (by !== "tenant" && Object.keys(by).length === 0) {
+    say("by", "names nobody");
+  }
+  if (action !== "deny" && reason !== undefined) say("reason", 'belongs to `action: "deny"`');
+  let timeoutMs = Math.min(TIMEOUT_MS, askTimeoutMaxMs);
+  try {
+    if (timeout !== undefined) timeoutMs = parseDuration(timeout as Duration);
+    if (timeoutMs < TIMEOUT_MIN_MS) say("timeout", "must be at least 1s");
+    if (timeoutMs > askTimeoutMaxMs) say("timeout", "is longer than a question may wait (PARLEY_ASK_TIMEOUT_MAX)");
+  } catch (error) {
+    say("timeout", (error as Error).message);
+  }
+  const audience = { to: by as "tenant" | Addressees, ...(not && { not }), ...(quorum !== undefined && { quorum }) } as Audience & Json;
+  const matchers = tools?.map(matcherOf);
+  return {
+    name,
+    digest: canonicalJson(given),
+    when,
+    isAllowing: action === "allow",
+    fits: (tool) =>
+      (matchers?.some((matches) => matches(tool.name)) ?? true) &&
+      Object.entries(annotations ?? {}).every(([key, value]) => hintOf(tool, key) === value),
+    decide(digest) {
+      if (action === "allow") return { type: "allow", rule: name };
+      if (action === "deny") return { type: "deny", rule: name, title, reason: reason ?? "A rule of this deployment refuses it." };
+      return { type: "approve", rule: name, title, digest, audience, timeoutMs, redact, risk };
+    },
+  };
+}
+
+/** A tool without the annotation counts as the specification says: not read-only, destructive, not idempotent, open (2025-11-25, schema). */
+function hintOf({ annotations }: Tool, key: string): unknown {
+  return annotations?.[key] ?? HINTS[key];
+}
+const HINTS: Readonly<Record<string, boolean>> = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
+
+function matcherOf(text: string): (name: string) => boolean {
+  if (text.endsWith("*")) return (name) => name.startsWith(text.slice(0, -1));
+  if (text.startsWith("*")) return (name) => name.endsWith(text.slice(1));
+  return (name) => name === text;
+}
+
+function inputOf(
+  { name, version = "", annotations = {} }: Tool,
+  args: JsonObject,
+  { principal, person = "", tenant = "" }: Caller,
+): ConditionInput {
+  return { args, tool: { name, version, annotations }, caller: { id: principal, person, tenant } };
+}
+
+function boundTo(ruled: string, tool: Tool, args: JsonObject, { principal, person, tenant }: Caller): string {
+  const { name, version, description, inputSchema } = tool;
+  return hash("sha256", canonicalJson([ruled, name, version, description, inputSchema, args, principal, person, tenant]), "base64url");
+}
+
+function problemOf({ path, message }: z.core.$ZodIssue): string {
+  const where = path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("");
+  return `${where.replace(/^\./, "") || "the file"}: ${message}`;
+}

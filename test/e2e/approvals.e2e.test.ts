@@ -1,0 +1,157 @@
+/**
+ * A server that knows nothing of approvals, behind rules: reads pass, moves wait for a colleague, and what nobody may do is refused. Two front ends
+ * behind a proxy, two workers, official clients with and without tasks, and every worker killed while a call waits.
+ */
+import { existsSync } from "node:fs";
+import { mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from "@modelcontextprotocol/client";
+import * as v1 from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClient } from "../../bench/client.ts";
+import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { type Issuer, startIssuer } from "../support/issuer.ts";
+import { until } from "../support/until.ts";
+import { writeUpstreams } from "../support/upstream.ts";
+
+const PUBLIC_URL = "http://parley.example";
+const FILESYSTEM = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
+const RULES = `
+default: deny
+rules:
+  - { name: etc, title: Writing to etc, tools: [files_write_file], when: "args.path.contains('/etc/')", action: deny, reason: Nobody writes to etc. }
+  - { name: moves, title: Moving files, tools: [files_move_file], action: approve, by: { groups: [operations] }, not: caller }
+  - { name: rest, tools: [files_*], action: allow }
+`;
+
+let directory: string;
+let files: string;
+let issuer: Issuer;
+let deployment: Deployment;
+const tokens: Record<string, string> = {};
+
+beforeAll(async () => {
+  directory = await realpath(await mkdtemp(join(tmpdir(), "parley-approvals-")));
+  files = await realpath(await mkdtemp(join(tmpdir(), "parley-approved-")));
+  issuer = await startIssuer({ audience: `${PUBLIC_URL}/mcp` });
+  const upstreams = await writeUpstreams(directory, [{ name: "files", command: process.execPath, args: [FILESYSTEM, files] }]);
+  const rules = join(directory, "rules.yaml");
+  await writeFile(rules, RULES);
+  deployment = await startDeployment({
+    env: { PARLEY_UPSTREAMS: upstreams, PARLEY_RULES: rules },
+    frontEndEnv: {
+      PARLEY_AUTH: "required",
+      PARLEY_AUTH_ISSUERS: issuer.url,
+      PARLEY_AUTH_GROUPS_CLAIM: "groups",
+      PARLEY_PUBLIC_URL: PUBLIC_URL,
+    },
+  });
+  for (const [sub, groups] of Object.entries({ ann: ["operations"], bob: ["operations"], eve: ["sales"] })) {
+    tokens[sub] = await issuer.token({ sub, groups, scope: "tools:call tasks:read asks:answer" });
+  }
+  const client = createClient(deployment.url, 1, tokens["ann"]);
+  await until(async () => (await client.call("files_list_allowed_directories", {})).taskId);
+  client.close();
+});
+
+afterAll(async () => {
+  await deployment?.close();
+  await issuer?.close();
+  for (const each of [directory, files]) await rm(each, { recursive: true, force: true });
+});
+
+const headers = (who: string) => ({ authorization: `Bearer ${tokens[who]}`, "content-type": "application/json" });
+const api = (path: string) => new URL(`/api/v1/asks${path}`, deployment.url);
+
+interface Listed {
+  readonly asks: readonly { readonly taskId: string; readonly key: string }[];
+}
+
+async function asksOf(who: string): Promise<Listed["asks"]> {
+  const response = await fetch(api("?owner=others"), { headers: headers(who) });
+  return ((await response.json()) as Listed).asks;
+}
+
+async function reply(who: string, { taskId, key }: Listed["asks"][number], action: string): Promise<number> {
+  const body = JSON.stringify({ action, ...(action === "accept" && { content: {} }) });
+  return (await fetch(api(`/${taskId}/${key}`), { method: "POST", headers: headers(who), body })).status;
+}
+
+const onlyAskOf = (who: string) => until(async () => (await asksOf(who))[0]);
+const move = (name: string) => ({
+  name: "files_move_file",
+  arguments: { source: join(files, name), destination: join(files, `${name}.moved`) },
+});
+const textOf = (result: unknown) => (result as { content: [{ text: string }] }).content[0].text;
+
+/** Without tasks, in a session: the call is held. */
+async function v1Client(who: string): Promise<v1.Client> {
+  const client = new v1.Client({ name: "test", version: "1" }, { capabilities: { elicitation: {} } });
+  const requestInit = { headers: { authorization: `Bearer ${tokens[who]}` } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(deployment.url), { requestInit }) as never);
+  return client;
+}
+
+async function v2Client(who: string): Promise<V2Client> {
+  const client = new V2Client({ name: "test", version: "1" }, { capabilities: { elicitation: { form: {} } } });
+  const requestInit = { headers: { authorization: `Bearer ${tokens[who]}` } };
+  await client.connect(new V2Transport(new URL(deployment.url), { requestInit }));
+  return client;
+}
+
+test.each<[string, (who: string) => Promise<v1.Client | V2Client>]>([
+  ["SDK v1", v1Client],
+  ["SDK v2", v2Client],
+])("%s: a move waits for a colleague while every worker is killed, and happens once", async (name, connect) => {
+  const client = await connect("ann");
+  const file = `${name.replace(" ", "-")}.txt`;
+  await writeFile(join(files, file), "content");
+  // Fails only if the test has failed before.
+  const call = client.callTool(move(file), undefined as never, { timeout: 120_000 } as never);
+  const ask = await onlyAskOf("bob");
+  expect(existsSync(join(files, file))).toBe(true);
+  // Not by the caller, who is in the group, nor by somebody who is not asked.
+  expect(await asksOf("eve")).toEqual([]);
+  expect([await reply("ann", ask, "accept"), await reply("eve", ask, "accept")]).toEqual([403, 404]);
+  for (const worker of deployment.workers) await worker.kill();
+  await Promise.all([deployment.addWorker(), deployment.addWorker()]);
+  expect(await readdir(files)).not.toContain(`${file}.moved`);
+  expect(await reply("bob", ask, "accept")).toBe(200);
+  expect(textOf(await call)).toMatch(/Successfully moved/);
+  expect(await readdir(files)).toContain(`${file}.moved`);
+  expect(existsSync(join(files, file))).toBe(false);
+  await client.close();
+});
+
+test("a client with tasks sees what its call waits for, and gets a refusal that a model can act on", async () => {
+  const client = createClient(deployment.url, 1, tokens["ann"]);
+  await writeFile(join(files, "kept.txt"), "content");
+  const { name, arguments: args } = move("kept.txt");
+  const { taskId } = await client.call(name, args);
+  const ask = await onlyAskOf("bob");
+  const waiting = await client.get(taskId);
+  expect(waiting.statusMessage).toContain("Waits for approval: Moving files. Asked: group operations.");
+  expect(waiting.inputRequests ?? {}).toEqual({});
+  expect(await reply("bob", ask, "decline")).toBe(200);
+  const ended = await until(async () => {
+    const task = await client.get(taskId);
+    return task.status === "completed" ? task : undefined;
+  });
+  expect(textOf(ended.result)).toMatch(/^The call of files_move_file was refused \(Moving files\)\. .* Do not call it again unchanged\.$/);
+  expect(existsSync(join(files, "kept.txt"))).toBe(true);
+  client.close();
+});
+
+test("reads and writes pass at once, and what nobody may do is refused", async () => {
+  const client = await v1Client("eve");
+  const call = (name: string, args: Record<string, unknown>) => client.callTool({ name, arguments: args });
+  expect(textOf(await call("files_write_file", { path: join(files, "note.txt"), content: "hello" }))).toMatch(/Successfully wrote/);
+  expect(textOf(await call("files_read_text_file", { path: join(files, "note.txt") }))).toBe("hello");
+  const refused = await call("files_write_file", { path: join(files, "etc/passwd"), content: "x" });
+  expect(refused.isError).toBe(true);
+  expect(textOf(refused)).toMatch(/Nobody writes to etc\. Calling it again with these arguments will be refused again\.$/);
+  expect(await asksOf("bob")).toEqual([]);
+  await client.close();
+});
