@@ -38,6 +38,7 @@ export * from "./callers/shares.ts";
 export type { ApiKey, ApiKeys } from "./callers/api-key.ts";
 
 // Questions and replies
+export * from "./asks/about.ts";
 export { checkAsk, FORBIDDEN_SCHEMES } from "./asks/ask-policy.ts";
 export * from "./asks/form.ts";
 export * from "./asks/reply.ts";

@@ -327,7 +327,13 @@ export interface AskMoment {
 
 export type AskRequest =
   /** `hints` says how a page may show the question. Nothing in it is needed to answer. */
-  | { readonly type: "form"; readonly message: string; readonly schema: JsonObject; readonly hints?: JsonObject }
+  | {
+      readonly type: "form";
+      readonly message: string;
+      readonly schema: JsonObject;
+      readonly hints?: JsonObject;
+      readonly about?: AskAbout;
+    }
   /**
    * `page`: the page is Parley's own. `url` is empty in the store, and front ends fill it in. `completedBy`: an event
    * of the same tool reports that the person is done. With either, a client's `accept` only says that the person
@@ -340,10 +346,41 @@ export type AskRequest =
       readonly hints?: JsonObject;
       readonly page?: Page;
       readonly completedBy?: "event";
+      readonly about?: AskAbout;
     }
   /** The params of MCP's `sampling/createMessage`. */
   | { readonly type: "sampling"; readonly params: JsonObject }
   | { readonly type: "roots" };
+
+/** What a tool says about a question besides asking it (asks/about.ts). */
+export interface AskAbout {
+  /** Absent for `normal`. */
+  readonly priority?: Exclude<Priority, "normal">;
+  /** When an answer is wanted, in milliseconds after the question was asked. Nothing happens then: `deadlineMs` is the end. */
+  readonly dueMs?: number;
+  /** What a person should see to decide. */
+  readonly context?: readonly ContextPart[];
+}
+
+/** How soon people should answer, the soonest first. */
+export const PRIORITIES = ["urgent", "high", "normal", "low"] as const;
+/** One of PRIORITIES. */
+export type Priority = (typeof PRIORITIES)[number];
+
+/** One thing that a person should see to decide. `title` is shown above it. */
+export type ContextPart =
+  | { readonly type: "text"; readonly title?: string; readonly text: string }
+  /** Every row has a cell for each column. */
+  | {
+      readonly type: "table";
+      readonly title?: string;
+      readonly columns: readonly string[];
+      readonly rows: readonly (readonly (string | number)[])[];
+    }
+  /** `title` says where the link leads, or what the picture shows. */
+  | { readonly type: "link" | "picture"; readonly title: string; readonly url: string }
+  /** Two versions of a text, compared line by line. */
+  | { readonly type: "diff"; readonly title?: string; readonly before: string; readonly after: string };
 
 /** What a page of Parley's own collects (docs/pages.md). */
 export type Page =

@@ -14,6 +14,8 @@ export type {
   Task,
   Tool,
   Violation,
+  ContextPart,
+  Priority,
 } from "@parley/core";
 export type {
   ConfirmOptions,
@@ -71,6 +73,7 @@ export type {
 } from "./generator/yields.ts";
 export type { BodyOf, EventOptions, TaskEvent } from "./asks/event.ts";
 export { Grant } from "./values/grant.ts";
+export type { AboutOptions } from "./asks/about.ts";
 export type { FilesAsk, OauthAsk, PageAsk } from "./asks/pages.ts";
 export { isModulePath, loadCatalogue } from "./define/load-catalogue.ts";
 export { type Module, type ModuleDefinition, defineModule } from "./define/module.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { JsonObject } from "@parley/core";
-import { type TaskEvent, StepFailed, ToolError, defineModule, defineTool } from "@parley/sdk";
+import { type Context, type TaskEvent, StepFailed, ToolError, defineModule, defineTool } from "@parley/sdk";
 import { type Reply, accept, decline, outside, provide, runTool, startTool, timeout } from "@parley/sdk/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -501,6 +501,46 @@ test("several people who must accept", async () => {
   await run.answer({ release: {} }, { principal: "ada", groups: ["finance"] });
   await run.answer({ release: { remark: "fine" } }, { principal: "eve", groups: ["finance"] });
   expect(run.text).toBe("ada and eve");
+});
+
+interface Payment {
+  readonly payee: string;
+  readonly reason: string;
+  readonly items: readonly { readonly name: string; readonly price: number }[];
+  readonly known: { readonly iban: string };
+  readonly given: { readonly iban: string };
+  readonly invoice: { readonly url: string };
+}
+
+async function confirmPayment(ctx: Context, { payee, reason, items, known, given, invoice }: Payment) {
+  await ctx.confirm("release", {
+    message: `Pay ${payee}?`,
+    to: { groups: ["finance"] },
+    priority: "urgent", // or "high", "normal", "low"
+    due: "4 hours",
+    timeout: "2 days",
+    context: [
+      { type: "text", title: "Why", text: reason },
+      { type: "table", title: "Items", columns: ["Item", "Price"], rows: items.map(({ name, price }) => [name, price]) },
+      { type: "diff", title: "Account", before: known.iban, after: given.iban },
+      { type: "link", title: "The invoice", url: invoice.url },
+    ],
+  });
+}
+
+test("what to see before answering", async () => {
+  const payment = { reason: "The bank closes", items: [{ name: "Chair", price: 40 }], known: { iban: "1" }, given: { iban: "2" } };
+  const tool = defineTool({
+    name: "pay",
+    run: async (_args, ctx) => {
+      await confirmPayment(ctx, { payee: "ACME", invoice: { url: "https://shop.example/42" }, ...payment });
+      return "paid";
+    },
+  });
+  const { asks } = await startTool(tool);
+  expect(asks).toMatchObject([
+    { request: { about: { priority: "urgent", context: [{}, { rows: [["Chair", 40]] }, { after: "2" }, {}] } } },
+  ]);
 });
 
 test("arguments that the schema draws", async () => {

@@ -256,6 +256,13 @@ export interface components {
             readonly askedAt: string;
             /** Format: date-time */
             readonly deadline: string;
+            /**
+             * Format: date-time
+             * @description When the tool wants an answer; nothing happens then. Absent if it does not say
+             */
+            readonly due?: string;
+            /** @enum {string} */
+            readonly priority: "urgent" | "high" | "normal" | "low";
             /** @description What happens at the deadline */
             readonly onTimeout: ("cancel" | "decline" | "fail") | {
                 readonly default: {
@@ -336,6 +343,29 @@ export interface components {
              */
             readonly receipt: "cancelled" | "finished";
         };
+        readonly ContextPart: {
+            /** @constant */
+            readonly type: "text";
+            readonly title?: string;
+            readonly text: string;
+        } | {
+            /** @constant */
+            readonly type: "table";
+            readonly title?: string;
+            readonly columns: readonly string[];
+            readonly rows: readonly (readonly (string | number)[])[];
+        } | {
+            /** @enum {string} */
+            readonly type: "link" | "picture";
+            readonly title: string;
+            readonly url: string;
+        } | {
+            /** @constant */
+            readonly type: "diff";
+            readonly title?: string;
+            readonly before: string;
+            readonly after: string;
+        };
         readonly OpenAsk: {
             readonly taskId: string;
             /** @description Names the question within its task */
@@ -352,6 +382,13 @@ export interface components {
             readonly askedAt: string;
             /** Format: date-time */
             readonly deadline: string;
+            /**
+             * Format: date-time
+             * @description When the tool wants an answer; nothing happens then. Absent if it does not say
+             */
+            readonly due?: string;
+            /** @enum {string} */
+            readonly priority: "urgent" | "high" | "normal" | "low";
             /** @description What happens at the deadline */
             readonly onTimeout: ("cancel" | "decline" | "fail") | {
                 readonly default: {
@@ -382,6 +419,8 @@ export interface components {
             } & {
                 readonly [key: string]: unknown;
             };
+            /** @description What the person should see to decide, above the form */
+            readonly context?: readonly components["schemas"]["ContextPart"][];
         };
         readonly Person: {
             readonly principal: string;
@@ -600,6 +639,7 @@ export type BatchReceipts = components['schemas']['BatchReceipts'];
 export type Call = components['schemas']['Call'];
 export type Cancellation = components['schemas']['Cancellation'];
 export type CancelReceipt = components['schemas']['CancelReceipt'];
+export type ContextPart = components['schemas']['ContextPart'];
 export type OpenAsk = components['schemas']['OpenAsk'];
 export type Person = components['schemas']['Person'];
 export type Problem = components['schemas']['Problem'];
@@ -624,6 +664,7 @@ export interface operations {
                 readonly askedAfter?: string;
                 readonly askedBefore?: string;
                 readonly deadlineBefore?: string;
+                readonly priority?: "urgent" | "high" | "normal" | "low";
                 readonly order?: "oldest" | "newest" | "deadline";
                 /** @description Entries per page */
                 readonly limit?: number;
@@ -673,6 +714,7 @@ export interface operations {
                 readonly askedAfter?: string;
                 readonly askedBefore?: string;
                 readonly deadlineBefore?: string;
+                readonly priority?: "urgent" | "high" | "normal" | "low";
                 readonly order?: "oldest" | "newest" | "deadline";
                 /** @description Entries per page */
                 readonly limit?: number;

@@ -4,9 +4,11 @@
  *   url    absolute, without credentials, with an allowed scheme: a client opens it or shows it as a link
  *   form   no field that seems to ask for a secret, which would pass through the client and its logs
  *   to     at least one addressee, and no more than can be checked at each answer
+ *   about  a context of bounded size, whose addresses a page may show as links (about.ts)
  *
  * Checked only when the question is first asked: a stricter setting must not end tasks that are waiting.
  */
+import { aboutOf, aboutProblems } from "./about.ts";
 import { ANONYMOUS } from "../callers/caller.ts";
 import type { AskOptions } from "../effects.ts";
 import { ParleyError } from "../errors.ts";
@@ -47,8 +49,10 @@ export const FORBIDDEN_SCHEMES: readonly string[] = [
 
 /** Throws INVALID_ASK with one violation per problem. */
 export function checkAsk(key: string, { request, audience }: Pick<Ask, "request" | "audience">, settings: AskSettings): void {
+  const about = aboutOf(request);
   const violations = [
     ...violationsOf(request, settings),
+    ...(about ? aboutProblems(about, (url) => urlProblem(url, settings.askUrlSchemes)) : []),
     ...(audience ? [...audienceProblems(audience), ...quorumProblems(request, audience)] : []),
   ];
   if (violations.length > 0) {
@@ -63,6 +67,14 @@ export function checkTimeout(key: string, { timeoutMs = 0 }: AskOptions, { askTi
   throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /timeout ${message}`, {
     violations: [{ path: "/timeout", message }],
   });
+}
+
+/** Throws INVALID_ASK: after its deadline nobody can answer the question. */
+export function checkDue(key: string, request: AskRequest | EventRequest, timeoutMs: number): void {
+  const { dueMs = 0 } = aboutOf(request) ?? {};
+  if (dueMs <= timeoutMs) return;
+  const message = `is ${dueMs} ms after the question, and its deadline ${timeoutMs} ms (timeout)`;
+  throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /due ${message}`, { violations: [{ path: "/due", message }] });
 }
 
 /** Throws INVALID_ASK. Tools may be written without types, and what is no policy says nothing about the time after the deadline. */

@@ -7,7 +7,7 @@ import type { ParleyError } from "../errors.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { readingKey } from "../journal.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
-import type { Acceptance, Answer, AskRequest, EventRequest, JsonObject } from "../task.ts";
+import type { Acceptance, Answer, AskAbout, AskRequest, EventRequest, JsonObject } from "../task.ts";
 
 const HOUR = 3_600_000;
 /** The recorded end of a sleep. */
@@ -217,6 +217,18 @@ describe("an ask", () => {
     expect(await messageOf(changed.run())).toMatch(
       /^replay diverged in tool subject: recorded ask:a with digest \S{22}, found ask:a with digest \S{22}$/,
     );
+  });
+
+  const told = (about: AskAbout) => ({ ...form("?"), about }) as AskRequest;
+
+  test("keeps its identity when changed code says that it is more urgent, and not when it shows something else", async () => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("a", told({ dueMs: 1_000 }))) }));
+    await task.run();
+    task.deploy(async ({ ask }) => ({ ...(await ask("a", told({ priority: "high" }))) }));
+    expect(askKeys(await task.run())).toStrictEqual(["a"]);
+    const context = [{ type: "text", text: "40" }] as const;
+    task.deploy(async ({ ask }) => ({ ...(await ask("a", told({ context }))) }));
+    expect(await task.run()).toMatchObject({ type: "diverged" });
   });
 });
 

@@ -4,7 +4,8 @@
  * An ask settles when it is answered and a sleep when its time has come, in this run or a later one. The handler can withdraw either by a signal:
  * clients then no longer show the question, and an answer that still arrives is late.
  */
-import { checkAsk, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
+import { identityOf } from "../asks/about.ts";
+import { checkAsk, checkDue, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { childEndOf } from "./child-end.ts";
 import { childId } from "./child-id.ts";
@@ -211,7 +212,8 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   return {
     ask(call, { resolve }, asked) {
       const { entry } = call;
-      const { audience: { quorum } = {}, identity = asked.request } = asked.options;
+      const { audience: { quorum } = {}, identity: given = asked.request } = asked.options;
+      const identity = identityOf(given);
       // The digest covers the quorum: changed code must not take the approval of one person for that of two.
       const wanted = digestOf(call.key, quorum === undefined ? identity : Object.assign({ quorum }, identity));
       const before = entry ?? openBefore.get(call.key);
@@ -220,6 +222,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       if (!before) {
         if (asked.request.type !== "event") checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
         checkTimeout(call.key, asked.options, settings);
+        checkDue(call.key, asked.request, asked.options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs));
         checkOnTimeout(call.key, asked.options, asked.request);
         checkQuorum(call.key, asked.options, task.call.principal);
       }

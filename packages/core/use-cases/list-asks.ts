@@ -12,7 +12,8 @@ import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
 import { may, owns } from "../callers/policy.ts";
 import { hasAccepted, tallied } from "../callers/quorum.ts";
-import type { Ask, Audience, Task, TimeoutPolicy } from "../task.ts";
+import { aboutOf, priorityOf } from "../asks/about.ts";
+import type { Ask, Audience, Priority, Task, TimeoutPolicy } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import { turns } from "../values/turns.ts";
 import type { Services } from "./services.ts";
@@ -31,8 +32,11 @@ export interface AskSummary {
   readonly owner: { readonly principal: string; readonly isCaller: boolean };
   readonly askedAtMs: number;
   readonly deadlineMs: number;
+  /** When an answer is wanted; absent if the tool does not say. */
+  readonly dueAtMs?: number;
   /** What happens at the deadline. */
   readonly onTimeout: TimeoutPolicy;
+  readonly priority: Priority;
   /** Who else is asked; absent if only the owner is. */
   readonly audience?: Audience;
   /** With a quorum: how many have accepted. */
@@ -49,6 +53,7 @@ export interface AskFilter {
   readonly askedBeforeMs?: number;
   readonly askedAfterMs?: number;
   readonly deadlineBeforeMs?: number;
+  readonly priority?: Priority;
 }
 
 export interface ListAsks {
@@ -175,8 +180,9 @@ function distinct(order: AskOrder, places: readonly AskPlace[]): AskPlace[] {
   });
 }
 
-function matches({ called, owner, askedAtMs, deadlineMs }: AskSummary, filter: AskFilter): boolean {
+function matches({ called, owner, askedAtMs, deadlineMs, priority }: AskSummary, filter: AskFilter): boolean {
   if (filter.called !== undefined && filter.called !== called.name) return false;
+  if (filter.priority !== undefined && filter.priority !== priority) return false;
   if (filter.owner !== undefined && (filter.owner === "caller") !== owner.isCaller) return false;
   if (filter.askedBeforeMs !== undefined && askedAtMs >= filter.askedBeforeMs) return false;
   if (filter.askedAfterMs !== undefined && askedAtMs <= filter.askedAfterMs) return false;
@@ -187,6 +193,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
   const { key, request, askedAtMs, deadlineMs, onTimeout, audience } = ask;
   const { kind, name, principal } = task.call;
   const { tally } = tallied(caller, task, ask);
+  const { dueMs } = aboutOf(request) ?? {};
   return {
     taskId: task.id,
     key,
@@ -196,7 +203,9 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     owner: { principal, isCaller: owns(caller, task.call) },
     askedAtMs,
     deadlineMs,
+    ...(dueMs !== undefined && { dueAtMs: askedAtMs + dueMs }),
     onTimeout,
+    priority: priorityOf(request),
     ...(audience && { audience }),
     ...(tally && { accepted: tally.accepted }),
   };

@@ -8,6 +8,7 @@
 import {
   type Acceptance,
   type Ask,
+  type AskAbout,
   type Audience,
   type Call,
   type CallFacts,
@@ -73,8 +74,8 @@ type PackedGiven = [args: JsonObject, replies?: JsonObject];
 /** With its audience, if it is not the owner's. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
-  | ["form", message: string, schema: JsonObject, hints?: JsonObject]
-  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page | null, completedBy?: "event"]
+  | ["form", message: string, schema: JsonObject, hints?: JsonObject | null, about?: AskAbout]
+  | ["url", message: string, url: string, hints?: JsonObject | null, page?: Page | null, completedBy?: "event" | null, about?: AskAbout]
   | ["sampling", params: JsonObject]
   | ["roots"]
   | ["event", schema: JsonObject]
@@ -607,8 +608,13 @@ function unpackAccepted(content: Content, key: string, text: string): NonNullabl
 function packRequest(request: Open["request"]): PackedRequest {
   switch (request.type) {
     case "form":
+      if (request.about) return ["form", request.message, request.schema, request.hints ?? null, request.about];
       return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
+      if (request.about) {
+        const { message, url, hints = null, page = null, completedBy = null, about } = request;
+        return ["url", message, url, hints, page, completedBy, about];
+      }
       if (request.completedBy) return ["url", request.message, request.url, request.hints ?? null, null, request.completedBy];
       if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
       return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
@@ -626,7 +632,13 @@ function packRequest(request: Open["request"]): PackedRequest {
 function unpackRequest(packed: PackedRequest): Open["request"] {
   switch (packed[0]) {
     case "form":
-      return { type: "form", message: packed[1], schema: packed[2], ...(packed[3] && { hints: packed[3] }) };
+      return {
+        type: "form",
+        message: packed[1],
+        schema: packed[2],
+        ...(packed[3] && { hints: packed[3] }),
+        ...(packed[4] && { about: packed[4] }),
+      };
     case "url":
       return {
         type: "url",
@@ -635,6 +647,7 @@ function unpackRequest(packed: PackedRequest): Open["request"] {
         ...(packed[3] && { hints: packed[3] }),
         ...(packed[4] && { page: packed[4] }),
         ...(packed[5] && { completedBy: packed[5] }),
+        ...(packed[6] && { about: packed[6] }),
       };
     case "sampling":
       return { type: "sampling", params: packed[1] };

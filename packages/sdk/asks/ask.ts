@@ -1,12 +1,13 @@
 /** A question as a tool asks it with `ctx.ask`, and what became of it. */
 import type { Audience, Duration, JsonObject } from "@parley/core";
+import type { AboutOptions } from "./about.ts";
 import type { InputOf, OutputOf, Schema } from "../schemas/schema.ts";
 
 /** The content of a form's answer if its schema is plain JSON Schema. */
 export type FormContent = { [field: string]: string | number | boolean | string[] };
 
 /** A form: a flat object of strings, numbers, booleans, choices and lists of choices, as a Standard Schema or JSON Schema. */
-export interface FormAsk<S extends Schema | JsonObject> {
+export interface FormAsk<S extends Schema | JsonObject> extends AboutOptions {
   /**
    * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
    * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.
@@ -56,7 +57,7 @@ export interface Accepted<T> extends Person {
 }
 
 /** A page that the person visits, for data that must not pass through the client: secrets, payments, consent. */
-export interface UrlAsk {
+export interface UrlAsk extends AboutOptions {
   /**
    * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
    * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.

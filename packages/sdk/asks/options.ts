@@ -5,13 +5,14 @@
  * message. All of them are also sent as `hints` for clients that can display them.
  */
 import type { Audience, Duration } from "@parley/core";
+import type { AboutOptions } from "./about.ts";
 import type { TaskEvent } from "./event.ts";
 import type { Schema } from "../schemas/schema.ts";
 
 /** The outcome of a refused or unanswered question: its error is thrown, or the ask's default is taken as the answer. */
 export type Otherwise = "throw" | "default";
 
-export interface CommonOptions {
+export interface CommonOptions extends AboutOptions {
   /**
    * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
    * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.

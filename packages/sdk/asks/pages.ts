@@ -4,12 +4,13 @@
  */
 import type { Audience, Duration, Effects, FileRef, JsonObject, Page } from "@parley/core";
 import { ParleyError } from "@parley/core";
+import type { AboutOptions } from "./about.ts";
 import { MESSAGE_WANTED, wrongAsk } from "./wrong-ask.ts";
 import { Grant } from "../values/grant.ts";
 import { Secret } from "../values/secret.ts";
 
 /** A question whose page Parley serves. `message` is what the person reads, in their client and on the page. */
-export interface PageAsk {
+export interface PageAsk extends AboutOptions {
   /**
    * Tells this call apart from others of its name in code that runs concurrently, such as the id of an item. Needed where such code also awaits
    * something outside `ctx`. Any text of 1 to 64 characters, the same in every run.

@@ -252,13 +252,18 @@ function formMessage(name: string, options: Omit<CommonOptions, "required">): st
   return messageOf(options);
 }
 
+type Waiting = "timeout" | "signal" | "to" | "not" | "priority" | "due" | "context";
+
 function waiting({
   timeout,
   expires,
   signal,
   to,
   not,
-}: Pick<CommonOptions, "timeout" | "expires" | "signal" | "to" | "not">): Pick<FormAsk<Schema>, "timeout" | "signal" | "to" | "not"> {
+  priority,
+  due,
+  context,
+}: Pick<CommonOptions, Waiting | "expires">): Pick<FormAsk<Schema>, Waiting> {
   const patience: Duration | undefined = timeout ?? expires;
-  return present({ timeout: patience, signal, to, not });
+  return present({ timeout: patience, signal, to, not, priority, due, context });
 }

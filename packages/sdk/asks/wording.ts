@@ -76,6 +76,9 @@ const NOT_SHOWN = new Set([
   "description",
   "multi",
   "includeTime",
+  "priority",
+  "due",
+  "context",
 ]);
 
 /** The display options as given; undefined if there are none. */

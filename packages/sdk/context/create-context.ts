@@ -23,6 +23,7 @@ import {
   type StepOptions as CoreStepOptions,
   type TimeoutPolicy,
 } from "@parley/core";
+import { aboutFrom } from "../asks/about.ts";
 import { askedAgain, type FormRequest, identityAgain } from "../asks/asked-again.ts";
 import { createShorthands } from "../asks/shorthands.ts";
 import { MESSAGE_WANTED, wrongAsk } from "../asks/wrong-ask.ts";
@@ -68,7 +69,13 @@ export function createContext(effects: Effects): Context {
     const policy =
       ask.onTimeout instanceof Object ? await effects.ofCtx(checkedDefault(name, ask.onTimeout.default, schema)) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
-    const asked: FormRequest = { type: "form", message: ask.message, schema: form, ...present({ hints: ask.hints }) };
+    const asked: FormRequest = {
+      type: "form",
+      message: ask.message,
+      schema: form,
+      ...present({ hints: ask.hints }),
+      ...aboutFrom(name, ask),
+    };
     const askedBefore = former === form ? asked : { ...asked, schema: former };
     for (let request = asked, identity = askedBefore, round = 1; ; round += 1) {
       const answer = await answerTo(name, request, { ...options, ...(request !== identity && { identity }) });
@@ -107,19 +114,26 @@ export function createContext(effects: Effects): Context {
     // Normalised, because the ask's digest is taken from it.
     const url = URL.parse(String(ask.url))?.href ?? String(ask.url);
     const { returnTo } = ask;
+    const about = aboutFrom(name, ask);
     if (returnTo !== undefined) {
       const page = { kind: "visit" as const, url, returnTo };
-      const request = { type: "url" as const, message: ask.message, url: "", page, ...present({ hints: ask.hints }) };
+      const request = { type: "url" as const, message: ask.message, url: "", page, ...present({ hints: ask.hints }), ...about };
       const answer = await answerTo(name, request, askOptions(ask));
       return answer.action === "accept" ? { action: "accept", content: answer.content?.["query"] ?? {} } : refusal(answer);
     }
-    const request = { type: "url" as const, message: ask.message, url, ...present({ hints: ask.hints, completedBy: ask.completedBy }) };
+    const request = {
+      type: "url" as const,
+      message: ask.message,
+      url,
+      ...present({ hints: ask.hints, completedBy: ask.completedBy }),
+      ...about,
+    };
     const answer = await answerTo(name, request, askOptions(ask));
     return answer.action === "accept" ? { action: "accept", content: undefined } : refusal(answer);
   }
 
   const pages = createPages(effects, async (name, ask, page) => {
-    const answer = await answerTo(name, { type: "url", message: ask.message, url: "", page }, askOptions(ask));
+    const answer = await answerTo(name, { type: "url", message: ask.message, url: "", page, ...aboutFrom(name, ask) }, askOptions(ask));
     if (answer.action === "accept") return answer.content ?? {};
     return throwUnanswered(name, refusal(answer));
   });

@@ -44,6 +44,11 @@ export function questions({ store, wakeUps, newTaskId, life, overdueAt, begin, r
         anAsk("visit", { request: { type: "url", message: "Pay", url: "https://pay.example", completedBy: "event" } }),
         anAsk("sampling", { request: { type: "sampling", params: { messages: [], maxTokens: 10 } }, onTimeout: "fail" }),
         anAsk("hinted", { request: { type: "form", message: "?", schema: {}, hints: { icon: "🔒" } } }),
+        anAsk("told", { request: { type: "form", message: "?", schema: {}, about: { priority: "high", dueMs: 60_000 } } }),
+        anAsk("shown", {
+          request: { type: "form", message: "?", schema: {}, hints: { icon: "🔒" }, about: { context: [{ type: "text", text: "☃" }] } },
+        }),
+        anAsk("page-told", { request: { type: "url", message: "?", url: "", page: { kind: "secret" }, about: { priority: "low" } } }),
         anAsk("page", { request: { type: "url", message: "?", url: "https://pay.example", hints: { submitLabel: "Pay" } } }),
         anAsk("roots", { request: { type: "roots" } }),
         anAsk("roots#2", { request: { type: "roots" } }),

@@ -1,6 +1,6 @@
 /** What a question looks like in /api/v1, and what an answer to it must be. */
 import type { AnswerOnPage, AskRead, AskSummary } from "@parley/core";
-import { REASON_CHARS_MAX } from "@parley/core";
+import { aboutOf, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
 import { anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
 
@@ -20,6 +20,24 @@ const audience = named(
   }),
 );
 
+const titled = { title: z.string().optional() };
+
+const contextPart = named(
+  "ContextPart",
+  z.union([
+    z.object({ type: z.literal("text"), ...titled, text: z.string() }),
+    z.object({
+      type: z.literal("table"),
+      ...titled,
+      columns: z.array(z.string()).readonly(),
+      rows: z.array(z.array(z.union([z.string(), z.number()])).readonly()).readonly(),
+    }),
+    z.object({ type: z.enum(["link", "picture"]), title: z.string(), url: z.string() }),
+    z.object({ type: z.literal("diff"), ...titled, before: z.string(), after: z.string() }),
+  ]),
+  "One thing that the person should see to decide",
+);
+
 const summaryFields = {
   taskId: z.string(),
   key: z.string().describe("Names the question within its task"),
@@ -29,6 +47,8 @@ const summaryFields = {
   owner: person.describe("Whose task asks"),
   askedAt: time,
   deadline: time,
+  due: time.optional().describe("When the tool wants an answer; nothing happens then. Absent if it does not say"),
+  priority: z.enum(PRIORITIES),
   onTimeout: z.union([z.enum(["cancel", "decline", "fail"]), z.object({ default: anyObject })]).describe("What happens at the deadline"),
   audience: audience.optional().describe("Who else is asked; absent if only the owner of the task is"),
   accepted: z.number().optional().describe("With a quorum: how many people have accepted"),
@@ -52,6 +72,7 @@ const openAsk = named(
       schema: anyObject.optional().describe("JSON Schema of the content, for a form"),
       url: z.string().optional().describe("The address to visit"),
     }),
+    context: z.array(contextPart).readonly().optional().describe("What the person should see to decide, above the form"),
   }),
 );
 
@@ -77,14 +98,26 @@ const settledAsk = named(
 
 export const ask = named("Ask", z.union([openAsk, settledAsk]), "A question, open or settled");
 
-export function summaryShown({ askedAtMs, deadlineMs, called, ...rest }: AskSummary): z.input<typeof askSummary> {
-  return { ...rest, tool: called.name, askedAt: timeOf(askedAtMs), deadline: timeOf(deadlineMs) };
+export function summaryShown({ called, ...rest }: AskSummary): z.input<typeof askSummary> {
+  return { tool: called.name, ...timesShown(rest) };
+}
+
+function timesShown<T extends Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs">>({ askedAtMs, deadlineMs, dueAtMs, ...rest }: T) {
+  return {
+    ...rest,
+    askedAt: timeOf(askedAtMs),
+    deadline: timeOf(deadlineMs),
+    ...(dueAtMs !== undefined && { due: timeOf(dueAtMs) }),
+  };
 }
 
 export function askShown(read: AskRead): z.input<typeof ask> {
   if (read.state !== "settled") {
-    const { askedAtMs, deadlineMs, called, ...rest } = read;
-    return { ...rest, tool: called.name, askedAt: timeOf(askedAtMs), deadline: timeOf(deadlineMs) };
+    const { called, request, ...rest } = read;
+    const { context } = aboutOf(request) ?? {};
+    // What it says about the question stands beside the request, as in a list.
+    const { about: _about, ...asked } = request;
+    return { ...timesShown(rest), tool: called.name, request: asked, ...(context && { context }) };
   }
   const { called, atMs, acceptedBy, ...rest } = read;
   return {

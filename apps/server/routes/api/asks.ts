@@ -10,6 +10,7 @@ import {
   ParleyError,
   readAsk,
   type ReadAsk,
+  PRIORITIES,
   type Receipt,
   SCOPES,
   type Services,
@@ -29,6 +30,7 @@ const filters = {
   askedAfter: givenTime.optional(),
   askedBefore: givenTime.optional(),
   deadlineBefore: givenTime.optional(),
+  priority: oneOf(PRIORITIES).optional(),
 };
 const order = oneOf(ASK_ORDERS).default("oldest");
 
@@ -127,12 +129,13 @@ export const ASK_OPERATIONS: readonly Operation[] = [
 ];
 
 function filterOf(query: z.output<z.ZodObject<typeof filters>>): AskFilter {
-  const { tool, owner, askedAfter, askedBefore, deadlineBefore } = query;
+  const { tool, owner, askedAfter, askedBefore, deadlineBefore, priority } = query;
   return {
     ...(tool !== undefined && { called: tool }),
     ...(owner !== undefined && { owner: owner === "me" ? "caller" : "others" }),
     ...(askedBefore !== undefined && { askedBeforeMs: Date.parse(askedBefore) }),
     ...(askedAfter !== undefined && { askedAfterMs: Date.parse(askedAfter) }),
+    ...(priority !== undefined && { priority }),
     ...(deadlineBefore !== undefined && { deadlineBeforeMs: Date.parse(deadlineBefore) }),
   };
 }

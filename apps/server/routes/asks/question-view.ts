@@ -4,6 +4,7 @@
  * The texts of tools and people are in their own direction (`dir="auto"`, `<bdi>`), and are cut where a page would not end.
  */
 import {
+  aboutOf,
   type Ask,
   type Audience,
   type Caller,
@@ -19,6 +20,7 @@ import { type Draft, type Input, type Problems, type Typed, untouched } from "@p
 import type { Texts } from "../../texts/en.ts";
 import { distanceText, filled, inWords, momentText, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
+import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
 import { hiddenFields } from "./views.ts";
 
@@ -50,6 +52,7 @@ export function questionView(view: QuestionView): Html {
   const region = isLong ? markup` tabindex="0" role="region" aria-label="${texts.record.question}"` : undefined;
   return markup`<p class="said${isLong ? " long" : ""}" id="said" dir="auto"${region}>${said}</p>
 ${facts(view)}
+${contextView(reader.texts, aboutOf(asked.ask.request)?.context ?? [])}
 ${asked.ask.tally?.mine === true ? markup`<p class="done">${texts.question.quorumMine}</p>` : undefined}
 ${asked.page.kind === "form" ? form(view) : asked.page.kind === "link" ? link(view, asked.page) : elsewhere(view)}`;
 }
@@ -61,10 +64,13 @@ function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Ht
   const tool = markup`<strong><bdi>${call.name}</bdi></strong>`;
   const from = caller.authenticatedBy === "nobody" ? question.fromTool : isMine ? question.fromYou : question.fromOther;
   const then = whatThen(question, ask);
+  const { priority, dueMs } = aboutOf(ask.request) ?? {};
   return markup`<dl class="facts">
 <dt>${question.from}</dt><dd>${say(from, { tool })}</dd>
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
 <dt>${question.since}</dt><dd>${moment(reader, ask.askedAtMs)}</dd>
+${priority && markup`<dt>${question.priority}</dt><dd><strong>${question.priorities[priority]}</strong></dd>`}
+${dueMs === undefined ? undefined : markup`<dt>${question.dueBy}</dt><dd>${moment(reader, ask.askedAtMs + dueMs)}</dd>`}
 <dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${ask.deadlineMs - nowMs < SOON_MS ? "soon" : "wait"}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
 </dl>`;
 }

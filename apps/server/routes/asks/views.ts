@@ -1,8 +1,9 @@
 /** The markup of the pages of asks that collect what no client may see, and of notices. */
-import { addressOf, type Caller, type FilesWanted, type OpenPage } from "@parley/core";
+import { aboutOf, addressOf, type Caller, type FilesWanted, type OpenPage } from "@parley/core";
 import type { Account } from "../../front-end/visitors.ts";
 import { EN, type Texts } from "../../texts/en.ts";
 import { ENGLISH, filled, type Reader } from "../../texts/texts.ts";
+import { contextView } from "./context-view.ts";
 import { formatBytes } from "./upload.ts";
 import { type Html, markup, page, say } from "./html.ts";
 
@@ -27,7 +28,7 @@ export function secretPage({ page: { ask, message, call }, caller, account, read
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   return page(
     { reader, title: texts.secret.title },
-    markup`${toolAsks(texts, message, call.name)}
+    markup`${toolAsks(texts, { ask, message, call })}
 <form method="post" autocomplete="off" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -59,7 +60,7 @@ export function filesPage({
   const types = accept.length === 0 ? "" : filled(files.types, { types: accept.join(", ") });
   return page(
     { reader, title: isOne ? files.titleOne : files.titleMany },
-    markup`${toolAsks(texts, message, call.name)}
+    markup`${toolAsks(texts, { ask, message, call })}
 <form method="post" enctype="multipart/form-data" id="upload" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -87,7 +88,7 @@ export function grantPage({ shown: { page: asked, caller, account, reader, token
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.grant.title, { title }) },
-    markup`${toolAsks(texts, asked.message, asked.call.name)}
+    markup`${toolAsks(texts, asked)}
 <p>${say(texts.grant.wants, { title: markup`<strong>${title}</strong>` })}</p>
 <ul>${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
 <form method="post" action="${action}" class="flow">
@@ -108,7 +109,7 @@ export function visitPage(
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.visit.title, { host }) },
-    markup`${toolAsks(texts, asked.message, asked.call.name)}
+    markup`${toolAsks(texts, asked)}
 <p>${say(texts.visit.sends, { host: markup`<strong>${host}</strong>` })}</p>
 <form method="post" action="${action}" class="flow">
 ${hiddenFields(asked.ask.digest, token)}
@@ -133,9 +134,12 @@ export function awayPage(reader: Reader, title: string, url: string): string {
   );
 }
 
-function toolAsks({ question }: Texts, message: string, tool: string): Html {
-  return markup`<p>${say(question.says, { tool: markup`<strong><bdi>${tool}</bdi></strong>` })}</p>
-<p class="said" id="said" dir="auto">${message}</p>`;
+function toolAsks(texts: Texts, { ask, message, call }: Pick<OpenPage, "ask" | "message" | "call">): Html {
+  const { question } = texts;
+  const { context = [] } = aboutOf(ask.request) ?? {};
+  return markup`<p>${say(question.says, { tool: markup`<strong><bdi>${call.name}</bdi></strong>` })}</p>
+<p class="said" id="said" dir="auto">${message}</p>
+${contextView(texts, context)}`;
 }
 
 export function hiddenFields(digest: string, token: string): Html {

@@ -122,12 +122,18 @@ const SOON_MS = 60 * 60_000;
 function item(ask: AskSummary, { reader, address, nowMs, chosen }: ItemView): Html {
   const { inbox } = reader.texts;
   const id = idOf(ask);
-  const leftMs = ask.deadlineMs - nowMs;
-  const left = markup`<span data-until="${ask.deadlineMs}">${distanceText(reader, leftMs)}</span>`;
+  // When an answer is wanted, while that is still to come.
+  const endMs = ask.dueAtMs !== undefined && ask.dueAtMs > nowMs ? ask.dueAtMs : ask.deadlineMs;
+  const leftMs = endMs - nowMs;
+  const isUrgent = ask.priority === "urgent" || ask.priority === "high";
+  const priority =
+    ask.priority !== "normal" &&
+    markup`<span class="tag ${isUrgent ? "soon" : "wait"}">${reader.texts.question.priorities[ask.priority]}</span> `;
+  const left = markup`<span data-until="${endMs}">${distanceText(reader, leftMs)}</span>`;
   const due = markup`<span class="tag ${leftMs < SOON_MS ? "soon" : "wait"}">${say(inbox.due, { when: left })}</span>`;
   return markup`<li data-ask="${id}"><a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${ask.message.trim() === "" ? ask.called.name : ask.message}</span>
-<span class="who"><bdi>${ask.called.name}</bdi> ${due} <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
+<span class="who"><bdi>${ask.called.name}</bdi> ${priority || undefined}${due} <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
 </a></li>`;
 }
 

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import type { ParleyError } from "@parley/core";
+import { type Context, defineTool } from "../index.ts";
+import { runTool, startTool } from "../testing/testing.ts";
+import type { AboutOptions } from "./about.ts";
+
+const ABOUT = {
+  priority: "high",
+  due: "4 hours",
+  context: [{ type: "diff", title: "Price", before: "40", after: "60" }],
+} as const satisfies AboutOptions;
+const STORED = { priority: "high", dueMs: 4 * 3_600_000, context: ABOUT.context };
+
+const asking = (run: (ctx: Context) => Promise<unknown>) => defineTool({ name: "ask", run: async (_args, ctx) => String(await run(ctx)) });
+
+describe("priority, due and context", () => {
+  test.each<[string, (ctx: Context) => Promise<unknown>]>([
+    ["elicit", (ctx) => ctx.elicit("q", { message: "?", schema: z.object({}), ...ABOUT })],
+    ["elicit with a page", (ctx) => ctx.elicit("q", { message: "?", url: "https://a.example", ...ABOUT })],
+    ["elicit with a page that returns", (ctx) => ctx.elicit("q", { message: "?", url: "https://a.example", returnTo: "back", ...ABOUT })],
+    ["text", (ctx) => ctx.text("q", { message: "?", ...ABOUT })],
+    ["form", (ctx) => ctx.form("q", { message: "?", schema: z.object({}), ...ABOUT })],
+    ["url", (ctx) => ctx.url("q", { message: "?", url: "https://a.example", ...ABOUT })],
+    ["secret", (ctx) => ctx.secret("q", { message: "?", ...ABOUT })],
+  ])("are asked by ctx.%s, and are no hints", async (_method, ask) => {
+    const { asks } = await startTool(asking(ask));
+    expect(asks).toMatchObject([{ request: { about: STORED } }]);
+    expect(asks[0]?.request).not.toHaveProperty("hints");
+  });
+
+  test("leave the question as it was asked before if there are none", async () => {
+    const plain = await startTool(asking((ctx) => ctx.text("q", { message: "?", priority: "normal" })));
+    expect(plain.asks[0]?.request).not.toHaveProperty("about");
+  });
+
+  test("replay, also when the question is asked again because its answer did not fit", async () => {
+    const schema = z.object({ n: z.int() }).refine(({ n }) => n > 5, "must be larger");
+    const tool = asking(async (ctx) => JSON.stringify(await ctx.elicit("q", { message: "?", schema, ...ABOUT })));
+    const answers = { q: { n: 1 }, "q#2": { n: 6 } };
+    expect((await runTool(tool, {}, { answers, crashAt: "every" })).text).toBe('{"n":6}');
+    const run = await startTool(tool);
+    await run.answer({ q: { n: 1 } });
+    expect(run.asks.map(({ request }) => request)).toMatchObject([{ about: STORED }, { about: STORED }]);
+  });
+
+  test("are refused with the option that is wrong", async () => {
+    const refusal = async (about: object) => {
+      const tool = asking((ctx) =>
+        ctx
+          .text("q", { message: "?", timeout: "1 hour", ...about })
+          .catch((error: unknown) => (error as ParleyError).violations?.[0]?.path),
+      );
+      return (await runTool(tool, {}, { answers: {} })).text;
+    };
+    expect(await refusal({ priority: "asap" })).toBe("/priority");
+    expect(await refusal({ due: "2 hours" })).toBe("/due");
+    expect(await refusal({ context: [{ type: "text" }] })).toBe("/context/0");
+  });
+});
