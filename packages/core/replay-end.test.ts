@@ -114,6 +114,19 @@ describe("a run that is stuck", () => {
     expect(lookedMs.reduce((sum, ms) => sum + ms)).toBe(630);
   });
 
+  test("has its full patience once it waits for ctx alone: what it awaited outside may have come late, on a worker that stood still", async () => {
+    const late = async ({ step, ofCtx }: Effects, sleep: (ms: number) => Promise<void>) => {
+      void step("new", () => 1);
+      await sleep(100);
+      await ofCtx(sleep(55));
+      await step("one", () => 1);
+      return await forever();
+    };
+    // It is looked at after 10, 30, 70 and 150 ms. At 150 it has waited for ctx alone for 50 ms, and for less than that since it was seen to.
+    const { end } = await looks(await changed(late, 50));
+    expect(end).toMatchObject({ type: "diverged", error: { data: { recorded: "step:two, ask:go (not called again)" } } });
+  });
+
   test("waits indefinitely for a call after an await of something outside ctx, and says so when it is stopped", async () => {
     const late = async ({ step }: Effects) => {
       await systemClock.idle();

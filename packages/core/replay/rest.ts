@@ -50,6 +50,8 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
   async function watch(): Promise<void> {
     isWatching = true;
     let stuckAtMs: number | undefined;
+    /** Since when it has waited for ctx alone. */
+    let insideAtMs: number | undefined;
     let lookMs = LOOK_FIRST_MS;
     let seen = activity;
     for (;;) {
@@ -60,6 +62,7 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
       if (activity !== seen) {
         seen = activity;
         stuckAtMs = undefined;
+        insideAtMs = undefined;
         continue;
       }
       if (settling.isLive()) {
@@ -71,10 +74,15 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
       // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
       // is older code, and must not keep the worker that long.
       if (isOutside && !divergence.isLikely()) break;
-      stuckAtMs ??= clock.now();
+      const nowMs = clock.now();
+      stuckAtMs ??= nowMs;
+      // What it awaited outside has come at the end of a long time, and what follows from it is about to be done: that time does not count.
+      insideAtMs = isOutside ? undefined : (insideAtMs ?? nowMs);
+      const { divergenceWaitMs } = settings;
+      const isInsideTooLong = insideAtMs !== undefined && nowMs - insideAtMs >= divergenceWaitMs;
       // A handler that awaits something outside ctx gets more time: a false alarm would fail a sound task.
-      const patienceMs = settings.divergenceWaitMs * (isOutside ? PATIENCE_OUTSIDE : 1);
-      if (!(isOutside && recollection.isAheadOutside()) && clock.now() - stuckAtMs >= patienceMs) {
+      const isStuckTooLong = nowMs - stuckAtMs >= divergenceWaitMs * PATIENCE_OUTSIDE;
+      if (!(isOutside && recollection.isAheadOutside()) && (isInsideTooLong || isStuckTooLong)) {
         if (line.isTraced) diverged();
         // Only a traced line knows what the handler waits for.
         else traceFirst();
