@@ -1,6 +1,7 @@
 import type { JsonObject, Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { readRules, type Rules, type RulesConfig } from "./rules.ts";
+import { CONDITION_CHARS_MAX } from "./condition.ts";
+import { readRules, RULES_MAX, type Rules, type RulesConfig } from "./rules.ts";
 
 const tool = (name: string, more: Partial<Tool> = {}) => ({ kind: "tool", name, inputSchema: { type: "object" }, ...more }) as Tool;
 const ADA = { principal: "ada" };
@@ -174,4 +175,21 @@ test("a condition with a loop is not evaluated over more values than it may look
   // The object and its list are values as well.
   expect(read.decide(tool("t"), list(1_999), ADA)).toMatchObject({ type: "allow" });
   expect(read.decide(tool("t"), list(2_001), ADA)).toMatchObject({ type: "deny", rule: "a" });
+});
+
+test("there may be as many rules, and a condition may be as long, as the bounds say, and not one more", () => {
+  const of = (count: number) =>
+    readRules({ default: "deny", rules: Array.from({ length: count }, (_, i) => ({ name: `r${i}`, tools: ["x"], action: "allow" })) });
+  const long = (length: number) =>
+    readRules({
+      default: "deny",
+      rules: [{ name: "a", when: `args.x == '${"y".repeat(length - "args.x == ''".length)}'`, action: "allow" }],
+    });
+  for (const [read, most] of [
+    [of, RULES_MAX],
+    [long, CONDITION_CHARS_MAX],
+  ] as const) {
+    expect("problems" in read(most)).toBe(false);
+    expect("problems" in read(most + 1)).toBe(true);
+  }
 });
