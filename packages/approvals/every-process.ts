@@ -4,7 +4,7 @@ import { z } from "zod";
 import { gated, NO_RULES } from "./gate.ts";
 import type { Decision } from "./rules.ts";
 
-export { gated, NO_RULES } from "./gate.ts";
+export { replayedBehindGate } from "./gate.ts";
 
 export const rulesEnvironment = {
   PARLEY_RULES: z

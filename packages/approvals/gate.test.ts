@@ -2,9 +2,10 @@ import type { JsonObject, Tool } from "@parley/core";
 import { defineTool } from "@parley/sdk";
 import { cancel, decline, type Reply, runTool, startTool, type TestTask, timeout } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
+import { replayRecorded } from "@parley/sdk/replay";
 import { z } from "zod";
 import { DENIAL } from "./denial.ts";
-import { gatedTool, NO_RULES } from "./gate.ts";
+import { gatedTool, NO_RULES, replayedBehindGate } from "./gate.ts";
 import { readRules, type Rules, type RulesConfig } from "./rules.ts";
 
 function rulesOf(config: RulesConfig): Rules {
@@ -308,4 +309,15 @@ test("arguments that are too long to be shown are shown in part, and that is sai
   const message = messageOf(waiting);
   expect(message.length).toBeLessThan(5_000);
   expect(message).toMatch(/Not all of the arguments are shown: they have 10\d{3} characters\. Refuse what you cannot judge\.$/);
+});
+
+test("a task that a rule has stopped is replayed behind the gate, and one that none has is replayed as it is", async () => {
+  const { tool } = wiring();
+  const stopped = await startTool(behind(tool, ask).gated, { amount: 40 });
+  await stopped.answer({ [APPROVAL]: approve });
+  const task = await stopped.exported();
+  expect(await replayRecorded(replayedBehindGate(tool, task.journal), task)).toMatchObject({ verdict: "continues" });
+  expect(await replayRecorded(tool, task)).toMatchObject({ verdict: "diverges" });
+  const passed = await (await startTool(behind(tool, ask).gated, { amount: 4 })).exported();
+  expect(replayedBehindGate(tool, passed.journal)).toBe(tool);
 });

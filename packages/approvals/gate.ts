@@ -64,6 +64,14 @@ export function gatedTool(tool: Tool, options: GateOptions): Tool {
   };
 }
 
+/**
+ * The tool for a replay of a recorded task. Behind the gate if a rule stopped the task; what it decided is in the journal. Otherwise the tool as it is,
+ * so that a replay reports nothing of a gate.
+ */
+export function replayedBehindGate(tool: Tool, journal: Readonly<Record<string, unknown>>): Tool {
+  return `patch:${GATE}` in journal ? gatedTool(tool, { rules: () => NO_RULES, stopped: () => undefined }) : tool;
+}
+
 /** Undefined if the call may run. */
 async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options: GateOptions): Promise<JsonObject | undefined> {
   const { isDryRun } = options.rules();

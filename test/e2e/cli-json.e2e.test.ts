@@ -196,6 +196,15 @@ describe("with --json", () => {
       expect(tools?.["tools"]).toContainEqual({ name, mayRepeat: expect.any(Boolean) });
   });
 
+  test("rules for approvals are checked and explained", async () => {
+    const file = join(home, "rules.yaml");
+    await writeFile(file, "default: deny\nrules: [{ name: echoes, tools: [echo], action: allow }]\n");
+    expect(await json("policy", "check", "--file", file)).toEqual([{ file, valid: true, version: expect.any(String), dryRun: false }]);
+    expect(await json("policy", "explain", "echo", "--file", file)).toEqual([
+      { tool: "echo", dryRun: false, type: "allow", rule: "echoes" },
+    ]);
+  });
+
   test("the setup is checked, a client set up, and a login not needed", async () => {
     const [checked] = await json("doctor");
     expect(checked?.["findings"]).toContainEqual(

@@ -132,7 +132,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
     const tool = "a_tool_with_a_name_of_as_many_characters_as_the_name_may_have_64";
     const host = `${"a-long-name".repeat(5)}.${"of-a-site".repeat(6)}.example.com`;
     const caller = { authenticatedBy: "https://id.example", names: [`${"name".repeat(30)}@example.com`] };
-    const ask = { key: "key", digest: "digest" };
+    const ask = { key: "key", digest: "digest", request: { type: "url", message: "", url: "" } };
     const shown = {
       page: { ask, message: "x".repeat(200), page: {}, call: { name: tool } },
       caller,
@@ -159,7 +159,7 @@ describe.skipIf(command === undefined)("a browser without script", () => {
   });
 
   test("shows a question of a right-to-left language from the right, with its rule on that side", async () => {
-    const ask = { key: "key", digest: "digest" };
+    const ask = { key: "key", digest: "digest", request: { type: "url", message: "", url: "" } };
     const page = { ask, message: "מה המפתח?", page: {}, call: { name: "connect" } };
     const caller = { authenticatedBy: "nobody", names: [], principal: "anonymous" };
     await visit(async (browserPage) => {

@@ -4,8 +4,8 @@
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { type Catalogue, versionFor } from "@parley/core";
-import { gated, NO_RULES } from "@parley/approvals/every-process";
-import { loadCatalogue as load } from "@parley/sdk";
+import { replayedBehindGate } from "@parley/approvals/every-process";
+import { loadCatalogue } from "@parley/sdk";
 import { type RecordedTask, type Replayed, replayRecorded } from "@parley/sdk/replay";
 
 export interface ThreadOptions {
@@ -86,9 +86,6 @@ function next(thread: Worker, timeoutMs: number): Promise<Message> {
 
 function serve(options: ThreadOptions): void {
   const say = (message: Message) => parentPort?.postMessage(message);
-  // A task may have been stopped by a rule; what it decided is recorded.
-  const loadCatalogue = async (modules: readonly string[]) =>
-    gated(await load(modules), { rules: () => NO_RULES, stopped: () => undefined });
   const loading = Promise.all([loadCatalogue(options.tools), options.baseline && loadCatalogue(options.baseline)]);
   loading.then(
     ([changed, baseline]) => {
@@ -116,7 +113,7 @@ async function replayOne(task: RecordedTask, { changed, baseline, patienceMs, se
   const of = ({ tools, prompts }: Catalogue) => {
     const newest = tools.get(name);
     if (kind === "prompt") return prompts.get(name);
-    return newest && (versionFor(newest, task.call) ?? newest);
+    return newest && replayedBehindGate(versionFor(newest, task.call) ?? newest, task.journal);
   };
   const tool = of(changed);
   const before = baseline && of(baseline);
