@@ -303,6 +303,13 @@ test("arguments are shown as the tool gets them, without what the rule keeps bac
   );
 });
 
+test("calls that differ only in what is not shown are different questions", async () => {
+  const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, redact: ["/iban"] }] });
+  const asked = async (iban: string) => (await startTool(behind(wiring().tool, rules).gated, { amount: 40, iban })).asks[0]?.digest;
+  expect(await asked("DE1")).toBe(await asked("DE1"));
+  expect(await asked("DE1")).not.toBe(await asked("DE2"));
+});
+
 test("arguments that are too long to be shown are shown in part, and that is said", async () => {
   const { gated } = behind(wiring().tool, rulesOf({ default: "allow", rules: [BY_OPS] }));
   const waiting = await startTool(gated, { amount: 40, iban: "x".repeat(10_000) });
