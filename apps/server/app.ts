@@ -39,7 +39,7 @@ import { retryAfter } from "./plugins/retry-after.ts";
 import { requestLog } from "./plugins/request-log.ts";
 import { PLAIN_PAGE_HEADERS, SCRIPTED_PAGE_HEADERS, securityHeaders } from "./plugins/security-headers.ts";
 import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plugins/trusted-callers.ts";
-import { limitUnread } from "./plugins/unread.ts";
+import { limitUnread } from "./plugins/unread-limit.ts";
 import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
 import { apiReference } from "./routes/api/reference.ts";

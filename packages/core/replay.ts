@@ -27,7 +27,7 @@
  *
  *   replay/course.ts          settlements and drains             replay/end.ts             how a run ends
  *   replay/line.ts            what code awaits, one by one       replay/flow.ts            which names and run a call belongs to
- *   replay/running.ts         the code that runs now             replay/marks.ts           what is known of promises
+ *   replay/running-code.ts         the code that runs now             replay/promise-marks.ts           what is known of promises
  *   replay/tracing.ts         what each function awaits          replay/frames.ts          stacks and frames
  *   replay/recorded-calls.ts  what earlier runs called           replay/divergence.ts      how the handler departs from the journal
  *   replay/recollection.ts    matches calls with their records   replay/run.ts             what all of these have at hand
@@ -36,12 +36,12 @@
  *   replay/effects.ts         the effects that a handler calls   replay/effect-promise.ts  what the handler awaits
  *   replay/side-effects.ts    steps and calls of other tools     replay/steps.ts           the attempts of one step
  *   replay/waits.ts           asks, events, calls and sleeps     replay/patches.ts         old code path or new one
- *   replay/rest.ts            when to park, and when to give up  replay/unhandled.ts       failures that no code handled
- *   replay/reports.ts         progress, logs and status          replay/derived.ts         random numbers and UUIDs
+ *   replay/at-rest.ts            when to park, and when to give up  replay/unhandled.ts       failures that no code handled
+ *   replay/reports.ts         progress, logs and status          replay/derived-values.ts         random numbers and UUIDs
  *   replay/request.ts         what a run is given                replay/call-site.ts       where the code of a tool called ctx
  */
 import { COMPENSATION } from "./journal.ts";
-import { OVER } from "./over.ts";
+import { OVER } from "./wait-over.ts";
 import { createCourse } from "./replay/course.ts";
 import { createDivergence } from "./replay/divergence.ts";
 import { createEffects } from "./replay/effects.ts";
@@ -53,7 +53,7 @@ import { readRecordedCalls } from "./replay/recorded-calls.ts";
 import { createRecords } from "./replay/records.ts";
 import { createReports } from "./replay/reports.ts";
 import type { ReplayRequest } from "./replay/request.ts";
-import { createRest } from "./replay/rest.ts";
+import { createRest } from "./replay/at-rest.ts";
 import type { Run } from "./replay/run.ts";
 import { createSettling, type Settling } from "./replay/settling.ts";
 import { createSideEffects } from "./replay/side-effects.ts";

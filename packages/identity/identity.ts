@@ -17,7 +17,7 @@ import { introspect } from "./introspection.ts";
 import { isJwt, verifyJwt } from "./jwt.ts";
 import { keySet } from "./key-set.ts";
 import { type Proxied, proxiedCaller } from "./proxy.ts";
-import { recent } from "./recent.ts";
+import { recent } from "./expiring-cache.ts";
 import { refuse } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 

@@ -1,5 +1,5 @@
 /** The parts that every Parley process needs on Node.js: core's clock, scope, digest and validation, settings from the environment, a logger. */
-export * from "./authored.ts";
+export * from "./author-code.ts";
 export * from "./clock.ts";
 export * from "./deposit-seal.ts";
 export * from "./digest.ts";

@@ -10,7 +10,7 @@ import { type SharedRedis, startOwnRedis } from "../../test/support/shared-redis
 import { until } from "../../test/support/until.ts";
 import { connectRedis } from "./backend.ts";
 import { createKeys } from "./keys.ts";
-import type { WaitingTask } from "./tasks/waiting.ts";
+import type { WaitingTask } from "./tasks/unfinished-tasks.ts";
 
 const ADA = { principal: "ada", tenant: "acme", scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
 const FACT: AuditFact = { action: "call", principal: "ada" };

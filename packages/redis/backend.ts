@@ -38,7 +38,7 @@ import { createLiveWorkers } from "./runs/live-workers.ts";
 import { createRedisQueue } from "./runs/queue.ts";
 import { acknowledgeWith } from "./connection/replicas.ts";
 import { createShardedSubscriber, type Node } from "./wake-ups/sharded-subscriber.ts";
-import { createSharedSecret, type SharedSecret } from "./callers/secret.ts";
+import { createSharedSecret, type SharedSecret } from "./callers/shared-secret.ts";
 import { createRedisSessions } from "./sessions/sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./callers/rates.ts";
@@ -49,7 +49,7 @@ import { createPurge, type Purge } from "./tasks/purge.ts";
 import { createReads } from "./tasks/reads.ts";
 import { createTurns } from "./runs/turns.ts";
 import { reached } from "./connection/unavailable.ts";
-import { createWaiting, type WaitingTask } from "./tasks/waiting.ts";
+import { createWaiting, type WaitingTask } from "./tasks/unfinished-tasks.ts";
 
 /** Every port of core on one Redis. */
 export interface RedisBackend {

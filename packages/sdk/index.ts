@@ -79,7 +79,7 @@ export { isModulePath, loadCatalogue } from "./define/load-catalogue.ts";
 export { type Module, type ModuleDefinition, defineModule } from "./define/module.ts";
 export { Cancelled, ChildFailed, Declined, DefinitionError, TimedOut, Unanswered, Withdrawn } from "./failures.ts";
 export { type PromptArgumentDefinition, type PromptDefinition, type PromptReturn, definePrompt } from "./define/prompt.ts";
-export type { Recorded } from "./schemas/recorded.ts";
+export type { Recorded } from "./schemas/recorded-type.ts";
 export {
   type ResourceDefinition,
   type ResourceReturn,

@@ -1,10 +1,10 @@
 /**
  * A Redis store that compares, after each change of a task, what the wake-up says of it with what is read: a listener that applies a change must know
- * the task as a reader does (packages/redis/tasks/news.ts).
+ * the task as a reader does (packages/redis/tasks/wake-up-news.ts).
  */
 import type { Task, TaskChange, TaskStore } from "@parley/core";
 import { expect } from "vitest";
-import { changeOf } from "../../packages/redis/tasks/news.ts";
+import { changeOf } from "../../packages/redis/tasks/wake-up-news.ts";
 import { openLook } from "../support/look.ts";
 import { until } from "../support/until.ts";
 import type { OpenRedis } from "./open-redis.ts";

@@ -14,7 +14,7 @@ import {
 import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TaskState } from "../../bench/client.ts";
-import { PREPARED_EACH_MAX } from "../../packages/gateway/connection/prepared.ts";
+import { PREPARED_EACH_MAX } from "../../packages/gateway/connection/prepared-sessions.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import type { Launched } from "../support/processes.ts";

@@ -8,7 +8,7 @@ import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from 
 import type { RecordedTask, UnreadableTask } from "@parley/sdk/replay";
 import type { ReplayTasks } from "./command.ts";
 import { counted } from "../terminal/counted.ts";
-import { ofUpstreams } from "../deployment/of-upstreams.ts";
+import { ofUpstreams } from "../deployment/is-from-upstream.ts";
 import { onStderr } from "../terminal/on-stderr.ts";
 import { print, printJson, printToStderr } from "../terminal/terminal.ts";
 import { idsOf, recordedTask } from "./export.ts";

@@ -7,7 +7,7 @@ import { credentialsFor } from "../credentials/credentials.ts";
 import { localServer } from "../serve/local.ts";
 import { outputLost } from "../terminal/lost-output.ts";
 import { checkThere, type McpClient, mcpClient } from "./mcp-client.ts";
-import { answers, findServing } from "../deployment/serving.ts";
+import { answers, findServing } from "../deployment/serving-address.ts";
 import { DEFAULT_DATA_DIR, DEFAULT_URL } from "../url.ts";
 
 export interface ReachOptions {

@@ -11,8 +11,8 @@ import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { contentFindings } from "./check-content.ts";
 import { type HasTool, versionFindings } from "./check-versions.ts";
-import { misspelt } from "../deployment/misspelt.ts";
-import { ofUpstreams } from "../deployment/of-upstreams.ts";
+import { misspelt } from "../deployment/misspelt-settings.ts";
+import { ofUpstreams } from "../deployment/is-from-upstream.ts";
 import { counted } from "../terminal/counted.ts";
 
 export interface Finding {

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Running } from "./serve-all.ts";
-import { findServing, tellLoading } from "../deployment/serving.ts";
+import { findServing, tellLoading } from "../deployment/serving-address.ts";
 
 export interface Local {
   /** URL of the MCP endpoint. Starts a server if there is none. Throws an Error that says why it cannot. */

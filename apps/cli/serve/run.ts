@@ -6,7 +6,7 @@ import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
 import type { StartOptions } from "./start.ts";
 import { serveWithoutOutput } from "../terminal/lost-output.ts";
-import { misspelt } from "../deployment/misspelt.ts";
+import { misspelt } from "../deployment/misspelt-settings.ts";
 import { serveEverything } from "./serve-all.ts";
 
 export async function serveAll({ dataDir, ...rest }: StartOptions): Promise<Running> {

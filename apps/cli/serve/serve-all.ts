@@ -6,7 +6,7 @@ import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import { SERVER_SETTINGS, serverConfig, startServer } from "@parley/server";
 import { createTelemetry } from "@parley/telemetry";
 import { startWorker, WORKER_SETTINGS, workerConfig } from "@parley/worker";
-import { forgetServing, noteServing, tellLoading } from "../deployment/serving.ts";
+import { forgetServing, noteServing, tellLoading } from "../deployment/serving-address.ts";
 
 export interface ServeAll {
   readonly port?: string | undefined;

@@ -12,7 +12,7 @@
  * The owner is the principal that called. Callers of another tenant are always in the last column.
  */
 import { ANONYMOUS, type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
-import type { SettledAsk } from "./asked.ts";
+import type { SettledAsk } from "./open-asks.ts";
 import type { GrantOwner } from "./kept-grants.ts";
 import { isNamed } from "./names.ts";
 import { hasAccepted, tallied } from "./quorum.ts";

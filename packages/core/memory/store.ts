@@ -5,7 +5,7 @@
  * A method runs to its end without awaiting, so it is one atomic change, like a script in Redis. test/contract runs
  * one suite against both stores.
  */
-import { type AnswerGiver, ANSWERED_MAX, type AskOrder, type AskPlace, inAskOrder, namesOfAudience } from "../callers/asked.ts";
+import { type AnswerGiver, ANSWERED_MAX, type AskOrder, type AskPlace, inAskOrder, namesOfAudience } from "../callers/open-asks.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { answerOfChild, CHILD_END_TOO_LARGE } from "../replay/child-end.ts";

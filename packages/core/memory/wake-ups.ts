@@ -1,4 +1,4 @@
-import type { AskedRequest } from "../callers/asked.ts";
+import type { AskedRequest } from "../callers/open-asks.ts";
 import type { Announcement, TaskChange, WakeUps } from "../ports.ts";
 
 export interface MemoryWakeUps extends WakeUps {

@@ -5,7 +5,7 @@
  *   P2  A write of a run carries the token of its `begin`, and is refused once another run holds the task (I5).
  *   P3  A change that makes a task due says so in the same change: the sweep adds the run if the caller dies before it does (I6).
  */
-import type { AnswerGiver, AskedRequest, AskPlace, SettledAsk } from "../callers/asked.ts";
+import type { AnswerGiver, AskedRequest, AskPlace, SettledAsk } from "../callers/open-asks.ts";
 import type { AuditFact } from "../callers/audit.ts";
 import type { QuorumSoFar } from "../callers/quorum.ts";
 import type { Over, TaskQuotas } from "../callers/quotas.ts";
@@ -169,7 +169,7 @@ export interface TaskStore {
   list(request: { readonly principal: string; readonly limit: number; readonly cursor?: string }): Promise<TaskPage>;
 
   /**
-   * Lists open asks whose audience has at least one of these names: an index that narrows and never grants (asked.ts).
+   * Lists open asks whose audience has at least one of these names: an index that narrows and never grants (open-asks.ts).
    * Fewer than `limit` means that there are no more. Asks without an audience are not in it.
    */
   asked(request: AskedRequest): Promise<readonly AskPlace[]>;

@@ -1,5 +1,5 @@
 /** The port that tells those who watch a task that it has changed. */
-import type { AskedRequest } from "../callers/asked.ts";
+import type { AskedRequest } from "../callers/open-asks.ts";
 import type { Task } from "../task.ts";
 import type { Announcement } from "../task/announcement.ts";
 

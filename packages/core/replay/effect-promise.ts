@@ -1,4 +1,4 @@
-import { listenedTo } from "./running.ts";
+import { listenedTo } from "./running-code.ts";
 
 /**
  * A promise that knows whether any code listens to it.

@@ -8,7 +8,7 @@ import type { CallOptions, ChildEnd, Effects, Reading, Settled, ToolCall } from 
 import { ParleyError } from "../errors.ts";
 import { readingKey } from "../journal.ts";
 import type { AskRequest, EventRequest, Json, JsonObject } from "../task.ts";
-import { derivedRandom, derivedUuid } from "./derived.ts";
+import { derivedRandom, derivedUuid } from "./derived-values.ts";
 import type { Divergence } from "./divergence.ts";
 import { forever, type Pending, pendingEffect } from "./effect-promise.ts";
 import type { Line } from "./line.ts";
@@ -17,7 +17,7 @@ import type { Begun, Call, CalledKind, Recollection } from "./recollection.ts";
 import type { Records } from "./records.ts";
 import type { Reports } from "./reports.ts";
 import type { Run } from "./run.ts";
-import { aside } from "./running.ts";
+import { aside } from "./running-code.ts";
 import type { Settling } from "./settling.ts";
 import type { SideEffects } from "./side-effects.ts";
 import type { Unhandled } from "./unhandled.ts";

@@ -24,12 +24,22 @@
  *   L4  A line costs little unless it is traced. Only a traced line knows which function awaits which promise: for that, every promise takes a
  *       short stack trace.
  *
- *   running.ts  the code that runs now, told by the hooks (L1, L2)     tracing.ts  what each function awaits (L4)
- *   marks.ts    what is known of promises and of running code          frames.ts   stacks and frames
+ *   running-code.ts  the code that runs now, told by the hooks (L1, L2)     tracing.ts  what each function awaits (L4)
+ *   promise-marks.ts    what is known of promises and of running code          frames.ts   stacks and frames
  */
 import type { Scope } from "../ports.ts";
-import { type Execution, executionOf, type Item, type LineState, type List, Marked, nextId, type Position, type Segment } from "./marks.ts";
-import { find, follow, leave, runAs, running, unfollow } from "./running.ts";
+import {
+  type Execution,
+  executionOf,
+  type Item,
+  type LineState,
+  type List,
+  Marked,
+  nextId,
+  type Position,
+  type Segment,
+} from "./promise-marks.ts";
+import { find, follow, leave, runAs, running, unfollow } from "./running-code.ts";
 import { collections, innermost } from "./tracing.ts";
 
 export interface Line {

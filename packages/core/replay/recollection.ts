@@ -29,7 +29,7 @@ import { callKey, eventKey, type Task } from "../task.ts";
 import { type Course, isFromOutside, itemBefore, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
 import type { Line } from "./line.ts";
-import type { Item, List, Position } from "./marks.ts";
+import type { Item, List, Position } from "./promise-marks.ts";
 import type { RecordedCall, RecordedCalls } from "./recorded-calls.ts";
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;

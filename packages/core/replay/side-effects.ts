@@ -8,9 +8,9 @@
  */
 import type { StepAttempt, StepOptions, ToolCall } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
-import { OVER } from "../over.ts";
+import { OVER } from "../wait-over.ts";
 import type { Json } from "../task.ts";
-import { derivedUuid } from "./derived.ts";
+import { derivedUuid } from "./derived-values.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Flow } from "./flow.ts";
 import type { Call } from "./recollection.ts";

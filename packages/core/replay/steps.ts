@@ -4,7 +4,7 @@ import { errorName, errorText } from "../task/describe-error.ts";
 import type { StepAttempt, StepOptions } from "../effects.ts";
 import { kindOf, ParleyError, StepFailed, ToolError } from "../errors.ts";
 import type { EntryOutcome } from "../journal.ts";
-import { OVER } from "../over.ts";
+import { OVER } from "../wait-over.ts";
 import type { Clock } from "../ports.ts";
 import type { Json } from "../task.ts";
 import { forever } from "./effect-promise.ts";

@@ -1,6 +1,6 @@
 /** What each function of a traced line awaits (L4). A promise hook does not say who awaits; the frames that are running by then do. */
 import { calledFrom, codeOf, frames, isBuiltin, nameOf } from "./frames.ts";
-import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId } from "./marks.ts";
+import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId } from "./promise-marks.ts";
 
 const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
 const RACES: ReadonlySet<string> = new Set(["any", "race"]);

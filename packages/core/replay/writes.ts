@@ -5,7 +5,7 @@
  * failed, or whose reply was lost, nothing more is written, and the run ends (R6).
  */
 import type { KeyedEntry } from "../journal.ts";
-import { OVER } from "../over.ts";
+import { OVER } from "../wait-over.ts";
 import type { Clock } from "../ports.ts";
 import type { Open } from "../task.ts";
 import { forever } from "./effect-promise.ts";

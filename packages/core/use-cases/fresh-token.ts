@@ -19,7 +19,7 @@ import { ParleyError } from "../errors.ts";
 import { type GrantedTokens, readTokens } from "../callers/granted-tokens.ts";
 import type { GrantRef } from "../callers/kept-grants.ts";
 import type { Services } from "./services.ts";
-import { whileAway } from "./while-away.ts";
+import { whileAway } from "./retry-through-outage.ts";
 
 export interface FreshToken {
   readonly taskId: string;

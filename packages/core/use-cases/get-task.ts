@@ -2,7 +2,7 @@
 import type { Actor } from "../callers/audit.ts";
 import type { Caller } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
-import { OVER } from "../over.ts";
+import { OVER } from "../wait-over.ts";
 import { may, viewOf } from "../callers/policy.ts";
 import { isFinished, type Task, type Unreadable } from "../task.ts";
 import type { Services } from "./services.ts";

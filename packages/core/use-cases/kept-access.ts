@@ -4,7 +4,7 @@ import type { KeptAccess } from "../effects.ts";
 import type { Task } from "../task.ts";
 import { keptToken } from "./fresh-token.ts";
 import type { Services } from "./services.ts";
-import { whileAway } from "./while-away.ts";
+import { whileAway } from "./retry-through-outage.ts";
 
 /** Undefined for an anonymous owner: everyone is the same principal, so one person's grant would serve everyone. */
 export function keptAccess(services: Services, { id: taskId, call }: Pick<Task, "id" | "call">): KeptAccess | undefined {

@@ -2,7 +2,7 @@
  * What a person has answered, the newest first, for as long as the tasks are kept. The list leads to the answers, and
  * read-ask.ts decides what of each the person may still read.
  */
-import type { AskPlace } from "../callers/asked.ts";
+import type { AskPlace } from "../callers/open-asks.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";

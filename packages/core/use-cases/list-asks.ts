@@ -7,7 +7,7 @@
  * The policy decides about each ask as it is read. A page looks at a bounded number of asks: if a filter leaves out
  * most of them, the page is short and has a cursor.
  */
-import { type AskOrder, type AskPlace, inAskOrder, namesOfCaller } from "../callers/asked.ts";
+import { type AskOrder, type AskPlace, inAskOrder, namesOfCaller } from "../callers/open-asks.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
 import { may, owns } from "../callers/policy.ts";

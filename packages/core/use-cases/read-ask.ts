@@ -7,7 +7,7 @@
  * Those who were asked may read how an ask ended as long as its task exists, so that a person whose answer counted
  * keeps the record, and one who came second learns who was first.
  */
-import { namesOfCaller, type SettledAsk } from "../callers/asked.ts";
+import { namesOfCaller, type SettledAsk } from "../callers/open-asks.ts";
 import { noteShown } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { hasAnswered, may, maySeeEnd, owns } from "../callers/policy.ts";

@@ -1,6 +1,6 @@
 /** Records a validated answer and adds the run that it makes due. The store decides which answer counts (I2). */
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
-import type { AnswerGiver } from "../callers/asked.ts";
+import type { AnswerGiver } from "../callers/open-asks.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
 import { isJsonLonger } from "../values/json-length.ts";

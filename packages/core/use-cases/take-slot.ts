@@ -6,7 +6,7 @@
 import type { Runnable } from "../catalogue.ts";
 import { describeError } from "../task/describe-error.ts";
 import { ParleyError } from "../errors.ts";
-import { OVER } from "../over.ts";
+import { OVER } from "../wait-over.ts";
 import type { RunReport } from "../ports.ts";
 import type { KeptLimit, Limit, TakeSlot } from "../ports/slots.ts";
 import { type Open, openOf } from "../task.ts";

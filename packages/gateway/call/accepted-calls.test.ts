@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import { startCall, type UpstreamCall } from "./upstream-call.ts";
-import { prepareSessions } from "../connection/prepared.ts";
+import { prepareSessions } from "../connection/prepared-sessions.ts";
 import { createConnector } from "../connection/upstream-session.ts";
 import { aRequest, FORM, leading, someDeps, upstreamOverHttp } from "../upstream.fixture.ts";
 

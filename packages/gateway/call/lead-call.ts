@@ -19,7 +19,7 @@ import {
   RpcFailure,
   type StepAttempt,
 } from "@parley/core";
-import { type Access, createAccess } from "./access.ts";
+import { type Access, createAccess } from "./upstream-access.ts";
 import { askable, type CallRequest, type Round } from "../wire/call-request.ts";
 import type { Calls } from "./calls.ts";
 import { withOwnUris } from "../lists/gateway-resource.ts";

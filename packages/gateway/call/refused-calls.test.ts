@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { json } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import type { CallRequest } from "../wire/call-request.ts";
-import { prepareSessions } from "../connection/prepared.ts";
+import { prepareSessions } from "../connection/prepared-sessions.ts";
 import { startCall } from "./upstream-call.ts";
 import type { UpstreamEvent } from "../wire/upstream-event.ts";
 import { createConnector } from "../connection/upstream-session.ts";

@@ -10,7 +10,7 @@ import type { FeedItem, JsonObject } from "@parley/core";
 import { withBodyError } from "../wire/body-error.ts";
 import { callParams, type CallRequest, mcpCapabilities, responses } from "../wire/call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
-import { answerOpening } from "./opening.ts";
+import { answerOpening } from "./opening-requests.ts";
 import type { Questions } from "./questions.ts";
 import { receive, reportNotification, reportProgress } from "./receive.ts";
 import { isUnauthorized } from "../connection/sent-answers.ts";

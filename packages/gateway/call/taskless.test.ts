@@ -3,7 +3,7 @@ import type { JsonObject, TasklessCall } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createCalls } from "./calls.ts";
 import { gatewayPrompt, gatewayTool } from "../offer/gateway-tool.ts";
-import { createMemoryShares } from "../memory/share.ts";
+import { createMemoryShares } from "../memory/shared-state.ts";
 import { AS_TASKS_MAX, createTasklessCalls, serveTaskless, TASKLESS_CHARS_MAX, TASKLESS_LOGS_MAX, TASKLESS_MS } from "./taskless.ts";
 import type { Share } from "../processes/gateway.ts";
 import { type Behaviour, connectorTo, someDeps } from "../upstream.fixture.ts";

@@ -14,8 +14,8 @@ import { type FeedItem, type JsonObject, RpcFailure, type TasklessCall, type Tas
 import { askable } from "../wire/call-request.ts";
 import type { Calls } from "./calls.ts";
 import type { ParamHeaders } from "../wire/param-headers.ts";
-import type { Post } from "../post.ts";
-import { createReplies } from "../replies.ts";
+import type { Post } from "../process-messages.ts";
+import { createReplies } from "../process-replies.ts";
 import type { UpstreamEvent, UpstreamFailure } from "../wire/upstream-event.ts";
 import type { Upstream } from "../config/upstreams.ts";
 

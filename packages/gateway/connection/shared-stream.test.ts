@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
-import { prepareSessions } from "./prepared.ts";
+import { prepareSessions } from "./prepared-sessions.ts";
 import { startCall } from "../call/upstream-call.ts";
 import { createConnector } from "./upstream-session.ts";
 import { aRequest, FORM, leading, someDeps, upstreamOverHttp } from "../upstream.fixture.ts";

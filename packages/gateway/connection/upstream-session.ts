@@ -7,7 +7,7 @@
  *                        └─ POST refused ─▶ the older transport ─▶ two sessions are compared: does each have its own stream?
  *
  *   U1  A session serves one call at a time. In a session without tasks a question does not name its call, so only a session with a single call
- *       identifies it reliably. (prepared.ts gives a session to one call after another.)
+ *       identifies it reliably. (prepared-sessions.ts gives a session to one call after another.)
  *   U2  A call is made only once the session's own stream is open, or known not to exist: servers drop the questions that they send before.
  *   U3  A call that can never end is reported to its owner: a stream that ends before the result, a response that answers something else.
  *   U4  Everything that a server may take or send has a bound: the time to connect, what it declares about itself, its messages in a call.

@@ -12,7 +12,7 @@ import {
 } from "./gateway-resource.ts";
 import { URI_CHARS_MAX } from "./listing.ts";
 import { parseUpstreams } from "../config/upstreams.ts";
-import { HOPS_MAX } from "./via.ts";
+import { HOPS_MAX } from "./passed-gateways.ts";
 
 const [upstream, other] = parseUpstreams(
   "up.json",

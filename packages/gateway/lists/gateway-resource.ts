@@ -8,7 +8,7 @@ import type { JsonObject, Prompt, Resource, ResourceContents, ResourceTemplate, 
 import { type ListedResource, type ListedTemplate, URI_CHARS_MAX } from "./listing.ts";
 import { hopsOf, ownLink, ownMeta, ownUri, upstreamUri } from "./own-uri.ts";
 import type { Upstream } from "../config/upstreams.ts";
-import { HOPS_MAX } from "./via.ts";
+import { HOPS_MAX } from "./passed-gateways.ts";
 
 /** What a front end asks workers to do at an upstream. */
 export interface ReadThrough {

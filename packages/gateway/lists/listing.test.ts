@@ -19,7 +19,7 @@ import {
 } from "./listing.ts";
 import { createConnector } from "../connection/upstream-session.ts";
 import { parseUpstreams } from "../config/upstreams.ts";
-import { HOPS_MAX, withVia } from "./via.ts";
+import { HOPS_MAX, withVia } from "./passed-gateways.ts";
 
 const [UPSTREAM] = parseUpstreams(
   "up.json",

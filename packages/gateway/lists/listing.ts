@@ -8,7 +8,7 @@ import { wrongHeader } from "../wire/param-headers.ts";
 import { NOT_SUPPORTED } from "../wire/question.ts";
 import type { UpstreamSession } from "../connection/upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
-import { viaProblem } from "./via.ts";
+import { viaProblem } from "./passed-gateways.ts";
 
 export interface ListedTool {
   readonly name: string;

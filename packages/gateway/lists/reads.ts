@@ -24,8 +24,8 @@ import {
 import { withBodyError } from "../wire/body-error.ts";
 import type { Completion, ReadThrough } from "./gateway-resource.ts";
 import { ownUri } from "./own-uri.ts";
-import type { Post } from "../post.ts";
-import { createReplies } from "../replies.ts";
+import type { Post } from "../process-messages.ts";
+import { createReplies } from "../process-replies.ts";
 import type { UpstreamConnector } from "../connection/upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
 import { describeFailure } from "../wire/describe-failure.ts";

@@ -8,7 +8,7 @@ import { gatewayResource, gatewayTemplate, type ReadThrough, unlistedResources }
 import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
 import type { Listings, StoredListing } from "../lists/listings.ts";
 import type { Upstream } from "../config/upstreams.ts";
-import { withVia } from "../lists/via.ts";
+import { withVia } from "../lists/passed-gateways.ts";
 
 export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
   /** Reads resources and completes arguments; undefined in a process that only runs tools. */

@@ -12,7 +12,7 @@
  * the call cannot be repeated. A withdrawal is an answer like any other (I2), and the run that it causes reports what became of the call.
  */
 import { ANONYMOUS, type Call, type Catalogue, describeError, ParleyError, type RunReport } from "@parley/core";
-import { createBackground } from "../background.ts";
+import { createBackground } from "../unawaited-work.ts";
 import { type CallHolders, createCalls } from "../call/calls.ts";
 import { gate, gates } from "../gate.ts";
 import { createHeldTasks, type HeldTasksDeps } from "../call/held-tasks.ts";
@@ -20,9 +20,9 @@ import { createListers } from "../lists/listers.ts";
 import { becomeMember, type Members } from "./membership.ts";
 import type { Listings } from "../lists/listings.ts";
 import { createOffer, type Offer } from "../offer/offer.ts";
-import { prepareSessions } from "../connection/prepared.ts";
+import { prepareSessions } from "../connection/prepared-sessions.ts";
 import type { CountedQuestion, QuestionDeps } from "../call/questions.ts";
-import { createQuiet } from "../quiet.ts";
+import { createQuiet } from "../idle-work.ts";
 import { type Asking, serveReads } from "../lists/reads.ts";
 import { createRuns, type GatewayRun } from "./runs.ts";
 import type { GatewaySettings } from "../config/settings.ts";
@@ -31,7 +31,7 @@ import { createUpstreamFetch } from "../connection/upstream-fetch.ts";
 import { createConnector } from "../connection/upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
 
-/** State that the processes of a deployment share. packages/redis implements it, and memory/share.ts is the readable reference. */
+/** State that the processes of a deployment share. packages/redis implements it, and memory/shared-state.ts is the readable reference. */
 export interface Share extends Members, CallHolders, Asking, Callers {
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
   readLists: Listings["read"];

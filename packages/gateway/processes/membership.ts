@@ -4,7 +4,7 @@
  * The calls of a dead process that can be repeated are made again by the runs that their answers cause. The questions of the others are withdrawn.
  */
 import type { Log } from "@parley/core";
-import type { Background } from "../background.ts";
+import type { Background } from "../unawaited-work.ts";
 import type { Calls } from "../call/calls.ts";
 import type { HeldTasks } from "../call/held-tasks.ts";
 

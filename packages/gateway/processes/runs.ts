@@ -1,7 +1,7 @@
 /** The runs in progress in this process. A run that leads a call gives its slot back, because it spends its time waiting for an upstream. */
 import type { RunCause, RunReport } from "@parley/core";
-import type { Background } from "../background.ts";
-import type { Quiet } from "../quiet.ts";
+import type { Background } from "../unawaited-work.ts";
+import type { Quiet } from "../idle-work.ts";
 
 export interface GatewayRun {
   readonly taskId: string;

@@ -80,7 +80,7 @@ export function mcpCapabilities(
   return {
     ...(elicitation && { elicitation: { ...(elicitation.form && { form: {} }), ...(elicitation.url && { url: {} }) } }),
     ...(sampling && { sampling: sampling.tools ? { tools: {} } : {} }),
-    // A session that serves a later call is told to ask again (opening.ts).
+    // A session that serves a later call is told to ask again (opening-requests.ts).
     ...(roots && { roots: reusesSessions ? { listChanged: true } : {} }),
   };
 }

@@ -21,7 +21,7 @@ export interface ContentCodec {
   access(taskId: string): Access | Promise<Access>;
   of(taskId: string): Content;
   /**
-   * Under which digests the asks of a task are found, by the names of their audiences (asked.ts of core). Call `access`
+   * Under which digests the asks of a task are found, by the names of their audiences (open-asks.ts of core). Call `access`
    * before. Sealed content has keyed digests: who reads Redis cannot confirm guesses about who is asked.
    */
   askedBy(taskId: string, tenant: string | undefined): AudienceDigest;

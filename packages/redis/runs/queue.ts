@@ -1,4 +1,4 @@
-/** The run queue on BullMQ: one queue per partition, and the offers on lanes that make most jobs unnecessary (lane.ts). */
+/** The run queue on BullMQ: one queue per partition, and the offers on lanes that make most jobs unnecessary (fast-lane.ts). */
 import { hash } from "node:crypto";
 import type { Called, Log, RunCause, RunQueue, RunRef } from "@parley/core";
 import { Queue, type Telemetry } from "bullmq";
@@ -175,7 +175,7 @@ export function createRedisQueue({ redis, keys, log, turns, workers, telemetry }
     lane({ taskId, cause, share, calls }) {
       const partition = partitionOf(taskId);
       if (partition === undefined) return undefined;
-      // A share of which nothing else waits is offered all the same: a worker may have a place in reserve (places.ts).
+      // A share of which nothing else waits is offered all the same: a worker may have a place in reserve (run-places.ts).
       const isQueued = cause === "created" && (queuedUntilMs.get(partition) ?? 0) > performance.now();
       if (isQueued && (share === undefined || !turns.isQuiet({ taskId, share }))) return undefined;
       const worker = workers.next(partition);

@@ -277,7 +277,7 @@ end
 local TOLD_IN_FULL = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1 }
 
 -- The rest of a wake-up, if it can say everything about the change in few words: what a reader sees of the state, and the fields that were written, as
--- JSON. A listener that knows the task before the change then need not read it (news.ts, docs/adr/0023-wake-ups-that-say-what-changed.md).
+-- JSON. A listener that knows the task before the change then need not read it (wake-up-news.ts, docs/adr/0023-wake-ups-that-say-what-changed.md).
 local function in_full(state)
   local size = 0
   for _, text in ipairs(news) do size = size + #text end

@@ -43,7 +43,7 @@ import {
 import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "../content/codec.ts";
 import { type Keys, partitionOf } from "../keys.ts";
-import { NEWS_MAX } from "./news.ts";
+import { NEWS_MAX } from "./wake-up-news.ts";
 import { createAnsweredList, nameOfGiver } from "./answered-list.ts";
 import { createAskedList } from "./asked-list.ts";
 import { createOwnerList } from "./owner-list.ts";
@@ -101,7 +101,7 @@ export interface RedisStoreOptions {
   readonly log?: Pick<Log, "error">;
   /** Whether wake-ups stay on the task's node of a cluster. */
   readonly sharded?: boolean;
-  /** Whether wake-ups say what has changed (news.ts). They are not encrypted. Default: false. */
+  /** Whether wake-ups say what has changed (wake-up-news.ts). They are not encrypted. Default: false. */
   readonly hasNews?: boolean;
   /** Maximum number of audit records per partition. */
   readonly auditLengthMax?: number;

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Announcement, isAnnouncement, type Log, ParleyError, type WakeUps } from "@parley/core";
 import type { Redis } from "ioredis";
 import type { Keys } from "../keys.ts";
-import { changeOf, newsMessage } from "../tasks/news.ts";
+import { changeOf, newsMessage } from "../tasks/wake-up-news.ts";
 import { reached } from "../connection/unavailable.ts";
 
 export interface RedisWakeUpsOptions {

@@ -13,7 +13,7 @@ import { describeViolations, parseDuration } from "@parley/core";
 import { wrongAsk } from "./wrong-ask.ts";
 import { DefinitionError, throwUnheard } from "../failures.ts";
 import { nounFor } from "../values/plain-data.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { readAnswer } from "../schemas/read-answer.ts";
 import { type InputOf, isSchema, jsonOf, jsonSchema, type OutputOf, type Schema } from "../schemas/schema.ts";
 

@@ -9,7 +9,7 @@ import { type Duration, type JsonObject, ParleyError, describeViolations } from 
 import type { AskResult, ContentOf, FormAsk, UrlAsk } from "./ask.ts";
 import { type TaskEvent, visitUntil } from "./event.ts";
 import { throwUnanswered } from "../failures.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { type Schema, jsonSchema } from "../schemas/schema.ts";
 import { validateJson } from "../schemas/validate-json.ts";
 import { type Field, WrongOption, confirmField, dateField, numberField, textField } from "./field.ts";

@@ -12,7 +12,7 @@ import {
 } from "@parley/core";
 import { ChildFailed, TimedOut, Withdrawn } from "../failures.ts";
 import { nounFor, plainJson } from "../values/plain-data.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { signalOf } from "./signal.ts";
 
 declare const TYPES: unique symbol;

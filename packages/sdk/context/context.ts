@@ -13,7 +13,7 @@ import type { Root, SamplingReply, SamplingRequest } from "../results/content.ts
 import type { BodyOf, EventOptions, TaskEvent } from "../asks/event.ts";
 import type { Grant } from "../values/grant.ts";
 import type { FilesAsk, OauthAsk, PageAsk } from "../asks/pages.ts";
-import type { Recorded } from "../schemas/recorded.ts";
+import type { Recorded } from "../schemas/recorded-type.ts";
 import type { Schema } from "../schemas/schema.ts";
 import type { Secret } from "../values/secret.ts";
 

@@ -30,7 +30,7 @@ import {
   valueOf,
 } from "@parley/core";
 import { ASKED_AGAIN } from "../asks/asked-again.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { validateJson } from "../schemas/validate-json.ts";
 
 /** The answers and results that a dry run assumes. */

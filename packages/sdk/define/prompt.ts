@@ -8,7 +8,7 @@ import { markDefinition } from "./definition.ts";
 import { DefinitionError, isForModel, textForModel } from "../failures.ts";
 import { checkKinds, checkNested, FUNCTION, type Kinds, OBJECT, SWITCH, TEXT } from "./kinds.ts";
 import { nounFor, plainJson } from "../values/plain-data.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { isSchema } from "../schemas/schema.ts";
 import { suggestions } from "./suggestions.ts";
 import { type RunOptions, runSettings } from "./tool.ts";

@@ -4,7 +4,7 @@ import { markDefinition } from "./definition.ts";
 import { DefinitionError } from "../failures.ts";
 import { checkKinds, checkNested, FUNCTION, type Kinds, OBJECT, TEXT, wholeNumberFrom } from "./kinds.ts";
 import { nounFor, plainJson } from "../values/plain-data.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { suggestions } from "./suggestions.ts";
 import { annotationsProblem, contentsProblem } from "../results/tool-result.ts";
 import { type Variables, uriMatcher } from "../schemas/uri-template.ts";

@@ -22,7 +22,7 @@ import { type AnyToolGenerator, isGenerator } from "../generator/yields.ts";
 import { keptArguments } from "../schemas/kept-arguments.ts";
 import { checkKinds, FUNCTION } from "./kinds.ts";
 import { plainJson } from "../values/plain-data.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { type InputOf, type OutputOf, type Schema, check, jsonOf } from "../schemas/schema.ts";
 import { validateShape } from "../schemas/validate-json.ts";
 import { checkOptions } from "./tool-options.ts";

@@ -21,7 +21,7 @@ import type { BodyOf, EventOptions, TaskEvent } from "../asks/event.ts";
 import type { OauthAsk, PageAsk } from "../asks/pages.ts";
 import type { Grant } from "../values/grant.ts";
 import type { Secret } from "../values/secret.ts";
-import type { Recorded } from "../schemas/recorded.ts";
+import type { Recorded } from "../schemas/recorded-type.ts";
 import type { Schema } from "../schemas/schema.ts";
 import { noteMade } from "./unyielded.ts";
 import type {

@@ -18,7 +18,7 @@ import { isTaskEvent, receivedUnless } from "../asks/event.ts";
 import type { VisitOptions } from "../asks/options.ts";
 import type { Grant } from "../values/grant.ts";
 import type { OauthAsk, PageAsk } from "../asks/pages.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import type { Schema } from "../schemas/schema.ts";
 import type { Secret } from "../values/secret.ts";
 import { type Teller, createTeller } from "./emit.ts";

@@ -2,7 +2,7 @@
 import { LOG_LEVELS, type LogLevel, ParleyError } from "@parley/core";
 import type { Context } from "../context/context.ts";
 import { plainJson } from "../values/plain-data.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { artifactBlock } from "./artifact.ts";
 import type { Output } from "./output.ts";
 import type { EmitYield } from "./yields.ts";

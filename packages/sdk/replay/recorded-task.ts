@@ -22,7 +22,7 @@ import {
   type TaskStatus,
   isReadingKey,
 } from "@parley/core";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { textDigest } from "./ports.ts";
 
 /** Version of the export format. Other versions are refused. */

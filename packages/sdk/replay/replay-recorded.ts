@@ -36,7 +36,7 @@ import {
 import { leastContent } from "../context/dry-run.ts";
 import { createTestScope, textDigest } from "./ports.ts";
 import { validateJson } from "../schemas/validate-json.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { createIdleClock } from "./idle-clock.ts";
 import type { RecordedTask } from "./recorded-task.ts";
 

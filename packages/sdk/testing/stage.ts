@@ -15,7 +15,7 @@ import {
 } from "@parley/core";
 import { createMemoryClaims, createMemoryStore, createMemoryWakeUps } from "@parley/core/memory";
 import { markDefinition } from "../define/definition.ts";
-import { present } from "../values/present.ts";
+import { present } from "../values/without-undefined.ts";
 import { createLatency } from "./latency.ts";
 import { createWatch, type Watch } from "./purity.ts";
 import { listenForStrays } from "./strays.ts";

@@ -16,7 +16,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
-import { sayWhen } from "../../front-end/say-when.ts";
+import { sayWhen } from "../../front-end/retry-after-header.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";

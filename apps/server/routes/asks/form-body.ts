@@ -1,7 +1,7 @@
 /** What a person typed into a form that came without script: from the body of the request to the content of the answer. */
 import type { JsonObject } from "@parley/core";
 import { contentOf, type Draft, type Input, inputsOf, type Problems, type Typed } from "@parley/web/form";
-import { inZone, toZone } from "./zoned.ts";
+import { inZone, toZone } from "./wall-clock.ts";
 
 /** How a question is shown: with which controls, and how carefully. */
 export interface QuestionForm {

@@ -9,9 +9,9 @@ import { RpcError } from "../wire/endpoint.ts";
 import { createWireLog } from "../wire/wire-log.ts";
 import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
 import { forgetDraft, forgetDrafts } from "./drafts.ts";
-import { keepCall, keepToken, keptCall, keptToken, placeNow, showPlace } from "./kept.ts";
+import { keepCall, keepToken, keptCall, keptToken, placeNow, showPlace } from "./tab-state.ts";
 import { perFrame } from "./per-frame.ts";
-import { subjectOf } from "./subject.ts";
+import { subjectOf } from "./token-subject.ts";
 import { readTimeline } from "./timeline.ts";
 
 export interface Run {

@@ -11,7 +11,7 @@ export interface UpstreamSession {
   readonly tasks?: TaskRequests;
   /** It declared that nobody can be asked, because the upstream sends the messages of one session to others. */
   readonly isMute?: boolean;
-  /** It was opened in advance (prepared.ts), so the upstream may have forgotten it. */
+  /** It was opened in advance (prepared-sessions.ts), so the upstream may have forgotten it. */
   readonly isPrepared?: boolean;
   /** Another call starts in the session: resets the count of its messages. */
   begin(): void;
@@ -22,7 +22,7 @@ export interface UpstreamSession {
 export interface Closing {
   /** The upstream keeps the session, for its task. */
   readonly keeps?: boolean;
-  /** Its call ended with a result and left no open question: with `reuseSessions`, the next call may take the session (prepared.ts). */
+  /** Its call ended with a result and left no open question: with `reuseSessions`, the next call may take the session (prepared-sessions.ts). */
   readonly isDone?: boolean;
 }
 

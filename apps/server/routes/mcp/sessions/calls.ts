@@ -9,7 +9,7 @@ import { type CallTool, capabilityRequired, type GetPrompt, missingCapabilities 
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
-import { promptOf, toolOf } from "../shared/served.ts";
+import { promptOf, toolOf } from "../shared/offer-requests.ts";
 import { noteSent } from "./asks.ts";
 import { followCall } from "./follow-call.ts";
 import { checkStillWanted, forgetCall, noteCall } from "./note-call.ts";

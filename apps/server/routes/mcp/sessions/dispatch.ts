@@ -2,7 +2,7 @@ import { ParleyError } from "@parley/core";
 import type { Intent, IntentOf } from "@parley/protocol";
 import type { SessionIntent } from "@parley/protocol/sessions";
 import type { Handled } from "../shared/answer.ts";
-import { SERVED } from "../shared/served.ts";
+import { SERVED } from "../shared/offer-requests.ts";
 import { callTool, getPrompt } from "./calls.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { shortName } from "./short-name.ts";

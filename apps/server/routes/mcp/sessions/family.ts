@@ -48,7 +48,7 @@ import { beginReading, receiveNotice, receiveReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
 import { shownHere } from "./shown-asks.ts";
-import { openStandalone } from "./standalone.ts";
+import { openStandalone } from "./standalone-stream.ts";
 
 /** A request that is refused with an HTTP status, because it is not a message of a session. */
 class Refused extends Error {

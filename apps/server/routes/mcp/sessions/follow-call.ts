@@ -23,7 +23,7 @@ import { type Reply, resultMessage, resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { readFeedPage } from "../shared/feed-pages.ts";
-import { unlessAway } from "../shared/unless-away.ts";
+import { unlessAway } from "../shared/unless-redis-away.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { EMPTY_FEED, nextChange, type StreamOver } from "./follow-call/next-change.ts";
 import { createQuestions } from "./follow-call/questions.ts";

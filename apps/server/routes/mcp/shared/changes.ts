@@ -8,7 +8,7 @@
  * and the set never holds more than the stream follows.
  */
 import { type Caller, findTask, OVER, type Services, type Task } from "@parley/core";
-import { unlessAway } from "./unless-away.ts";
+import { unlessAway } from "./unless-redis-away.ts";
 
 /** How many tasks are read at once. */
 const TASKS_AT_ONCE = 8;

@@ -7,7 +7,7 @@ import { CREDENTIAL_ERRORS, errorMessage, INVALID_REQUEST, type RequestId } from
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { requireScopes } from "../../../front-end/protected-resource.ts";
-import { sayWhen } from "../../../front-end/say-when.ts";
+import { sayWhen } from "../../../front-end/retry-after-header.ts";
 import { sendJson } from "../../../streams/outlet.ts";
 import { rateOf } from "./rates.ts";
 import { scopesFor } from "./scopes.ts";

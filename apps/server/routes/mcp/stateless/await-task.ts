@@ -10,7 +10,7 @@ import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { increased, stillWaiting } from "../shared/still-waiting.ts";
-import { unlessAway } from "../shared/unless-away.ts";
+import { unlessAway } from "../shared/unless-redis-away.ts";
 import { abandon, CLIENT_CLOSED } from "./abandon.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";

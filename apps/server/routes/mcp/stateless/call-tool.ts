@@ -1,6 +1,6 @@
 import type { CallTool } from "@parley/protocol";
 import type { Handled } from "../shared/answer.ts";
-import { toolOf } from "../shared/served.ts";
+import { toolOf } from "../shared/offer-requests.ts";
 import { answerCall } from "./answer-call.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 

@@ -1,7 +1,7 @@
 import type { IntentOf } from "@parley/protocol";
 import type { StatelessIntent } from "@parley/protocol/stateless";
 import type { Handled } from "../shared/answer.ts";
-import { SERVED } from "../shared/served.ts";
+import { SERVED } from "../shared/offer-requests.ts";
 import { callTool } from "./call-tool.ts";
 import { getPrompt } from "./get-prompt.ts";
 import { listen } from "./listen.ts";

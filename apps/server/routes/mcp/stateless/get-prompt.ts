@@ -1,6 +1,6 @@
 import type { GetPrompt } from "@parley/protocol";
 import type { Handled } from "../shared/answer.ts";
-import { promptOf } from "../shared/served.ts";
+import { promptOf } from "../shared/offer-requests.ts";
 import { answerCall } from "./answer-call.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 

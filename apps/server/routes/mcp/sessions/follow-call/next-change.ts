@@ -2,7 +2,7 @@
 import { findTask, heardTask, type Task, type TaskWatch } from "@parley/core";
 import type { EndSignals } from "../../../../front-end/until-expiry.ts";
 import { type FeedPage, readFeedPage } from "../../shared/feed-pages.ts";
-import { unlessAway } from "../../shared/unless-away.ts";
+import { unlessAway } from "../../shared/unless-redis-away.ts";
 import type { StreamHold } from "../hold-stream.ts";
 import { callName, forgetCall } from "../note-call.ts";
 import type { SessionExchange, SessionRoute } from "../session-route.ts";

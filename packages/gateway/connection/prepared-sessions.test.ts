@@ -10,7 +10,7 @@ import { ANONYMOUS } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSessionServer } from "../../../test/support/session-server.ts";
 import { until } from "../../../test/support/until.ts";
-import { PREPARED_EACH_MAX, type PreparedOptions, type PreparedSessions, prepareSessions } from "./prepared.ts";
+import { PREPARED_EACH_MAX, type PreparedOptions, type PreparedSessions, prepareSessions } from "./prepared-sessions.ts";
 import { startCall } from "../call/upstream-call.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
 import type { UpstreamEvent } from "../wire/upstream-event.ts";

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { findServing, forgetServing, noteServing } from "./serving.ts";
+import { findServing, forgetServing, noteServing } from "./serving-address.ts";
 
 test("a directory is served by the process that says so, and not by another one that has its port since that was killed", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "parley-serving-"));

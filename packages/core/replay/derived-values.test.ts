@@ -1,7 +1,7 @@
 /** Derived random values must stay the same across releases, because waiting tasks have already used them. */
 import { sha256Digest } from "@parley/node";
 import { expect, test } from "vitest";
-import { derivedRandom, derivedUuid } from "./derived.ts";
+import { derivedRandom, derivedUuid } from "./derived-values.ts";
 
 test("a seed and an id always give the same number and uuid", () => {
   expect(derivedRandom(sha256Digest, "seed", "random:random")).toBe(0.3681617773987318);

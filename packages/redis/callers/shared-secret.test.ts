@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { deploymentId } from "./secret.ts";
+import { deploymentId } from "./shared-secret.ts";
 
 test("a deployment is identified by the secret that was agreed on, which its id does not show", async () => {
   const proposed: string[] = [];

@@ -14,7 +14,7 @@
 import type { Called, Log } from "@parley/core";
 import type { TakenRun } from "./consume-runs.ts";
 import type { RedisWakeUps } from "../wake-ups/wake-ups.ts";
-import type { Places } from "./places.ts";
+import type { Places } from "./run-places.ts";
 import { readCalledWord, type RedisQueue } from "./queue.ts";
 import { originOf } from "../connection/unavailable.ts";
 

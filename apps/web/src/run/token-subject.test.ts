@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { subjectOf } from "./subject.ts";
+import { subjectOf } from "./token-subject.ts";
 
 const jwt = (claims: object) => `e30.${btoa(JSON.stringify(claims)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}.c2ln`;
 

@@ -1,7 +1,7 @@
 /** What wake-ups say. That applying it gives what is read is shown for every change by test/contract/checked-news.ts. */
 import type { Ask, Task } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { changeOf, newsMessage } from "./news.ts";
+import { changeOf, newsMessage } from "./wake-up-news.ts";
 
 const TASK = { id: "0-1", revision: 3, run: 1, status: "working", updatedAtMs: 5, asks: [], takeovers: 2 } as unknown as Task;
 const ended = (words = "4 completed", fields: readonly string[] = ["outcome", '{"type":"result","result":{}}']) =>

@@ -1,6 +1,6 @@
 /** Work that is deferred until no run is active. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createQuiet } from "./quiet.ts";
+import { createQuiet } from "./idle-work.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

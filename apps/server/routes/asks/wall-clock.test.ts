@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inZone, toZone } from "./zoned.ts";
+import { inZone, toZone } from "./wall-clock.ts";
 
 test.each([
   ["2026-12-24T19:30", "Europe/Berlin", "2026-12-24T18:30:00Z"],

@@ -5,7 +5,7 @@ import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { completionsOf } from "./completion.ts";
 import { contentsOf } from "./contents.ts";
-import { inTime } from "./in-time.ts";
+import { inTime } from "./within-timeout.ts";
 
 /** Handlers in the tables of both families. */
 export const SERVED = {

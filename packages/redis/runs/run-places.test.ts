@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createPlaces, PLACES_PER_RESERVED } from "./places.ts";
+import { createPlaces, PLACES_PER_RESERVED } from "./run-places.ts";
 
 function placesOf(concurrency: number, queues: number) {
   const told: number[] = [];

@@ -1,6 +1,6 @@
 /** The code that runs now, told by V8's promise hooks, and what it follows from (L1, L2). */
 import type { PromiseHooks } from "../ports.ts";
-import { type Execution, executionOf, type Group, type LineState, type Mark, Marked, nextId, type Segment } from "./marks.ts";
+import { type Execution, executionOf, type Group, type LineState, type Mark, Marked, nextId, type Segment } from "./promise-marks.ts";
 import { collections, collects, noteRunner, trace } from "./tracing.ts";
 
 // V8 has one set of hooks for the process, so there is one piece of running code.

@@ -1,8 +1,8 @@
-/** How each message of a lane is handled; lane.redis.test.ts tests Redis' side. */
+/** How each message of a lane is handled; fast-fast-lane.redis.test.ts tests Redis' side. */
 import { describe, expect, test } from "vitest";
 import type { TakenRun } from "./consume-runs.ts";
-import { openLane } from "./lane.ts";
-import { createPlaces } from "./places.ts";
+import { openLane } from "./fast-lane.ts";
+import { createPlaces } from "./run-places.ts";
 import { calledWord } from "./queue.ts";
 
 const CHANNEL = "parley:{p0}:lane:w";

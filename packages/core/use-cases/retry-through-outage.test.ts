@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ParleyError } from "../errors.ts";
-import { whileAway } from "./while-away.ts";
+import { whileAway } from "./retry-through-outage.ts";
 
 /** Time passes only while `whileAway` sleeps. */
 function attempts(failing: (attempt: number) => Error | undefined) {

@@ -1,5 +1,5 @@
 /**
- * What is known of the promises that the code of lines has made, and of the code that runs now. Both are filled in by the promise hooks (running.ts),
+ * What is known of the promises that the code of lines has made, and of the code that runs now. Both are filled in by the promise hooks (running-code.ts),
  * and read to find out by what way a flow awaits its code (line.ts).
  */
 import type { Scope } from "../ports.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { prepareSessions } from "../connection/prepared.ts";
+import { prepareSessions } from "../connection/prepared-sessions.ts";
 import { createUpstreamFetch } from "../connection/upstream-fetch.ts";
 import { createConnector } from "../connection/upstream-session.ts";
 import { parseUpstreams } from "../config/upstreams.ts";

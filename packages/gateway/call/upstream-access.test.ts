@@ -1,6 +1,6 @@
 import { type AskRequest, type Effects, type KeptAccess, ParleyError } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { createAccess, grantId } from "./access.ts";
+import { createAccess, grantId } from "./upstream-access.ts";
 
 const CRM = { name: "crm", reached: { by: "url" as const, url: "https://crm.example/mcp", headers: {} } };
 const OAUTH = { provider: "crm", scopes: ["read"] };

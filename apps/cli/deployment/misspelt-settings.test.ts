@@ -1,7 +1,7 @@
 import { SERVER_SETTINGS } from "@parley/server";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { expect, test } from "vitest";
-import { misspelt } from "./misspelt.ts";
+import { misspelt } from "./misspelt-settings.ts";
 
 const SETTINGS = Object.keys({ ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape });
 

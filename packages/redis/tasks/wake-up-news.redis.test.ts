@@ -4,7 +4,7 @@ import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { aCall, aLife, anAsk, GRACE_MS, LEASE_MS } from "../../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
 import { until } from "../../../test/support/until.ts";
-import { NEWS_MAX } from "./news.ts";
+import { NEWS_MAX } from "./wake-up-news.ts";
 
 const close: (() => Promise<void>)[] = [];
 afterEach(async () => {
