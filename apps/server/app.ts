@@ -120,8 +120,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     listening: () => server.listeningOrigin,
   });
   const services: Services = withPageAddresses(deps.services, addresses);
-  const { sessions, catalogues, facts, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } =
-    deps;
+  // Without identity, the address of a page is a credential, and models read the status of a task.
+  const facts: ServerFacts = { ...deps.facts, ...(pages.visitors.ticket === undefined && { pageOf: addresses.urlOf }) };
+  const { sessions, catalogues, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } = deps;
   const { playground = false, resourceUrl } = deps;
   const { log, clock } = services;
   const life = lifecycle();

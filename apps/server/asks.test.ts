@@ -5,6 +5,7 @@ import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { cpuMs } from "../../test/support/cpu-ms.ts";
 import { rpc, stream } from "./client.fixture.ts";
+import { anonymous } from "./front-end/caller.ts";
 import { deploy } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
 
@@ -26,6 +27,11 @@ const asking = catalogue([
       return `${n} will come`;
     },
   }),
+  defineTool({
+    name: "think",
+    run: async (_args, ctx) => void (await ctx.sample("thought", { messages: [], maxTokens: 10 })),
+  }),
+  defineTool({ name: "look", run: async (_args, ctx) => void (await ctx.roots("folders")) }),
   defineTool({
     name: "write",
     input: z.object({ to: MAIL }),
@@ -58,11 +64,12 @@ describe("a client with tasks that cannot be asked", () => {
     const silent = { capabilities: {} };
     const taskId = String((await rpc(here, "tools/call", { name: "dinner", arguments: {} }, silent)).result!["taskId"]);
     const got = async () => (await rpc(here, "tasks/get", { taskId }, silent)).result!;
-    await until(async () => (await got())["status"] === "input_required");
-    expect(await got()).toMatchObject({ statusMessage: text(taskId), inputRequests: {} });
+    await until(async () => (await got())["statusMessage"] !== undefined);
+    expect(await got()).toMatchObject({ status: "working", statusMessage: text(taskId) });
+    expect(await got()).not.toHaveProperty("inputRequests");
     const listening = await stream(here, "subscriptions/listen", { notifications: { taskIds: [taskId] } }, silent);
     await listening.next();
-    expect((await listening.next()).params).toMatchObject({ statusMessage: text(taskId), inputRequests: {} });
+    expect((await listening.next()).params).toMatchObject({ status: "working", statusMessage: text(taskId) });
     listening.close();
 
     const able = (await rpc(here, "tasks/get", { taskId })).result!;
@@ -82,11 +89,56 @@ describe("a client with tasks that cannot be asked", () => {
     const taskId = String(created["taskId"]);
     const status = await until(async () => {
       const { result } = (await client.request(here, "tasks/get", { taskId })).messages.at(-1)!;
-      return result!["status"] === "input_required" ? result : undefined;
+      return result!["statusMessage"] === undefined ? undefined : result;
     });
-    expect(status).toMatchObject({ statusMessage: text(taskId) });
-    expect((await listening.next()).params).toMatchObject({ taskId, statusMessage: text(taskId) });
+    expect(status).toMatchObject({ status: "working", statusMessage: text(taskId) });
+    expect((await listening.next()).params).toMatchObject({ taskId, status: "working", statusMessage: text(taskId) });
     listening.close();
+  });
+
+  test.each(["think", "look"])("is not waited for if only its model or its folders can answer: %s", async (name) => {
+    const { here } = await oneFront();
+    const silent = { capabilities: { elicitation: {} } };
+    const stateless = String((await rpc(here, "tools/call", { name, arguments: {} }, silent)).result!["taskId"]);
+    const client = await openSession(here, silent);
+    const created = (await client.request(here, "tools/call", { name, arguments: {}, task: {} })).messages.at(-1)!.result!;
+    const ends = [
+      await until(async () => {
+        const { result } = await rpc(here, "tasks/get", { taskId: stateless }, silent);
+        return result!["status"] === "completed" ? (result!["result"] as object) : undefined;
+      }),
+      (await client.request(here, "tasks/result", { taskId: created["taskId"] })).messages.at(-1)!.result!,
+    ];
+    for (const end of ends) {
+      expect(end).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("this client cannot be asked that") }] });
+    }
+  });
+
+  test.each([{}, { authenticate: anonymous, visitors: { authenticate: anonymous, ticket: undefined } }])(
+    "reads the address of the page only where people log in: the address alone would let a model answer (%j)",
+    async (login) => {
+      const deployment = await deploy({ catalogue: asking, fronts: 1, publicUrl: "https://parley.example", ...login });
+      const [here] = deployment.fronts;
+      const silent = { capabilities: {} };
+      const taskId = String((await rpc(here!, "tools/call", { name: "dinner", arguments: {} }, silent)).result!["taskId"]);
+      const said = await until(
+        async () => (await rpc(here!, "tasks/get", { taskId }, silent)).result!["statusMessage"] as string | undefined,
+      );
+      const at = `answer at https://parley.example/asks/${taskId}/size, or from one that declares elicitation`;
+      expect(said.includes(at)).toBe("visitors" in login);
+      expect(said.includes("https:")).toBe("visitors" in login);
+    },
+  );
+
+  test("ends at once where the deployment wants that, and is asked nothing", async () => {
+    const { here } = await oneFront({ taskWithoutCapability: "end" });
+    const silent = { capabilities: {} };
+    const taskId = String((await rpc(here, "tools/call", { name: "dinner", arguments: {} }, silent)).result!["taskId"]);
+    const end = await until(async () => {
+      const { result } = await rpc(here, "tasks/get", { taskId }, silent);
+      return result!["status"] === "completed" ? result!["result"] : undefined;
+    });
+    expect(end).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("asks the user to fill in a form") }] });
   });
 
   test("is treated by its own capabilities: a client that can be asked reads nothing of this", async () => {

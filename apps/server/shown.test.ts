@@ -41,7 +41,7 @@ test("a question that a client cannot be asked is not sent to it, and not record
   const { here, shown } = await audited();
   const taskId = await created(here);
   const get = async (capabilities: object) => (await rpc(here, "tasks/get", { taskId }, { ...as, capabilities })).result;
-  expect(await get({})).toMatchObject({ status: "input_required", inputRequests: {} });
+  expect(await get({})).toMatchObject({ status: "working", statusMessage: expect.stringContaining("This client cannot ask it") });
   expect(shown()).toStrictEqual([]);
   expect(Object.keys((await get({ elicitation: {} }))!["inputRequests"]!)).toStrictEqual(["first", "second"]);
   expect(shown()).toStrictEqual(both("2026-07-28 tasks/get"));

@@ -39,6 +39,7 @@ export type { ApiKey, ApiKeys } from "./callers/api-key.ts";
 
 // Questions and replies
 export * from "./asks/about.ts";
+export { canBeAsked, isForClientOnly, usesTools } from "./asks/can-be-asked.ts";
 export { checkAsk, FORBIDDEN_SCHEMES } from "./asks/ask-policy.ts";
 export * from "./asks/form.ts";
 export * from "./asks/reply.ts";

@@ -62,6 +62,11 @@ export interface Settings {
    */
   readonly withoutCapability: "fail" | "default";
   /**
+   * What becomes of a form or a page of a task that its client follows and cannot show: it waits, because another client or a page can
+   * answer it, or it ends at once. Read when it is asked. A request for a model or folders always ends, because only a client can answer it.
+   */
+  readonly taskWithoutCapability: "wait" | "end";
+  /**
    * Allowed schemes of pages that people are sent to. http to this machine is always allowed, javascript and similar
    * schemes never.
    */
@@ -118,6 +123,7 @@ export const DEFAULT_SETTINGS: Settings = {
   repliesMax: 64,
   refusalsMax: 10,
   withoutCapability: "fail",
+  taskWithoutCapability: "wait",
   askUrlSchemes: ["https"],
   secretNames: [],
   showErrors: false,

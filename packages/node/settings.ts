@@ -68,6 +68,12 @@ export const coreEnvironment = {
     .describe(
       "What happens to a question that the client cannot show: fail, or default (answer it with its timeout default, if it has one).",
     ),
+  PARLEY_TASK_WITHOUT_CAPABILITY: z
+    .enum(["wait", "end"])
+    .default(DEFAULT_SETTINGS.taskWithoutCapability)
+    .describe(
+      "What happens to a question of a task whose client cannot show it: wait (for an answer by a page, another client or the command line), or end (as PARLEY_WITHOUT_CAPABILITY says).",
+    ),
   PARLEY_ASK_URL_SCHEMES: list(DEFAULT_SETTINGS.askUrlSchemes)
     .refine(
       (schemes) => schemes.every((scheme) => /^[a-z][a-z0-9+.-]*$/.test(scheme)),
@@ -141,6 +147,7 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     repliesMax: environment.PARLEY_REPLIES_MAX,
     refusalsMax: environment.PARLEY_REFUSALS_MAX,
     withoutCapability: environment.PARLEY_WITHOUT_CAPABILITY,
+    taskWithoutCapability: environment.PARLEY_TASK_WITHOUT_CAPABILITY,
     askUrlSchemes: environment.PARLEY_ASK_URL_SCHEMES,
     secretNames: environment.PARLEY_SECRET_NAMES,
     showErrors: environment.PARLEY_SHOW_ERRORS,

@@ -1,5 +1,5 @@
 /** The capabilities that clients declare, those that asks and tools need, and the difference. */
-import { ParleyError, type AskRequest, type ClientCapabilities } from "@parley/core";
+import { ParleyError, usesTools, type AskRequest, type ClientCapabilities } from "@parley/core";
 import { given, isObject, type Wire } from "./json-rpc.ts";
 
 /** Capabilities in MCP's own shape. */
@@ -31,24 +31,6 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
     ...(isObject(sampling) ? { sampling: { tools: isObject(given(sampling, "tools")) } } : {}),
     ...(isObject(given(declared, "roots")) ? { roots: true } : {}),
   };
-}
-
-/** Whether a client with these capabilities can be asked that question, in the newest revision. */
-export function canBeAsked(request: AskRequest, { elicitation, sampling, roots }: ClientCapabilities): boolean {
-  switch (request.type) {
-    case "form":
-      return elicitation?.form === true;
-    case "url":
-      return elicitation?.url === true;
-    case "sampling":
-      return usesTools(request) ? sampling?.tools === true : sampling !== undefined;
-    case "roots":
-      return roots === true;
-  }
-}
-
-export function usesTools(request: AskRequest): boolean {
-  return request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
 }
 
 /** The capabilities in `needed` that were not declared; undefined if none is missing. */

@@ -6,7 +6,7 @@
  *
  * This entry point has what both families share. It knows no revision.
  */
-export { canBeAsked, capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
+export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
 export { CREDENTIAL_ERRORS } from "./credential-errors.ts";
 export { isDefect } from "./failures.ts";
 export { encodeHeaderValue, type Headers, headerValue } from "./header-value.ts";

@@ -12,6 +12,8 @@ export interface ServerFacts {
   readonly listTtlMs: number;
   /** Items per page of a list. */
   readonly pageSize: number;
+  /** The address of the page on which a person answers that question; undefined if the address alone opens the page, because models read what it is part of. */
+  readonly pageOf?: (taskId: string, key: string) => string | undefined;
   /** Whether the server distinguishes callers. If it does not, it must not declare tasks/list, which would show the tasks of all callers. */
   readonly knowsCallers?: boolean;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AskRequest, ClientCapabilities, Task } from "@parley/core";
-import { statusOf, waitingMessage } from "./waiting-message.ts";
+import * as shown from "./waiting-message.ts";
 
 const form = (message = "How many?"): AskRequest => ({ type: "form", message, schema: { type: "object" } });
 const url: AskRequest = { type: "url", message: "Please sign in", url: "https://example.com/?state=SECRET" };
@@ -17,6 +17,9 @@ function waiting(requests: readonly AskRequest[], capabilities: ClientCapabiliti
   } as unknown as Task;
 }
 
+const waitingMessage = (task: Task) => shown.waitingMessage(task, { capabilities: task.call.capabilities, facts: {} });
+const statusOf = (task: Task) => shown.statusOf(task, { capabilities: task.call.capabilities, facts: {} });
+
 describe("a task that waits for what its client cannot be asked", () => {
   test.each([
     [[form()], {}, '"How many?"', "elicitation, or with: parley answer 0-abc"],
@@ -31,6 +34,30 @@ describe("a task that waits for what its client cannot be asked", () => {
     expect(waitingMessage(waiting(requests, capabilities))).toBe(
       `Waiting for an answer to ${asked}. This client cannot ask it: answer from one that declares ${where}`,
     );
+  });
+
+  test("says at which pages, in particular those of a called tool, and only for what a person can answer", () => {
+    const pageOf = (taskId: string, key: string) => `https://parley.example/asks/${taskId}/${key}`;
+    const said = (requests: readonly AskRequest[]) => {
+      const task = waiting(requests);
+      const [first, ...rest] = task.asks;
+      const asks = [{ ...first!, route: { taskId: "0-child", key: "q" } }, ...rest];
+      return shown.waitingMessage({ ...task, asks }, { capabilities: {}, facts: { pageOf } });
+    };
+    expect(said([form(), form("Two?")])).toBe(
+      'Waiting for an answer to "How many?", "Two?". This client cannot ask it: answer at https://parley.example/asks/0-child/q, https://parley.example/asks/0-abc/ask-1, or from one that declares elicitation, or with: parley answer 0-abc',
+    );
+    expect(said([{ type: "roots" }])).not.toContain("https:");
+  });
+
+  test("is shown as working to a client that can be asked none of it, and as it is to any other", () => {
+    const of = (task: Task, capabilities: ClientCapabilities) => shown.statusShown(task, { capabilities });
+    const forms: ClientCapabilities = { elicitation: { form: true, url: false } };
+    expect([of(waiting([form()]), {}), of(waiting([url, sampling]), forms)]).toStrictEqual(["working", "working"]);
+    expect([of(waiting([form()]), forms), of(waiting([url, form()]), forms)]).toStrictEqual(["input_required", "input_required"]);
+    const ofOthers = { ...waiting([form()]), asks: [], asksOfOthers: waiting([form()]).asks };
+    expect([of(ofOthers, forms), of(ofOthers, {})]).toStrictEqual(["input_required", "working"]);
+    expect(of({ ...waiting([]), status: "cancelled" }, {})).toBe("cancelled");
   });
 
   test("says it shortly: three questions, each on one line and cut, at the limit and one beyond", () => {

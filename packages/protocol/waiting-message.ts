@@ -2,26 +2,48 @@
  * The status message of a task that waits for an answer its own client cannot give. Such a client shows its user only the status; without the
  * message, the task would wait for days without a visible reason.
  */
-import { type Ask, type AskRequest, type ClientCapabilities, cut, type Task, shownName } from "@parley/core";
+import {
+  type Ask,
+  type AskRequest,
+  canBeAsked,
+  type ClientCapabilities,
+  cut,
+  isForClientOnly,
+  type Task,
+  type TaskStatus,
+  shownName,
+} from "@parley/core";
 import { tallyText } from "./ask-message.ts";
-import { canBeAsked } from "./capabilities.ts";
+import type { ServerFacts } from "./server-facts.ts";
 
 const QUESTIONS_MAX = 3;
 const QUESTION_CHARS_MAX = 200;
 const NAME_CHARS_MAX = 60;
 
+export interface Reader {
+  /** What the client can be asked that reads the task. */
+  readonly capabilities: ClientCapabilities;
+  readonly facts: Pick<ServerFacts, "pageOf">;
+}
+
 /**
- * Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. Default: the capabilities
- * of the client that called.
+ * The status that this client is shown. `input_required` tells a client to ask its user. One that can ask nothing of what is open would wait for
+ * questions that never come: to it the task works, and the message says where the answer can be given.
  */
-export function waitingMessage(task: Task, capabilities = task.call.capabilities): string | undefined {
+export function statusShown({ status, asks, asksOfOthers = [] }: Task, { capabilities }: Pick<Reader, "capabilities">): TaskStatus {
+  if (status !== "input_required") return status;
+  return [...asks, ...asksOfOthers].some(({ request }) => canBeAsked(request, capabilities)) ? status : "working";
+}
+
+/** Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. */
+export function waitingMessage(task: Task, reader: Reader): string | undefined {
   if (task.status !== "input_required") return undefined;
   const apart = Object.groupBy(task.asksOfOthers ?? [], (ask) => (ask.agreed ? "onPages" : ask.tally?.mine ? "accepted" : "ofOthers"));
   const texts = [
     ...(apart.accepted ?? []).map((ask) => `You have accepted ${questionOf(ask.request)}, and it waits for others: ${tallyOf(ask)}.`),
     forOthers(apart.ofOthers ?? []),
     onPages(apart.onPages ?? []),
-    forAnotherClient(task, capabilities),
+    forAnotherClient(task, reader),
   ].filter((text) => text !== undefined);
   return texts.length === 0 ? undefined : texts.join("\n");
 }
@@ -57,13 +79,18 @@ function shortList(parts: readonly string[]): string {
   return [...shown, ...(parts.length > shown.length ? [`${parts.length - shown.length} more`] : [])].join(", ");
 }
 
-function forAnotherClient({ id, asks }: Task, capabilities: ClientCapabilities): string | undefined {
-  const lost = asks.filter(({ request }) => !canBeAsked(request, capabilities)).map(({ request }) => request);
+function forAnotherClient({ id, asks }: Task, { capabilities, facts: { pageOf } }: Reader): string | undefined {
+  const lost = asks.filter(({ request }) => !canBeAsked(request, capabilities));
   if (lost.length === 0) return undefined;
-  const declares = [...new Set(lost.map(({ type }) => CAPABILITIES[type]))].join(" and ");
-  // The command line can answer forms and pages, but has no model and no folders.
-  const orCli = lost.every(({ type }) => type === "form" || type === "url") ? `, or with: parley answer ${id}` : "";
-  return `Waiting for an answer to ${shortList(lost.map(questionOf))}. This client cannot ask it: answer from one that declares ${declares}${orCli}`;
+  const requests = lost.map(({ request }) => request);
+  const declares = [...new Set(requests.map(({ type }) => CAPABILITIES[type]))].join(" and ");
+  const ofPeople = lost.filter(({ request }) => !isForClientOnly(request));
+  // A question of a called tool has its page at the task of that tool.
+  const pages = ofPeople.flatMap(({ key, route = { taskId: id, key } }) => pageOf?.(route.taskId, route.key) ?? []);
+  const atPages = pages.length === 0 ? "" : `at ${shortList(pages)}, or `;
+  // Pages and the command line can answer what a person is asked, but have no model and no folders.
+  const orCli = ofPeople.length === lost.length ? `, or with: parley answer ${id}` : "";
+  return `Waiting for an answer to ${shortList(requests.map(questionOf))}. This client cannot ask it: answer ${atPages}from one that declares ${declares}${orCli}`;
 }
 
 const CAPABILITIES: { readonly [type in AskRequest["type"]]: string } = {
@@ -86,7 +113,7 @@ function questionOf(request: AskRequest): string {
 }
 
 /** The waiting message, and the tool's own status. */
-export function statusOf(task: Task, capabilities = task.call.capabilities): string | undefined {
-  const waiting = waitingMessage(task, capabilities);
+export function statusOf(task: Task, reader: Reader): string | undefined {
+  const waiting = waitingMessage(task, reader);
   return waiting === undefined || task.message === undefined ? (waiting ?? task.message) : `${waiting}\n${task.message}`;
 }

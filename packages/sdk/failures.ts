@@ -1,5 +1,5 @@
 /** The errors that authors may encounter, in addition to core's ToolError, RpcFailure, StepFailed and ParleyError. */
-import { type AskRequest, type Json, ParleyError, ToolError, type Violation } from "@parley/core";
+import { type AskRequest, type Json, ParleyError, ToolError, usesTools, type Violation } from "@parley/core";
 
 /** A tool, prompt or resource is defined incorrectly. Thrown while modules load, so that a deployment fails before it starts. */
 export class DefinitionError extends Error {
@@ -98,8 +98,7 @@ export function cannotAsk(ask: string, request: AskRequest): ParleyError {
 type Need = AskRequest["type"] | "samplingWithTools";
 
 function needOf(request: AskRequest): Need {
-  const usesTools = request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
-  return usesTools ? "samplingWithTools" : request.type;
+  return usesTools(request) ? "samplingWithTools" : request.type;
 }
 
 const NEEDS: Readonly<Record<Need, { readonly does: string; readonly capability: string; readonly required: Json }>> = {

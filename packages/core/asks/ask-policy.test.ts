@@ -160,6 +160,7 @@ describe("a form", () => {
 });
 
 describe("a waiting question", () => {
+  const MORE: AskRequest = { type: "form", message: "More?", schema: { type: "object" } };
   const url: AskRequest = { type: "url", message: "Go", url: "http://example.com/" };
   const secret: AskRequest = {
     type: "form",
@@ -171,7 +172,7 @@ describe("a waiting question", () => {
     const task = subject(
       async ({ ask }) => {
         const { action } = await ask("question", request);
-        await ask("more", { type: "roots" });
+        await ask("more", MORE);
         return { action };
       },
       { askUrlSchemes: ["http"], secretNames: ["-token"] },
@@ -186,7 +187,7 @@ describe("a waiting question", () => {
   test("is refused before anyone sees it, so that the handler can catch it", async () => {
     const task = subject(async ({ ask }) => {
       const refused = await ask("question", secret).catch((error: unknown) => error);
-      await ask("more", { type: "roots" });
+      await ask("more", MORE);
       return { refused: (refused as ParleyError).code };
     });
     expect(askKeys(await task.run())).toEqual(["more"]);

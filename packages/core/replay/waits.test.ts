@@ -7,9 +7,12 @@ import type { ParleyError } from "../errors.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
 import { readingKey } from "../journal.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
+import type { Settings } from "../settings.ts";
 import type { Acceptance, Answer, AskAbout, AskRequest, EventRequest, JsonObject } from "../task.ts";
 
 const HOUR = 3_600_000;
+const SAMPLING: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1 } };
+const SAMPLING_WITH_TOOLS: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1, tools: [] } };
 /** The recorded end of a sleep. */
 function endOf({ journal }: ReturnType<typeof subject>, id: string): number {
   const outcome = journal.get(id)?.outcome;
@@ -92,6 +95,60 @@ describe("an ask", () => {
     await task.run();
     task.answer("size", { action: "timeout" });
     expect(await task.run()).toMatchObject({ type: "returned", result: { action: "timeout" } });
+  });
+
+  const unanswerable: [string, AskRequest, object, Partial<Settings>, "asked" | "unavailable"][] = [
+    ["needs a model, which its client has not", SAMPLING, {}, {}, "unavailable"],
+    [
+      "needs a model with tools, which its client has not",
+      SAMPLING_WITH_TOOLS,
+      { capabilities: { sampling: { tools: false } } },
+      {},
+      "unavailable",
+    ],
+    ["needs folders, which its client has not", { type: "roots" }, {}, {}, "unavailable"],
+    ["needs a model, which the client of its parent has not", SAMPLING, { hidden: true, parent: {} }, {}, "unavailable"],
+    ["needs a model, which its client has", SAMPLING, { capabilities: { sampling: { tools: false } } }, {}, "asked"],
+    ["needs a model, and whose client waits for its call", SAMPLING, { hidden: true }, {}, "asked"],
+    ["is a form that its client cannot show", form("?"), {}, {}, "asked"],
+    [
+      "is a form that its client cannot show, in a deployment where such a task ends",
+      form("?"),
+      {},
+      { taskWithoutCapability: "end" },
+      "unavailable",
+    ],
+    [
+      "is a form that its client can show, there",
+      form("?"),
+      { capabilities: { elicitation: { form: true, url: false } } },
+      { taskWithoutCapability: "end" },
+      "asked",
+    ],
+    ["is a form, of a client that waits for its call, there", form("?"), { hidden: true }, { taskWithoutCapability: "end" }, "asked"],
+  ];
+  test.each(unanswerable)("that %s: %j, %j, %j", async (_, request, facts, settings, becomes) => {
+    const handler = async ({ ask }: Effects) => ({ ...(await ask("q", request)) });
+    const task = subject(handler, settings);
+    task.called(facts);
+    const end = await task.run();
+    if (becomes === "asked") return expect(askKeys(end)).toStrictEqual(["q"]);
+    expect(end).toMatchObject({ type: "returned", result: { action: "unavailable" } });
+    // It is recorded: the next run takes the same way, whatever the settings are then.
+    expect(await task.run()).toMatchObject({ type: "returned", result: { action: "unavailable" }, entries: [] });
+  });
+
+  test("that nobody can be asked but its audience, waits for the audience in every deployment", async () => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("q", form("?"), { audience: { to: "tenant" } })) }), {
+      taskWithoutCapability: "end",
+    });
+    expect(askKeys(await task.run())).toStrictEqual(["q"]);
+  });
+
+  test("that its client cannot answer takes its default at once, where the deployment wants that", async () => {
+    const settings = { taskWithoutCapability: "end", withoutCapability: "default" } as const;
+    const task = subject(async ({ ask }) => ({ ...(await ask("q", form("?"), { onTimeout: { default: { n: 2 } } })) }), settings);
+    expect(await task.run()).toMatchObject({ type: "returned", result: { action: "accept", content: { n: 2 } } });
   });
 
   test.each<[string, Answer, AskRequest, boolean]>([

@@ -5,6 +5,7 @@
  * clients then no longer show the question, and an answer that still arrives is late.
  */
 import { identityOf } from "../asks/about.ts";
+import { canBeAsked, isForClientOnly } from "../asks/can-be-asked.ts";
 import { checkAsk, checkDue, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { childEndOf } from "./child-end.ts";
@@ -163,6 +164,13 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       : { ...common, request, ...(options.audience && { audience: options.audience }) };
   }
 
+  /** Whether nobody would answer. The front end says so for a client that waits for its call: it knows the dialect. */
+  function isInVain(request: AskRequest): boolean {
+    const { capabilities, hidden, parent } = task.call;
+    if ((hidden && !parent) || canBeAsked(request, capabilities)) return false;
+    return isForClientOnly(request) || settings.taskWithoutCapability === "end";
+  }
+
   function open(call: Call, digestAsked: string, { request, options }: Asked): void {
     // Early replies are the caller's. An ask that is addressed to others is theirs to answer.
     const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
@@ -178,6 +186,12 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         ports.answeredEarly?.(newAsk(call, digestAsked, { request, options }), reply.answer);
         return;
       }
+    }
+    if (request.type !== "event" && !options.audience && isInVain(request)) {
+      return settling().add({
+        id: call.id,
+        entry: { digest: digestAsked, calledAt: call.calledAt, outcome: { type: "answer", answer: { action: "unavailable" } } },
+      });
     }
     if (questionsOf(asks) >= settings.openAsksMax) {
       return stop(new ParleyError("JOURNAL_FULL", `more than ${settings.openAsksMax} questions are open at once (PARLEY_OPEN_ASKS_MAX)`));

@@ -1,6 +1,5 @@
 /** What a client can be asked, by its capabilities from `initialize`. */
-import type { AskRequest, ClientCapabilities } from "@parley/core";
-import { usesTools } from "../capabilities.ts";
+import { type AskRequest, type ClientCapabilities, usesTools } from "@parley/core";
 
 /** Forms, sampling without tools, and roots: every revision with sessions has these, or understands them if they are declared. */
 export function canAsk(request: AskRequest, capabilities: ClientCapabilities): boolean {

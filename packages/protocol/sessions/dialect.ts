@@ -55,19 +55,19 @@ export interface SessionEncoder extends Encoder {
   readonly tasks?: TaskEncoder;
 }
 
-/** Encodes messages about tasks. */
+/** Encodes messages about tasks. `capabilities` are those of the session that reads them. */
 export interface TaskEncoder {
   /** The answer to a call that became a task, nested and flat, with proposal #1869's `_meta`. */
-  createTaskResult(task: Task): object;
+  createTaskResult(task: Task, capabilities: ClientCapabilities): object;
   /** The answer to tasks/get, whether or not its `_meta` carried an answer. */
-  task(task: Task): object;
+  task(task: Task, capabilities: ClientCapabilities): object;
   taskList(page: TaskPage): object;
   /** The answer to tasks/cancel: the cancelled task. */
-  cancelledTask(task: Task): object;
+  cancelledTask(task: Task, capabilities: ClientCapabilities): object;
   /** The answer to tasks/sendInput. */
-  inputSent(accepted: boolean, task: Task): object;
+  inputSent(accepted: boolean, task: Task, capabilities: ClientCapabilities): object;
   /** The answer to tasks/result of a finished task, with related-task. Throws RpcFailure with the task's own error, or one for a cancelled task. */
   taskResult(task: Task): object;
   /** notifications/tasks/status, with FastMCP's elicitation metadata while the task waits. */
-  taskStatus(task: Task): RpcNotification;
+  taskStatus(task: Task, capabilities: ClientCapabilities): RpcNotification;
 }

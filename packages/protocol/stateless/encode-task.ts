@@ -3,13 +3,12 @@
  *
  * A task appears in three messages: the handle that answers a call, the full state that answers tasks/get, and the same state as a notification.
  */
-import type { ClientCapabilities, JsonObject, Outcome, Receipt, Task } from "@parley/core";
-import { canBeAsked } from "../capabilities.ts";
+import { canBeAsked, type ClientCapabilities, type JsonObject, type Outcome, type Receipt, type Task } from "@parley/core";
 import type { FailureWords } from "../failures.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
 import { taskTimes, ttlMs } from "../task-times.ts";
-import { statusOf } from "../waiting-message.ts";
+import { statusOf, statusShown } from "../waiting-message.ts";
 import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { subscribed } from "./encode-listen.ts";
@@ -58,11 +57,12 @@ export function withReceipts(answer: { readonly _meta?: object }, receipts: Read
 }
 
 function handle(task: Task, facts: ServerFacts, capabilities = task.call.capabilities): object {
-  const message = statusOf(task, capabilities) ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
+  const reader = { facts, capabilities };
+  const message = statusOf(task, reader) ?? (task.outcome?.type === "error" ? task.outcome.error.message : undefined);
   const times = { ...task, createdAtMs: task.call.createdAtMs, retentionMs: task.call.retentionMs };
   return {
     taskId: task.id,
-    status: task.status,
+    status: statusShown(task, reader),
     ...(message === undefined ? {} : { statusMessage: message }),
     ...taskTimes(times),
     ttlMs: ttlMs(times),
@@ -71,7 +71,7 @@ function handle(task: Task, facts: ServerFacts, capabilities = task.call.capabil
 }
 
 function detail(task: Task, { capabilities, ownError }: Reader): object {
-  switch (task.status) {
+  switch (statusShown(task, { capabilities })) {
     case "input_required":
       return { inputRequests: inputRequests(task.asks.filter(({ request }) => canBeAsked(request, capabilities))) };
     case "completed":

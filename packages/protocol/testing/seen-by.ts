@@ -103,7 +103,7 @@ function seenInSession(
       }),
     );
   const sent = [...notifications(say, feed, { logLevel, taskId: known }), ...questions];
-  const state = as === "task" && tasks ? [resultMessage(IDS.get, tasks.task(task))] : [];
+  const state = as === "task" && tasks ? [resultMessage(IDS.get, tasks.task(task, capabilities))] : [];
   if (!isFinished(task.status)) return [...state, ...sent];
   const answer =
     as === "task" && tasks

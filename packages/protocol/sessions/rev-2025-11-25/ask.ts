@@ -1,6 +1,5 @@
 /** Asks for clients of this revision (S25 client/elicitation, client/sampling, client/roots). */
-import type { AskRequest, ClientCapabilities } from "@parley/core";
-import { usesTools } from "../../capabilities.ts";
+import { type AskRequest, type ClientCapabilities, usesTools } from "@parley/core";
 import { messageOf } from "../../ask-message.ts";
 import { hintsMeta, withMeta } from "../../hints.ts";
 import { serverRequest } from "../ask.ts";

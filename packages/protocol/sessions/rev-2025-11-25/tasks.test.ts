@@ -46,26 +46,26 @@ function endOf(task: Task): { readonly result?: object; readonly error?: object 
 describe("the corpus of tasks", () => {
   test.each(cases)("$why ($file)", ({ task, expect: expected }) => {
     expect({
-      create: say.createTaskResult(task),
-      get: say.task(task),
+      create: say.createTaskResult(task, task.call.capabilities),
+      get: say.task(task, task.call.capabilities),
       listed: (say.taskList({ tasks: [summaryOf(task)] }) as { tasks: object[] }).tasks[0],
-      cancelled: say.cancelledTask(task),
-      inputSent: say.inputSent(true, task),
-      notification: say.taskStatus(task),
+      cancelled: say.cancelledTask(task, task.call.capabilities),
+      inputSent: say.inputSent(true, task, task.call.capabilities),
+      notification: say.taskStatus(task, task.call.capabilities),
       ...endOf(task),
     }).toStrictEqual(expected);
   });
 
   test.each(cases)("the official schemas accept every message: $file", ({ task }) => {
-    CreateTaskResultV1Schema.parse(say.createTaskResult(task));
-    CreateTaskResultSchema.parse(say.createTaskResult(task));
-    GetTaskResultV1Schema.parse(say.task(task));
-    GetTaskResultSchema.parse(say.task(task));
-    GetTaskResultV1Schema.parse(say.inputSent(false, task));
+    CreateTaskResultV1Schema.parse(say.createTaskResult(task, task.call.capabilities));
+    CreateTaskResultSchema.parse(say.createTaskResult(task, task.call.capabilities));
+    GetTaskResultV1Schema.parse(say.task(task, task.call.capabilities));
+    GetTaskResultSchema.parse(say.task(task, task.call.capabilities));
+    GetTaskResultV1Schema.parse(say.inputSent(false, task, task.call.capabilities));
     ListTasksResultV1Schema.parse(say.taskList({ tasks: [summaryOf(task), summaryOf(task)], nextCursor: "c" }));
-    CancelTaskResultV1Schema.parse(say.cancelledTask(task));
-    TaskStatusNotificationV1Schema.parse(say.taskStatus(task));
-    TaskStatusNotificationSchema.parse(say.taskStatus(task));
+    CancelTaskResultV1Schema.parse(say.cancelledTask(task, task.call.capabilities));
+    TaskStatusNotificationV1Schema.parse(say.taskStatus(task, task.call.capabilities));
+    TaskStatusNotificationSchema.parse(say.taskStatus(task, task.call.capabilities));
     const { result } = endOf(task);
     if (result) CallToolResultV1Schema.parse(result);
   });
@@ -89,7 +89,7 @@ test("a page of tasks has a cursor while there are more", () => {
 });
 
 test("a late answer is reported, with the task", () => {
-  expect(say.inputSent(false, taskOf("working"))).toMatchObject({ accepted: false, taskId: "786512e2", status: "working" });
+  expect(say.inputSent(false, taskOf("working"), {})).toMatchObject({ accepted: false, taskId: "786512e2", status: "working" });
 });
 
 test("the result of a task that still works is a defect, and so is one that is missing", () => {
@@ -107,12 +107,12 @@ test("a tool that says no without a text has failed with the last message of its
   const task = taskOf("completed-is-error-silent");
   for (const content of [undefined, "text", [{ type: "image", data: "" }], [{ type: "text", text: 5 }], [null]] as Json[]) {
     const outcome = { type: "result", result: { isError: true, content } } as const;
-    expect(say.task({ ...task, outcome })).toMatchObject({ status: "failed", statusMessage: "reading" });
+    expect(say.task({ ...task, outcome }, {})).toMatchObject({ status: "failed", statusMessage: "reading" });
   }
 });
 
 test("a status message has at most 1,000 characters", () => {
-  const saying = (message: string) => say.task({ ...taskOf("working"), message });
+  const saying = (message: string) => say.task({ ...taskOf("working"), message }, {});
   expect(saying("m".repeat(1_000))).toMatchObject({ statusMessage: "m".repeat(1_000) });
   expect(saying("m".repeat(1_001))).toMatchObject({ statusMessage: "m".repeat(1_000) });
 });
@@ -128,5 +128,5 @@ test("a task ends once, and a second attempt to end it learns how it ended", () 
 test("an unfinished task promises what would be left if it ended with its last change", () => {
   const task = taskOf("working");
   const changed = { ...task, updatedAtMs: task.call.createdAtMs + 5_000 };
-  expect(say.task(changed)).toMatchObject({ ttl: 3_605_000 });
+  expect(say.task(changed, {})).toMatchObject({ ttl: 3_605_000 });
 });

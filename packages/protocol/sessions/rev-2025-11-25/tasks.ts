@@ -10,6 +10,7 @@ import {
   RpcFailure,
   summaryOf,
   type Ask,
+  type ClientCapabilities,
   type JsonObject,
   type Task,
   type TaskStatus,
@@ -23,7 +24,7 @@ import { IMMEDIATE_RESPONSE, PENDING_ELICITATIONS, RELATED_TASK } from "../names
 import { callResult } from "../results.ts";
 import type { TaskEncoder } from "../dialect.ts";
 import { taskTimes, ttlMs } from "../../task-times.ts";
-import { statusOf } from "../../waiting-message.ts";
+import { statusOf, statusShown } from "../../waiting-message.ts";
 
 const STATUS_MESSAGE_CHARS = 1_000;
 
@@ -32,22 +33,28 @@ export function related(taskId: string): { readonly [RELATED_TASK]: { readonly t
 }
 
 export function tasks(facts: ServerFacts): TaskEncoder {
-  const plain = (task: Task) => {
-    const message = statusOf(task);
-    return wireTask({ ...summaryOf(task), ...(message !== undefined && { message }) }, facts);
+  const plain = (task: Task, capabilities: ClientCapabilities) => {
+    const reader = { facts, capabilities };
+    const message = statusOf(task, reader);
+    return wireTask({ ...summaryOf(task), status: statusShown(task, reader), ...(message !== undefined && { message }) }, facts);
   };
-  const asked = (task: Task) => ({ ...plain(task), _meta: { ...related(task.id), ...pending(task) } });
+  const asked = (task: Task, capabilities: ClientCapabilities) => ({
+    ...plain(task, capabilities),
+    _meta: { ...related(task.id), ...pending(task) },
+  });
   return {
-    createTaskResult(task) {
-      const { _meta, ...flat } = asked(task);
+    createTaskResult(task, capabilities) {
+      const { _meta, ...flat } = asked(task, capabilities);
       return { task: flat, ...flat, _meta: { ..._meta, ...immediateResponse(task) } };
     },
     task: asked,
+    // A list does not say what its tasks ask, so it has the status that is stored.
     taskList: ({ tasks: page, ...rest }) => ({ tasks: page.map((task) => wireTask(task, facts)), ...rest }),
     cancelledTask: plain,
-    inputSent: (accepted, task) => ({ accepted, ...asked(task) }),
+    inputSent: (accepted, task, capabilities) => ({ accepted, ...asked(task, capabilities) }),
     taskResult,
-    taskStatus: (task) => notificationMessage("notifications/tasks/status", { ...plain(task), ...statusMeta(task) }),
+    taskStatus: (task, capabilities) =>
+      notificationMessage("notifications/tasks/status", { ...plain(task, capabilities), ...statusMeta(task) }),
   };
 }
 

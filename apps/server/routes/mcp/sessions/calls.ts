@@ -74,7 +74,7 @@ async function handOut(
     signal: channel.closed,
   });
   noteSent(route, exchange, { task });
-  return encode.tasks.createTaskResult(task);
+  return encode.tasks.createTaskResult(task, session.capabilities);
 }
 
 interface Carry {

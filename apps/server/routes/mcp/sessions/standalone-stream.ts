@@ -215,7 +215,7 @@ class StandaloneStream implements ChangeReporter<Change> {
       // A task that is working when it is first read is in the state that the client received with the task.
       const differs = followed.reported === undefined ? task.status !== "working" : followed.reported !== state;
       if (differs && encode.tasks) {
-        this.#outlet.send(encode.tasks.taskStatus(task), this.#eventId());
+        this.#outlet.send(encode.tasks.taskStatus(task, session.capabilities), this.#eventId());
         noteSent(this.#route, this.#context, { task, most: 1 });
       }
       followed.reported = state;

@@ -39,11 +39,11 @@ export async function getTask(route: SessionRoute, intent: GetTask, exchange: Ta
     // A client that comes back in a new session and only polls can be asked on that session's stream alone.
     if (task.status === "input_required" && may(caller, "follow", task)) await sessions.follow(session.id, taskId, limits.sessionTasksMax);
     noteSent(route, exchange, { task });
-    return encode.tasks.task(task);
+    return encode.tasks.task(task, session.capabilities);
   }
   const { task } = await deliver(route, ref, answers);
   noteSent(route, exchange, { task });
-  return encode.tasks.task(task);
+  return encode.tasks.task(task, session.capabilities);
 }
 
 /** tasks/sendInput. Throws the errors of `getTask` with an answer, except that a late answer is reported as `accepted: false`. */
@@ -52,12 +52,12 @@ export async function sendInput(
   { taskId, elicitationId: given, reply }: SendInput,
   exchange: TaskExchange,
 ): Promise<object> {
-  const { caller, door, encode } = exchange;
+  const { session, caller, door, encode } = exchange;
   const ref = { taskId, caller, door };
   const id = given ?? (await onlyAsk(route, ref));
   const { task, late } = await deliver(route, ref, [{ elicitationId: id, reply }], "report late");
   noteSent(route, exchange, { task });
-  return encode.tasks.inputSent(!late, task);
+  return encode.tasks.inputSent(!late, task, session.capabilities);
 }
 
 /** tasks/result: a stream until the task ends. Throws TASK_NOT_FOUND, NOT_PERMITTED, TOO_MANY_CALLS, OVERLOADED. */
@@ -88,14 +88,14 @@ export async function listTasks(
 export async function cancelTask(
   { services }: SessionRoute,
   { taskId }: CancelTask,
-  { caller, door, encode }: TaskExchange,
+  { session, caller, door, encode }: TaskExchange,
 ): Promise<object> {
   const ref = { taskId, caller, door };
   const became = await cancel(services, { ...ref, reason: "The task was cancelled by request." });
   // Like the cancellation, its reply needs no content.
   const task = await knownTask(services, ref);
   if (became === "finished") throw taskFinished(task);
-  return encode.tasks.cancelledTask(task);
+  return encode.tasks.cancelledTask(task, session.capabilities);
 }
 
 interface Delivered {

@@ -99,7 +99,7 @@ describe("a client that speaks tasks", () => {
   test("receives the task of an ask-first tool if it cannot be asked", async () => {
     const { here } = await twoFronts();
     const called = await rpc(here, "tools/call", { name: "ask-first", arguments: {} }, { capabilities: {} });
-    expect(called.result).toMatchObject({ resultType: "task", status: "input_required" });
+    expect(called.result).toMatchObject({ resultType: "task", status: "working", statusMessage: expect.stringContaining("cannot ask it") });
   });
 
   test("gets a cancellation acknowledged, even twice and after the end", async () => {

@@ -1,5 +1,5 @@
-import { answerTask, cancelTask as cancel, getSettledTask, noteShown, type Task } from "@parley/core";
-import { canBeAsked, type CancelTask, type GetTask, type UpdateTask } from "@parley/protocol";
+import { answerTask, canBeAsked, cancelTask as cancel, getSettledTask, noteShown, type Task } from "@parley/core";
+import type { CancelTask, GetTask, UpdateTask } from "@parley/protocol";
 import { throwIfRefused } from "../shared/refusals.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
