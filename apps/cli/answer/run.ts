@@ -8,7 +8,7 @@ import { printEnd } from "../call/run.ts";
 import { askUntilOver, follow, Left } from "../questions/follow.ts";
 import type { Reply } from "../questions/form.ts";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
-import type { OpenAsk } from "../client/api-types.ts";
+import type { OpenAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
 import { showTask } from "../questions/show.ts";
 import { cleanLine, isInteractive, printJson, printToStderr } from "../terminal/terminal.ts";

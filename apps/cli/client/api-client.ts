@@ -11,7 +11,20 @@ import { backoff, waited } from "../bridge/patience.ts";
 import { ask, type Remote, Unreachable } from "../bridge/remote.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { printToStderr } from "../terminal/terminal.ts";
-import type { paths, Problem } from "./api-types.ts";
+import type { components, paths } from "./api-types.ts";
+
+type Schemas = components["schemas"];
+export type Ask = Schemas["Ask"];
+export type AskSummary = Schemas["AskSummary"];
+export type Audience = Schemas["Audience"];
+export type BatchAnswer = Schemas["BatchAnswer"];
+export type BatchReceipt = Schemas["BatchReceipt"];
+export type ContextPart = Schemas["ContextPart"];
+export type OpenAsk = Schemas["OpenAsk"];
+export type SettledAsk = Schemas["SettledAsk"];
+type Problem = Schemas["Problem"];
+/** What may be asked of `listAsks`. */
+export type AskFilters = NonNullable<paths["/asks"]["get"]["parameters"]["query"]>;
 
 /** How long to wait for a server that is away. */
 const PATIENCE_MS = 10 * 60_000;

@@ -1,8 +1,7 @@
 /** Several questions answered alike: each has a receipt of its own, and one that is refused takes back no other. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeProblems } from "@parley/core";
-import type { ApiClient } from "../client/api-client.ts";
-import type { BatchAnswer, BatchReceipt, OpenAsk } from "../client/api-types.ts";
+import type { ApiClient, BatchAnswer, BatchReceipt, OpenAsk } from "../client/api-client.ts";
 import { type Given, replyFrom } from "../questions/answering.ts";
 import { requestOf } from "../questions/asked.ts";
 import type { Reply } from "../questions/form.ts";

@@ -1,12 +1,9 @@
 /** The open questions that a person may answer. */
-import { ApiError, type ApiClient } from "../client/api-client.ts";
-import type { AskSummary, OpenAsk, operations } from "../client/api-types.ts";
+import { ApiError, type ApiClient, type AskFilters, type AskSummary, type OpenAsk } from "../client/api-client.ts";
 import { readAsk } from "../questions/answer-ask.ts";
 import { cleanLine, printToStderr } from "../terminal/terminal.ts";
 
-type Query = NonNullable<operations["listAsks"]["parameters"]["query"]>;
-
-export interface Filters extends Omit<Query, "limit" | "cursor"> {
+export interface Filters extends Omit<AskFilters, "limit" | "cursor"> {
   readonly limit: number;
 }
 

@@ -1,7 +1,7 @@
 /** `parley inbox`: everything that is asked of a person, in whoever's task: listed, asked one after another, or answered alike. */
 import { confirm, isCancel, multiselect } from "@clack/prompts";
 import { canonicalJson } from "@parley/core";
-import type { AskSummary, OpenAsk } from "../client/api-types.ts";
+import type { AskSummary, OpenAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
 import { LATER } from "../questions/abandoned.ts";
 import type { Given, Question } from "../questions/answering.ts";

@@ -1,8 +1,7 @@
 /** Answers a question through /api/v1, whoever's task asks it. */
 import { describeProblems } from "@parley/core";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiError, type ApiClient } from "../client/api-client.ts";
-import type { Ask, OpenAsk, SettledAsk } from "../client/api-types.ts";
+import { ApiError, type ApiClient, type Ask, type OpenAsk, type SettledAsk } from "../client/api-client.ts";
 import { within, type Question, type Sent } from "./answering.ts";
 import { howEnded, requestOf, showContext, whenAsked, whoAsks } from "./asked.ts";
 import type { Reply } from "./form.ts";

@@ -1,5 +1,5 @@
 /** A question as /api/v1 has it, in words for a terminal: who asks, until when, what to look at first, and how it ended. */
-import type { AskSummary, Audience, ContextPart, OpenAsk, SettledAsk } from "../client/api-types.ts";
+import type { AskSummary, Audience, ContextPart, OpenAsk, SettledAsk } from "../client/api-client.ts";
 import { clean, cleanAll, cleanLine, styled } from "../terminal/terminal.ts";
 import { relative } from "../terminal/times.ts";
 import { type InputRequest, showAsk, showUrl } from "./show.ts";
