@@ -17,6 +17,8 @@ import {
   secretEnvironment,
   SettingsError,
   whole,
+  toolModules,
+  toolsEnvironment,
 } from "@parley/node";
 import { openUpstreamsFile, type UpstreamsFile, upstreamsEnvironment } from "@parley/gateway/every-process";
 import { filesEnvironment, type FilesSettings, filesSettings, uploadEnvironment } from "@parley/files";
@@ -74,9 +76,7 @@ export const SERVER_SETTINGS = z.object({
     .max(65_535)
     .optional()
     .describe("The same, under the name that Cloud Run, Heroku, Render and other platforms use."),
-  PARLEY_TOOLS: list(["@parley/gallery"]).describe(
-    "Modules with tools, prompts and resources: paths or package names, separated by commas.",
-  ),
+  ...toolsEnvironment,
   PARLEY_ALLOWED_ORIGINS: list(LOCAL_ORIGINS, originProblem).describe(
     "Origins of web pages that may call: scheme://host for any port, or scheme://host:port; * for all.",
   ),
@@ -217,7 +217,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     oauth,
     host: environment.PARLEY_HOST,
     port: portOf(environment),
-    tools: environment.PARLEY_TOOLS,
+    tools: toolModules(environment.PARLEY_TOOLS, environment),
     rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined

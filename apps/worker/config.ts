@@ -7,11 +7,12 @@ import {
   coreSettings,
   duration,
   hostsEnvironment,
-  list,
   logEnvironment,
   secretEnvironment,
   SettingsError,
   whole,
+  toolModules,
+  toolsEnvironment,
 } from "@parley/node";
 import { publicUrlSetting } from "@parley/core";
 import { filesEnvironment, filesSettings } from "@parley/files";
@@ -32,9 +33,7 @@ export const WORKER_SETTINGS = z.object({
   ...upstreamsEnvironment,
   ...gatewayEnvironment,
   ...rulesEnvironment,
-  PARLEY_TOOLS: list(["@parley/gallery"]).describe(
-    "Modules with tools, prompts and resources: paths or package names, separated by commas.",
-  ),
+  ...toolsEnvironment,
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Maximum number of runs at once in one worker process."),
   PARLEY_PUBLIC_URL: z
     .string()
@@ -71,7 +70,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     logLevel: environment.PARLEY_LOG_LEVEL,
     allowedHosts: environment.PARLEY_ALLOWED_HOSTS,
     telemetry: telemetrySettings(environment),
-    tools: environment.PARLEY_TOOLS,
+    tools: toolModules(environment.PARLEY_TOOLS, environment),
     secrets: environment.PARLEY_SECRET,
     publicUrl: environment.PARLEY_PUBLIC_URL,
     files: filesSettings(environment),

@@ -35,6 +35,10 @@ export interface Catalogue {
   readonly templates: readonly ResourceTemplate[];
   /** Resources that are not listed, because only results name them. They are looked up last. */
   readonly unlisted?: readonly UnlistedResources[];
+  /** For models: what upstreams say of themselves. */
+  readonly instructions?: string;
+  /** Tools may come later: those of upstreams that have not been listed yet. */
+  readonly grows?: boolean;
   /** What the tools of a worker share; absent for none. */
   readonly modules?: readonly Module[];
 }

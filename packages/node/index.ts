@@ -9,5 +9,6 @@ export * from "./hosts.ts";
 export * from "./logger.ts";
 export * from "./scope.ts";
 export * from "./settings.ts";
+export * from "./tool-modules.ts";
 export * from "./validate.ts";
 export * from "./watch-event-loop.ts";

@@ -1,6 +1,7 @@
 /** Items of the four lists, with every member that any revision has. Older revisions leave out members that they lack. */
 import type { Catalogue, Prompt, Resource, ResourceTemplate, Tool } from "@parley/core";
 import { page } from "./page.ts";
+import type { ServerFacts } from "./server-facts.ts";
 
 export type ListItem = { readonly [member: string]: unknown };
 
@@ -73,6 +74,20 @@ export function servedCapabilities({ prompts, resources, templates, unlisted = [
     ...(completes ? { completions: {} } : {}),
     logging: {},
   };
+}
+
+/** For models: how to use this server, and what its upstreams say of themselves. */
+export function instructionsOf(
+  { instructions: own }: ServerFacts,
+  { instructions: ofUpstreams }: Catalogue,
+): { readonly instructions?: string } {
+  const texts = [own, ofUpstreams].filter((text) => text !== undefined);
+  return texts.length === 0 ? {} : { instructions: texts.join("\n\n") };
+}
+
+/** Whether calls may become tasks. A client reads it once, so tools that come later count. */
+export function hasTools({ tools, grows = false }: Catalogue): boolean {
+  return tools.size > 0 || grows;
 }
 
 const COMPLETIONS_MAX = 100;

@@ -59,7 +59,7 @@ test.skipIf(missing !== undefined)("FastMCP's tools answer, and what they ask is
       if (task.status !== "working" && task.status !== "input_required") throw new Error(`${name}: ${JSON.stringify(task)}`);
       return task.status === "input_required" && Object.entries(task.inputRequests ?? {});
     });
-    expect(asked, name).toMatchObject({ params: { message: "Really go?" } });
+    expect(asked, name).toMatchObject({ params: { message: `${name} asks: Really go?` } });
     await client.answer(taskId, { [key]: { action: "accept", content: { ok: true } } });
     expect((await ended(taskId)).result?.content?.[0]?.text, name).toBe("go: accept True");
   }

@@ -45,7 +45,7 @@ async function dump(): Promise<string> {
 async function pageOf(taskId: string): Promise<URL> {
   const { inputRequests } = await reaches(deployment.url, taskId, (task) => task.inputRequests?.["question-1"] !== undefined);
   const { params } = (inputRequests as { "question-1": { params: { mode: string; message: string; url: string } } })["question-1"];
-  expect(params).toMatchObject({ mode: "url", message: expect.stringContaining("Password?") });
+  expect(params).toMatchObject({ mode: "url", message: expect.stringContaining(" asks: Password?") });
   const { pathname, search } = new URL(params.url);
   return new URL(`${pathname}${search}`, deployment.frontEnds[0]!.url);
 }

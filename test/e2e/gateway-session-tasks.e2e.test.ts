@@ -59,10 +59,10 @@ describe("a task of an upstream of 2025-11-25", () => {
     const first = createClient(`${deployment.frontEnds[0]!.url}/mcp`, 1);
     const { taskId } = await first.call("up_review", { text: "plan" });
     first.close();
-    expect(await asked(taskId, "question-1")).toMatchObject({ params: { message: "first of plan" } });
+    expect(await asked(taskId, "question-1")).toMatchObject({ params: { message: "up asks: first of plan" } });
     await Promise.all([replaceWorkers(), deployment.frontEnds[0]!.kill()]);
     await client.answer(taskId, { "question-1": accept(true) });
-    expect(await asked(taskId, "question-2")).toMatchObject({ params: { message: "second of plan" } });
+    expect(await asked(taskId, "question-2")).toMatchObject({ params: { message: "up asks: second of plan" } });
     await replaceWorkers();
     await client.answer(taskId, { "question-2": accept(false) });
     expect(said(await ended(taskId))).toEqual([accept(true), accept(false)]);
@@ -102,7 +102,7 @@ describe("a task of an upstream of 2025-11-25", () => {
     const taskId = await call("up_strike-again", pid);
     await worker!.ended;
     workers.push(await deployment.addWorker());
-    expect(await asked(taskId, "question-1")).toMatchObject({ params: { message: `strike ${pid}` } });
+    expect(await asked(taskId, "question-1")).toMatchObject({ params: { message: `up asks: strike ${pid}` } });
     await client.answer(taskId, { "question-1": accept(true) });
     expect(said(await ended(taskId))).toEqual([accept(true)]);
     expect(await marked(`called strike-again ${pid}`)).toBe(2);

@@ -68,10 +68,10 @@ describe("a task of an upstream", () => {
 
   test("asks, and continues with the answers; killed workers and a restarted upstream change nothing", async () => {
     const taskId = await call("own_review", "plan");
-    expect(await asked(taskId, "question-1")).toMatchObject({ params: { message: "first of plan?" } });
+    expect(await asked(taskId, "question-1")).toMatchObject({ params: { message: "own asks: first of plan?" } });
     await replaceWorkers("kill");
     await client.answer(taskId, { "question-1": accept(true) });
-    expect(await asked(taskId, "question-2")).toMatchObject({ params: { message: "second of plan?" } });
+    expect(await asked(taskId, "question-2")).toMatchObject({ params: { message: "own asks: second of plan?" } });
     await upstream.kill();
     await client.answer(taskId, { "question-2": accept(false) });
     upstream = await startUpstream("tasks.ts", [String(upstream.port)], env);
@@ -123,6 +123,6 @@ test("a worker that stops leaves the questions of upstreams that hold nothing op
     await client.answer(taskId, { "question-1": accept(true) });
   }
   expect(said(await ended(taskIds[1]!))).toMatchObject({ said: "kept", content: { ok: true } });
-  expect(await asked(taskIds[0]!, "question-2")).toMatchObject({ params: { message: "second of kept?" } });
+  expect(await asked(taskIds[0]!, "question-2")).toMatchObject({ params: { message: "own asks: second of kept?" } });
   expect(await marked("cancelled review kept")).toBe(0);
 });

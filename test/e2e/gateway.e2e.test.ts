@@ -63,6 +63,7 @@ beforeAll(async () => {
     { name: "away", url: "http://127.0.0.1:1/mcp" },
   ]);
   deployment = await startDeployment({
+    tools: [join(import.meta.dirname, "tools/greet.ts")],
     env: { PARLEY_UPSTREAMS: file },
     workerEnv: { KEY: "a secret of the gateway", PARLEY_ELICITATIONS_CALL_MAX: "5", PARLEY_DRAIN_TIMEOUT: "8s" },
   });
@@ -155,7 +156,7 @@ const accept = (ok: boolean, key = "question-1") => ({ [key]: { action: "accept"
 const marked = async (line: string) => (await marksIn(marks)).filter((mark) => mark.startsWith(line)).length;
 
 describe("the list", () => {
-  test("has the tools of all upstreams, unchanged except for their names, and the deployment's own", async () => {
+  test("has the tools of all upstreams, unchanged except for their names, and the deployment's own, but not the examples", async () => {
     const tools = new Map((await listed()).map((tool) => [tool.name, tool]));
     expect(tools.get("classic_plain")).toMatchObject({
       title: "Plain",
@@ -166,7 +167,8 @@ describe("the list", () => {
       inputSchema: { type: "object", properties: { text: { type: "string" } } },
       outputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
     });
-    expect(tools.has("research")).toBe(true);
+    expect(tools.has("greet")).toBe(true);
+    expect(tools.has("research")).toBe(false);
     expect([...tools.keys()].filter((name) => name.startsWith("pipe_"))).toEqual(["pipe_plain", "pipe_pid", "pipe_confirm", "pipe_die"]);
   });
 });
@@ -197,7 +199,7 @@ describe("a question of a classic upstream", () => {
       const asked = await settled(taskId);
       expect(asked).toMatchObject({
         status: "input_required",
-        inputRequests: { "question-1": { method: "elicitation/create", params: { message: "Really go?" } } },
+        inputRequests: { "question-1": { method: "elicitation/create", params: { message: `${tool.split("_")[0]} asks: Really go?` } } },
       });
       await client.answer(taskId, accept(true));
       expect(said(await ended(taskId))).toEqual({ said: "go", action: "accept", content: { ok: true } });
@@ -223,7 +225,9 @@ describe("a question of a classic upstream", () => {
   test("may be a page to visit", async () => {
     const { taskId } = await client.call("classic_visit", { text: "page" });
     expect(await settled(taskId)).toMatchObject({
-      inputRequests: { "question-1": { params: { mode: "url", url: "https://example.com/page", message: "Visit for page" } } },
+      inputRequests: {
+        "question-1": { params: { mode: "url", url: "https://example.com/page", message: "classic asks: Visit for page" } },
+      },
     });
     await client.answer(taskId, { "question-1": { action: "accept" } });
     expect(said(await ended(taskId))).toEqual({ said: "page", action: "accept" });
@@ -241,7 +245,7 @@ describe("a question of a classic upstream", () => {
     });
     const keyOf = (message: string) =>
       Object.entries(both.inputRequests ?? {}).find(
-        ([, request]) => (request as { params: { message: string } }).params.message === message,
+        ([, request]) => (request as { params: { message: string } }).params.message === `classic asks: ${message}`,
       )![0];
     await client.answer(taskId, accept(false, keyOf("second both")));
     await client.answer(taskId, accept(true, keyOf("first both")));
@@ -294,7 +298,9 @@ describe("a question of a classic upstream", () => {
       const waiting = await Promise.all(tasks.map((taskId) => settled(taskId, 500)));
       expect(waiting.filter(({ status }) => status !== "input_required").map(({ error }) => error)).toEqual([]);
       for (const [number, task] of waiting.entries()) {
-        expect(task.inputRequests).toMatchObject({ "question-1": { params: { message: `Really many-${number}?` } } });
+        expect(task.inputRequests).toMatchObject({
+          "question-1": { params: { message: `${tool.split("_")[0]} asks: Really many-${number}?` } },
+        });
       }
       const shuffled = numbers.toSorted(() => Math.random() - 0.5);
       await Promise.all(shuffled.map((number) => client.answer(tasks[number]!, accept(number % 3 === 0))));
@@ -497,7 +503,7 @@ describe("resources", () => {
 describe("an upstream that holds nothing", () => {
   test("is called again with the answer and its own state, also by another worker", async () => {
     const { taskId } = await client.call("stateless_deploy", { text: "v2" });
-    expect(await settled(taskId)).toMatchObject({ inputRequests: { "question-1": { params: { message: "Deploy v2?" } } } });
+    expect(await settled(taskId)).toMatchObject({ inputRequests: { "question-1": { params: { message: "stateless asks: Deploy v2?" } } } });
     await replaceWorkers();
     await client.answer(taskId, accept(true));
     expect(said(await ended(taskId))).toEqual({
@@ -706,6 +712,7 @@ describe("another deployment", () => {
           await startDeployment({
             frontEnds: 1,
             workers: 1,
+            tools: [join(import.meta.dirname, "tools/greet.ts")],
             env: { PARLEY_UPSTREAMS: file },
             frontEndEnv: { PARLEY_PORT: String(ports[index]) },
           }),

@@ -3,7 +3,7 @@
  * Job of a rollout, so its output is a log: it names tasks, tools, questions and steps, and repeats nothing that a person or a service said.
  */
 import { parseDuration } from "@parley/core";
-import { list, readEnvironment } from "@parley/node";
+import { readEnvironment, toolModules } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
 import type { RecordedTask, UnreadableTask } from "@parley/sdk/replay";
 import type { ReplayTasks } from "./command.ts";
@@ -16,11 +16,9 @@ import { noCounts, showCounts } from "./replay.ts";
 import { type ReplayReport, startReplayThread } from "./replay-thread.ts";
 import { showReplayed } from "./show.ts";
 
-const GALLERY = "@parley/gallery";
-
 export async function replayWaiting(
   file: string | undefined,
-  { tools = list([GALLERY]).parse(process.env["PARLEY_TOOLS"]), baseline, timeout, limit, json, ...only }: ReplayTasks,
+  { tools = toolModules(process.env["PARLEY_TOOLS"], process.env), baseline, timeout, limit, json, ...only }: ReplayTasks,
 ): Promise<void> {
   if (file !== undefined) throw new Error("name a file or use --waiting, not both");
   if (only.forkAt !== undefined || only.task !== undefined || only.answers !== undefined)

@@ -5,7 +5,7 @@
  *                                                 └▶ no: report why; the running process keeps the previous tools
  */
 import { resolve } from "node:path";
-import { withFiles } from "@parley/node";
+import { toolModules, withFiles } from "@parley/node";
 import { type EmbeddedRedis, startEmbeddedRedis } from "@parley/redis/embedded";
 import type { DevOptions } from "./command.ts";
 import { serveWithoutOutput } from "../terminal/lost-output.ts";
@@ -16,11 +16,9 @@ import { type Served, serve } from "./serve.ts";
 import { reportWaiting } from "./report-waiting.ts";
 import { watchFiles } from "./watch-files.ts";
 
-const GALLERY = "@parley/gallery";
-
-export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY, dataDir }: DevOptions): Promise<void> {
+export async function dev({ port, tools = process.env["PARLEY_TOOLS"], dataDir }: DevOptions): Promise<void> {
   serveWithoutOutput();
-  const modules = tools.split(",").map((name) => name.trim());
+  const modules = toolModules(tools, process.env);
   const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
   const embedded = url ? undefined : await startEmbeddedRedis({ dataDir, onLoading: () => tellLoading(dataDir) });
   const env: NodeJS.ProcessEnv = {
@@ -28,7 +26,7 @@ export async function dev({ port, tools = process.env["PARLEY_TOOLS"] || GALLERY
     PARLEY_DRAIN_TIMEOUT: "2s",
     ...(embedded && { PARLEY_SHOW_ERRORS: "true", PARLEY_FILES: `dir:${resolve(dataDir, "../files")}` }),
     ...process.env,
-    PARLEY_TOOLS: tools,
+    PARLEY_TOOLS: modules.join(","),
     ...(embedded && { REDIS_URL: embedded.url, REDIS_URL_FILE: undefined }),
     ...(port !== undefined && { PARLEY_PORT: port }),
   };

@@ -4,7 +4,7 @@ import type { Catalogue } from "@parley/core";
 import { openRulesFile, RulesError } from "@parley/approvals";
 import { readUpstreams, UpstreamsError } from "@parley/gateway/every-process";
 import { OauthFileError } from "@parley/identity";
-import { readEnvironment, SettingsError, withFiles } from "@parley/node";
+import { readEnvironment, SettingsError, toolModules, withFiles } from "@parley/node";
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { SERVER_SETTINGS, serverConfig } from "@parley/server";
@@ -265,7 +265,7 @@ function hasTool({ tools, prompts }: Catalogue, environment: NodeJS.ProcessEnv):
 
 async function tools(environment: NodeJS.ProcessEnv): Promise<{ readonly finding: Finding; readonly catalogue?: Catalogue }> {
   const about = "tools";
-  const modules = (environment["PARLEY_TOOLS"] || "@parley/gallery").split(",").map((name) => name.trim());
+  const modules = toolModules(environment["PARLEY_TOOLS"], environment);
   try {
     const catalogue = await loadCatalogue(modules);
     const { tools: all, prompts, resources } = catalogue;

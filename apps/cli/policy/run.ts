@@ -1,6 +1,7 @@
 /** Implements `parley policy`, with the code that workers decide by. */
 import { openRulesFile } from "@parley/approvals";
 import type { JsonObject, Tool } from "@parley/core";
+import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
 import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
 
@@ -61,7 +62,7 @@ function fileOf(given: string | undefined): string {
 
 /** The deployment's own tool of that name; else one that is like it by what is said of it. */
 async function toolOf(name: string, annotations: JsonObject | undefined): Promise<Tool> {
-  const { tools } = await loadCatalogue((process.env["PARLEY_TOOLS"] || "@parley/gallery").split(",").map((module) => module.trim()));
+  const { tools } = await loadCatalogue(toolModules(process.env["PARLEY_TOOLS"], process.env));
   const own = tools.get(name);
   if (own && !annotations) return own;
   return { kind: "tool", name, inputSchema: { type: "object" }, ...(annotations && { annotations }) } as unknown as Tool;

@@ -10,6 +10,7 @@
 import { randomUUID } from "node:crypto";
 import {
   type Answer,
+  type AskRequest,
   type CallFacts,
   type Effects,
   type Json,
@@ -105,7 +106,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
   const { upstream, mayRepeat, calls, hasResources } = led;
   const { oauth } = upstream;
   const questionTimeoutMs = questionTimeout(effects.call, led);
-  const answers = createAnswers(effects);
+  const answers = createAnswers(effects, upstream);
   const access = oauth && createAccess(effects, { upstream, oauth, what: about(led), timeoutMs: questionTimeoutMs });
   const visits = createVisits(effects);
   const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits };
@@ -313,7 +314,7 @@ interface Answers {
   repeat(): void;
 }
 
-function createAnswers(effects: Effects): Answers {
+function createAnswers(effects: Effects, upstream: Pick<Upstream, "name">): Answers {
   const given: Given[] = [];
   const asked: Given[] = [];
   let recorded: readonly Given[] = [];
@@ -323,7 +324,7 @@ function createAnswers(effects: Effects): Answers {
       const { key, request, digest, timeoutMs } = question;
       const before = recorded.find((one) => one.question.digest === digest);
       recorded = recorded.filter((one) => one !== before);
-      const answer = before?.answer ?? (await effects.ask(key, request, { timeoutMs }));
+      const answer = before?.answer ?? (await effects.ask(key, fromUpstream(request, upstream), { timeoutMs, identity: request }));
       const one = { question, answer };
       given.push(one);
       if (!before) asked.push(one);
@@ -333,6 +334,14 @@ function createAnswers(effects: Effects): Answers {
       recorded = asked.filter(({ answer }) => answer.action !== "withdrawn");
     },
   };
+}
+
+/**
+ * The question as people read it, wherever they do: with the name that the operator gave to the server that asks (specification, client/elicitation,
+ * "Security Considerations"). Its digest is taken from the question itself.
+ */
+function fromUpstream(request: AskRequest, { name }: Pick<Upstream, "name">): AskRequest {
+  return request.type === "form" || request.type === "url" ? { ...request, message: `${name} asks: ${request.message}` } : request;
 }
 
 /**

@@ -16,7 +16,13 @@ import { CommandTransport } from "./command-transport.ts";
 import { readListing } from "../lists/listing.ts";
 import { GATEWAY_HEADER } from "../config/settings.ts";
 import { createUpstreamFetch } from "./upstream-fetch.ts";
-import { createConnector, INTRODUCTION_CHARS_MAX, type OpenSession, type SessionOwner } from "./upstream-session.ts";
+import {
+  createConnector,
+  INSTRUCTIONS_CHARS_MAX,
+  INTRODUCTION_CHARS_MAX,
+  type OpenSession,
+  type SessionOwner,
+} from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "../config/upstreams.ts";
 import { describeFailure } from "../wire/describe-failure.ts";
 
@@ -124,9 +130,13 @@ describe("a server", () => {
     });
     const opened = connecting(url, { revisions: "sessions" }).open();
     if (!isTaken) return await expect(opened).rejects.toMatchObject({ code: "INVALID_RESULT" });
-    const { client, close } = await opened;
-    expect(client.getInstructions()).toBeUndefined();
+    const { client, close, instructions } = await opened;
+    expect([client.getInstructions(), instructions]).toEqual([undefined, undefined]);
     await close();
+    if (!("instructions" in said)) return;
+    const listing = await connecting(url, { revisions: "sessions" }).open({ options: { listChanged: {} } });
+    expect(listing.instructions).toBe(`${"x".repeat(INSTRUCTIONS_CHARS_MAX)}…`);
+    await listing.close();
   });
 
   test("receives its configured headers and none of the caller's, and the deployment and name by which it is reached", async () => {

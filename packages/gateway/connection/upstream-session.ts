@@ -30,7 +30,7 @@ import { isCut, isPostRefused, isTimeout } from "./upstream-session/open-failure
 import type { ConnectorOptions, OpenSession, UpstreamConnector, UpstreamSession } from "./upstream-session/session.ts";
 import { MESSAGES_MAX } from "./upstream-tasks.ts";
 
-export { INTRODUCTION_CHARS_MAX } from "./upstream-session/bounds.ts";
+export { INSTRUCTIONS_CHARS_MAX, INTRODUCTION_CHARS_MAX } from "./upstream-session/bounds.ts";
 export type { Closing, OpenSession, SessionOwner, UpstreamConnector, UpstreamSession } from "./upstream-session/session.ts";
 
 export interface Connector extends UpstreamConnector {

@@ -285,6 +285,22 @@ describe("a list that is read", () => {
     expect(statuses).toContain(404);
   });
 
+  test("comes with the instructions of its server, but not with those of a gateway that this one is behind", async () => {
+    const reads = async (meta: { readonly [key: string]: unknown }) => {
+      const handler = createMcpHandler(() => {
+        const server = new Server({ name: "test", version: "1" }, { capabilities: { tools: {} }, instructions: " Ask first. " });
+        server.setRequestHandler("tools/list", () => ({ tools: [{ name: "a", inputSchema: { type: "object" as const }, _meta: meta }] }));
+        return server;
+      });
+      const fetch: FetchLike = (url, init) => handler.fetch(new Request(url, init));
+      const connector = createConnector({ fetch, version: "1", deployment: "d" });
+      const session = await connector.open(UPSTREAM!, { capabilities: {}, options: { listChanged: {} } });
+      return (await readListing(session, UPSTREAM!, { deployment: "d" })).instructions;
+    };
+    expect(await reads({ "parley/via": ["other"] })).toBe("Ask first.");
+    expect(await reads({ "parley/via": ["other", "d"] })).toBeUndefined();
+  });
+
   test("has no tool whose headers MCP does not allow, where the arguments of a call are repeated in headers", async () => {
     const share = (type: string) =>
       tool(type, { inputSchema: { type: "object", properties: { share: { type, "x-mcp-header": "Share" } } } });

@@ -71,6 +71,8 @@ export interface Listing extends Lists {
   readonly completes: boolean;
   /** Whether resources can be read there, if only those that a result names. */
   readonly readsResources: boolean;
+  /** What the upstream says of itself to models, within its bound. */
+  readonly instructions?: string;
   /** Items that cannot be offered, each with the reason. */
   readonly leftOut: readonly string[];
 }
@@ -110,7 +112,7 @@ export interface ReadListing {
  * as a problem; it is empty if the upstream does not know the method.
  */
 export async function readListing(
-  { client, isStateless }: UpstreamSession,
+  { client, isStateless, instructions }: UpstreamSession,
   upstream: Upstream,
   { deployment, before }: ReadListing = {},
 ): Promise<Listing> {
@@ -137,7 +139,14 @@ export async function readListing(
   const resources = await listed("resources", hasResources);
   const templates = await listed("templates", hasResources);
   const listing = boundedListing({ tools, prompts, resources, templates }, upstream, deployment);
-  const declared = { completes: completions !== undefined, readsResources: hasResources !== undefined };
+  // A gateway that this one is behind would say again what this one says, and this one that again.
+  const comesBack = [...tools, ...prompts, ...resources, ...templates].some((item) => viaProblem(item, deployment) !== undefined);
+  const said = comesBack ? undefined : instructions?.trim();
+  const declared = {
+    ...(said && { instructions: said }),
+    completes: completions !== undefined,
+    readsResources: hasResources !== undefined,
+  };
   return { ...listing, ...declared, leftOut: [...problems, ...listing.leftOut].slice(0, LEFT_OUT_MAX) };
 }
 

@@ -1,5 +1,5 @@
 /** A tool of an upstream as Parley runs it, with an upstream whose replies the test sets. */
-import type { Answer, CallFacts, Effects, JsonObject } from "@parley/core";
+import type { Answer, AskOptions, AskRequest, CallFacts, Effects, JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { askable } from "../wire/call-request.ts";
 import type { Calls, Lead } from "../call/calls.ts";
@@ -28,6 +28,7 @@ async function run(
 ) {
   const leads: Lead[] = [];
   const asked: string[] = [];
+  const requests: (AskRequest | undefined)[][] = [];
   const letGo: string[] = [];
   const slept: number[] = [];
   const statuses: string[] = [];
@@ -45,8 +46,9 @@ async function run(
     call: { hidden, request, principal: "ann", capabilities: { elicitation: { form: true, url: false } } },
     report: () => undefined,
     step: async (_name: string, work: (attempt: object) => unknown) => await work({ signal: new AbortController().signal }),
-    ask: async (key: string) => {
+    ask: async (key: string, request: AskRequest, options: AskOptions) => {
       asked.push(key);
+      requests.push([request, options.identity]);
       return answers[asked.length - 1] ?? { action: "accept", content: {} };
     },
     sleep: async (_name: string, ms: number) => void slept.push(ms),
@@ -57,7 +59,7 @@ async function run(
   const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
   const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
   const result = await tool.run({}, effects).catch((error: unknown) => error as JsonObject);
-  return { result, leads, asked, letGo, slept, statuses };
+  return { result, leads, asked, requests, letGo, slept, statuses };
 }
 
 const question = (key: string): Question => ({
@@ -88,6 +90,25 @@ describe("a question", () => {
       const { leads } = await run(() => ({ type: "result", result: {} }), options);
       expect(leads[0]?.request.questionTimeoutMs).toBe(expected);
     }
+  });
+
+  test("names the server that asks, and is the same question as without the name", async () => {
+    const { request } = question("question-1");
+    const page: AskRequest = { type: "url", message: "Log in", url: "https://a.test/" };
+    const sampling: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1 } };
+    const questions = [request, page, sampling].map((each, index) => ({ ...question(`question-${index}`), request: each }));
+    const events: UpstreamEvent[] = [
+      { type: "asked", questions },
+      { type: "required", questions: [{ ...question("question-9"), request: page }] },
+      { type: "result", result: {} },
+    ];
+    const { requests } = await run(() => events.shift()!);
+    expect(requests).toEqual([
+      [{ ...request, message: "up asks: ?" }, request],
+      [{ ...page, message: "up asks: Log in" }, page],
+      [sampling, sampling],
+      [{ ...page, message: "up asks: Log in" }, page],
+    ]);
   });
 
   test("can be asked of any client with a handle of the task, and otherwise of a client that declared the capability", () => {

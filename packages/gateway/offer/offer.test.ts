@@ -1,7 +1,7 @@
 /** The offer made from lists that other processes have stored. */
 import type { Announcement, Catalogue } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
 import type { Listings } from "../lists/listings.ts";
 import { createOffer } from "./offer.ts";
@@ -110,5 +110,52 @@ test("resources that are not listed can be read where the upstream has resources
   await list("b", ["y"], { readsResources: false });
   await until(() => names(current(offer)).includes("b_y"));
   expect(readable("b+x:1")).toBe(false);
+  offer.close();
+});
+
+describe("the instructions of upstreams", () => {
+  const long = "x".repeat(9_000);
+
+  test("are passed on with the name of their server, as long as something of it is offered", async () => {
+    const { offer, list } = await offerOf();
+    expect(current(offer).instructions).toBeUndefined();
+    await list("a", ["x"], { instructions: "Ask first." });
+    await list("b", [], { instructions: "Nothing is here." });
+    await list("c", ["x"]);
+    await until(() => names(current(offer)).includes("c_x"));
+    expect(current(offer).instructions).toBe("The server a, whose tools begin with a_, says:\nAsk first.");
+    await list("b", ["x"], { instructions: "Now something is." });
+    await until(() => names(current(offer)).includes("b_x"));
+    expect(current(offer).instructions).toBe(
+      "The server a, whose tools begin with a_, says:\nAsk first.\n\nThe server b, whose tools begin with b_, says:\nNow something is.",
+    );
+    await list("a", ["y"]);
+    await until(() => names(current(offer)).includes("a_y"));
+    expect(current(offer).instructions).not.toContain("Ask first.");
+    offer.close();
+  });
+
+  test("have a limit together: those that do not fit are left out, which is logged, and shorter ones after them are not", async () => {
+    const warned: object[] = [];
+    const { offer, list } = await offerOf(warned);
+    await list("a", ["x"], { instructions: long });
+    await list("b", ["x"], { instructions: long });
+    await list("c", ["x"], { instructions: "Short." });
+    await until(() => names(current(offer)).includes("c_x"));
+    const said = current(offer).instructions ?? "";
+    expect([said.length < 16_001, said.includes("server a"), said.includes("server b"), said.endsWith("Short.")]).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ]);
+    expect(warned).toContainEqual({ upstream: "b" });
+    offer.close();
+  });
+});
+
+test("tools are promised from the start, before any upstream was listed", async () => {
+  const { offer } = await offerOf();
+  expect(current(offer).grows).toBe(true);
   offer.close();
 });

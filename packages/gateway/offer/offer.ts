@@ -43,7 +43,11 @@ interface Known {
   readonly resources: readonly Resource[];
   readonly templates: readonly ResourceTemplate[];
   readonly unlisted: readonly UnlistedResources[];
+  readonly instructions: string | undefined;
 }
+
+/** In characters: what models are told of all upstreams together. */
+const INSTRUCTIONS_CHARS_MAX = 16_000;
 
 export async function createOffer({
   own,
@@ -58,7 +62,7 @@ export async function createOffer({
   const known = new Map<string, Known>();
   let upstreams = first;
   let isReplaced = false;
-  let offered = own;
+  let offered: Catalogue = { ...own, grows: true };
   let runnable = own;
   /** Everything listed since this process started: tasks of tools that are no longer listed may still wait or hold a call. */
   const former = { tools: new Map<string, Tool>(), prompts: new Map<string, Prompt>() };
@@ -73,7 +77,7 @@ export async function createOffer({
       if (!listing?.text) continue;
       // An entry stored by a worker of an earlier version has tools only.
       const stored = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
-      const { tools, prompts = [] } = stored;
+      const { tools, prompts = [], instructions } = stored;
       // Reads and completions ask nobody for access first, and the file's own credentials are for listing only.
       const { resources = [], templates = [], completes = false, readsResources = false } = upstream.oauth ? {} : stored;
       const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
@@ -96,6 +100,7 @@ export async function createOffer({
           ? templates.filter(offers).map((template) => gatewayTemplate(withVia(template, deployment), { upstream, reads, completes }))
           : [],
         unlisted: reads && hasUnlisted ? [unlistedResources({ upstream, reads })] : [],
+        instructions,
       });
       isChanged = true;
     }
@@ -125,7 +130,21 @@ export async function createOffer({
       templates.push(...(known.get(name)?.templates ?? []));
       unlisted.push(...(known.get(name)?.unlisted ?? []));
     }
-    return { ...own, tools, prompts, resources, templates, unlisted };
+    const said = instructions();
+    return { ...own, tools, prompts, resources, templates, unlisted, grows: true, ...(said !== "" && { instructions: said }) };
+  }
+
+  /** Each with the name of its upstream, in the order of the file. An upstream of which nothing is offered says nothing. */
+  function instructions(): string {
+    let text = "";
+    for (const { name, prefix } of upstreams) {
+      const { instructions: said, tools = [], prompts = [], resources = [], templates = [] } = known.get(name) ?? {};
+      if (said === undefined || [tools, prompts, resources, templates].every((items) => items.length === 0)) continue;
+      const part = `${text === "" ? "" : "\n\n"}The server ${name}${prefix === "" ? "" : `, whose tools begin with ${prefix}`}, says:\n${said}`;
+      if (text.length + part.length > INSTRUCTIONS_CHARS_MAX) log.warn({ upstream: name }, "instructions of an upstream left out");
+      else text += part;
+    }
+    return text;
   }
 
   let reading: Promise<void> | undefined;

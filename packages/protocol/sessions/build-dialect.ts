@@ -2,6 +2,7 @@
 import type { Catalogue } from "@parley/core";
 import { commonEncoder, type Words } from "../encoder.ts";
 import { notificationMessage } from "../json-rpc.ts";
+import { instructionsOf } from "../list-items.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { sessionDecoder } from "./decode.ts";
 import type { SessionDialect, SessionEncoder, TaskEncoder } from "./dialect.ts";
@@ -43,7 +44,7 @@ function encoder(revision: Revision, facts: ServerFacts): SessionEncoder {
       protocolVersion: revision.version,
       capabilities: revision.capabilities(catalogue, facts),
       serverInfo: revision.serverInfo(facts),
-      ...(facts.instructions === undefined ? {} : { instructions: facts.instructions }),
+      ...instructionsOf(facts, catalogue),
     }),
     empty: () => ({}),
     ask: revision.ask,

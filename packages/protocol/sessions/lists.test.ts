@@ -89,6 +89,25 @@ describe("the answer to initialize", () => {
   });
 });
 
+test("models are told how to use the server, and then what its upstreams say of themselves", () => {
+  const told = (say: { initialize(catalogue: Catalogue): object }, catalogue: Catalogue) =>
+    (say.initialize(catalogue) as { readonly instructions?: string }).instructions;
+  const withUpstreams = { ...nothing, instructions: "The server crm says: hello." };
+  for (const { say, version } of ALL) {
+    const { instructions: _, ...silent } = facts;
+    const silently = sessionDialect(version)!.encoder(silent);
+    expect([told(say, withUpstreams), told(silently, withUpstreams)]).toEqual([
+      "Ask away.\n\nThe server crm says: hello.",
+      "The server crm says: hello.",
+    ]);
+  }
+});
+
+test("tasks are promised before there are tools, where tools may come later", () => {
+  const promised = encoderOf("2025-11-25").initialize({ ...nothing, grows: true }) as { readonly capabilities: object };
+  expect(promised.capabilities).toHaveProperty("tasks");
+});
+
 describe("what is promised", () => {
   const promised = (catalogue: Catalogue): object =>
     (encoderOf("2025-06-18").initialize(catalogue) as { readonly capabilities: object }).capabilities;

@@ -1,7 +1,7 @@
 /** Builds a dialect from what is specific to a revision; everything else is the same in all stateless revisions. */
 import type { JsonObject } from "@parley/core";
 import { commonEncoder, type Keep, keepList, type Words } from "../encoder.ts";
-import { servedCapabilities } from "../list-items.ts";
+import { hasTools, instructionsOf, servedCapabilities } from "../list-items.ts";
 import { isObject } from "../json-rpc.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { SUPPORTED_VERSIONS } from "../versions.ts";
@@ -49,9 +49,9 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
           supportedVersions: SUPPORTED_VERSIONS,
           capabilities: {
             ...servedCapabilities(catalogue),
-            ...(catalogue.tools.size > 0 ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
+            ...(hasTools(catalogue) ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
           },
-          ...(facts.instructions === undefined ? {} : { instructions: facts.instructions }),
+          ...instructionsOf(facts, catalogue),
         },
         keepList(facts, catalogue),
       ),

@@ -96,6 +96,7 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
     if (reached.by === "url") insistOnAnswers(transport, owner);
     boundReplies(transport, () => owner.onFlood?.(`more than ${REPLIES_WAITING_MAX} requests without waiting for the replies`));
     let isSilent = wasSilent;
+    let instructions: string | undefined;
     let begin: () => void;
     try {
       const prior: PriorDiscovery | undefined = isSse ? { kind: "legacy" } : priorKnown;
@@ -104,7 +105,7 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
       await client.connect(transport, { timeout: connectTimeoutMs, ...(signal && { signal }), ...(prior && { prior }) });
       connected();
       const connectedMs = performance.now() - startedMs;
-      boundIntroduction(client);
+      instructions = boundIntroduction(client);
       begin = boundMessages(transport, { messagesMax, owner });
       if (isSse) {
         dropOthers(transport, {
@@ -149,7 +150,15 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
           onNotification,
         });
     return {
-      session: { client, isStateless, isMute, ...(tasks && { tasks }), begin, close: (closing) => closeSession(client, closing) },
+      session: {
+        client,
+        isStateless,
+        isMute,
+        ...(options.listChanged && instructions !== undefined && { instructions }),
+        ...(tasks && { tasks }),
+        begin,
+        close: (closing) => closeSession(client, closing),
+      },
       learned: {
         isSse,
         isSilent,

@@ -1,5 +1,6 @@
 /** Bounds on what a server may take and send (U4), where the client has none. */
 import { type Client, type ClientOptions, SdkError, SdkErrorCode, type Transport } from "@modelcontextprotocol/client";
+import { cut } from "@parley/core";
 import type { SessionOwner } from "./session.ts";
 
 /** Accepts every result: the caller validates it. A stranger's schemas are not compiled here; that would also take time for each session. */
@@ -37,12 +38,20 @@ async function inTime(work: Promise<void>, timeoutMs: number): Promise<void> {
 /** In characters of JSON: what a server declares about itself. */
 export const INTRODUCTION_CHARS_MAX = 65_536;
 
-/** A held call keeps its client. With what an upstream may say about itself, thousands of them would fill the memory. */
-export function boundIntroduction(client: Client): void {
-  // The client has no option for it. Nobody here reads them.
+/** In characters: what is kept of the instructions of one server. */
+export const INSTRUCTIONS_CHARS_MAX = 2_000;
+
+/**
+ * Returns the beginning of the server's instructions, and removes them from the client: a held call keeps its client, and with what an upstream may say
+ * about itself, thousands of them would fill the memory.
+ */
+export function boundIntroduction(client: Client): string | undefined {
+  const instructions = client.getInstructions();
+  // The client has no option for it.
   Object.assign(client, { _instructions: undefined });
   const { length } = JSON.stringify([client.getServerCapabilities(), client.getServerVersion()]);
   if (length > INTRODUCTION_CHARS_MAX) throw new SdkError(SdkErrorCode.InvalidResult, "its capabilities are too large");
+  return typeof instructions === "string" ? cut(instructions, INSTRUCTIONS_CHARS_MAX) : undefined;
 }
 
 interface Flood {

@@ -5,6 +5,8 @@ import type { TaskRequests } from "../upstream-tasks.ts";
 
 export interface UpstreamSession {
   readonly client: Client;
+  /** What the server says of itself to models. Only in a session in which lists are read, and cut. */
+  readonly instructions?: string;
   /** Whether the upstream asks with `input_required`, so that nothing is held while a person thinks. */
   readonly isStateless: boolean;
   /** Set if the upstream may answer a call with a task: any call of 2026-07-28, and in 2025-11-25 calls of tools that declare it. */

@@ -1,5 +1,5 @@
 /** MCP 2025-11-25 with tasks, proposal #1869's non-blocking elicitations, and FastMCP's tasks/sendInput. */
-import { present, servedCapabilities } from "../../list-items.ts";
+import { hasTools, present, servedCapabilities } from "../../list-items.ts";
 import { buildDialect } from "../build-dialect.ts";
 import type { SessionDialect } from "../dialect.ts";
 import { callResult, plainResult } from "../results.ts";
@@ -15,7 +15,7 @@ export const rev20251125: SessionDialect = buildDialect({
   methods: METHODS,
   capabilities: (catalogue, { knowsCallers }) => ({
     ...servedCapabilities(catalogue),
-    ...(catalogue.tools.size > 0 && { tasks: { ...(knowsCallers && { list: {} }), cancel: {}, requests: { tools: { call: {} } } } }),
+    ...(hasTools(catalogue) && { tasks: { ...(knowsCallers && { list: {} }), cancel: {}, requests: { tools: { call: {} } } } }),
   }),
   serverInfo: ({ name, version, title }) => present({ name, version, title }),
   listItems,

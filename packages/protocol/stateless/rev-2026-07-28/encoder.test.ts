@@ -132,6 +132,16 @@ describe("server/discover", () => {
     });
   });
 
+  test("tells what upstreams say of themselves, and promises tasks before their tools are known", () => {
+    const { instructions: _, ...silent } = facts;
+    const upstreams = { ...empty, instructions: "The server crm says: hello.", grows: true };
+    expect(rev20260728.encoder(silent).discover(upstreams)).toMatchObject({
+      instructions: "The server crm says: hello.",
+      capabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } },
+    });
+    expect(rev20260728.encoder(facts).discover(upstreams)).toMatchObject({ instructions: "Ask away.\n\nThe server crm says: hello." });
+  });
+
   test("has no title where the server has none", () => {
     const { title: _, ...untitled } = facts;
     expect(rev20260728.encoder(untitled).discover(empty)).toHaveProperty("_meta", {
