@@ -10,6 +10,7 @@ import { addContent } from "./content/command.ts";
 import { addDev } from "./dev/command.ts";
 import { addDoctor } from "./doctor/command.ts";
 import { addGrants } from "./grants/command.ts";
+import { addInbox } from "./inbox/command.ts";
 import { addInstall } from "./install/command.ts";
 import { addPolicy } from "./policy/command.ts";
 import { addStart } from "./serve/start.ts";
@@ -46,6 +47,7 @@ const COMMANDS = [
   addCall,
   addTools,
   addTasks,
+  addInbox,
   addAnswer,
   addLogin,
   addChanges,
@@ -76,8 +78,9 @@ export async function run(): Promise<void> {
   }
 }
 
-/** The JSON-RPC error code, if the server refused the request. */
-function codeOf(error: unknown): { readonly code?: number } {
-  const { code } = error as { code?: unknown };
-  return typeof code === "number" ? { code } : {};
+/** The code of a refusal of the server: of JSON-RPC, or of docs/errors.md. */
+function codeOf(error: unknown): { readonly code?: number | string } {
+  const { code, problem } = error as { code?: unknown; problem?: { readonly code?: string } };
+  if (typeof code === "number") return { code };
+  return problem?.code === undefined ? {} : { code: problem.code };
 }

@@ -76,9 +76,17 @@ describe("with --json", () => {
         expect.objectContaining({ taskId: waiting, status: "input_required", timeline: expect.objectContaining({ asks: [ask] }) }),
       ]);
     const [shown] = await json("inbox");
-    expect(shown).toEqual({
-      questions: [{ taskId: waiting, key: "who", since: expect.any(String), method: "elicitation/create", params: expect.anything() }],
-    });
+    const request = expect.objectContaining({ type: "form", message: "Who are you?", schema: expect.anything() });
+    const question = {
+      taskId: waiting,
+      key: "who",
+      tool: "greet",
+      state: "open",
+      owner: { principal: expect.any(String), isCaller: true },
+      request,
+    };
+    expect(shown).toEqual({ questions: [expect.objectContaining(question)], isMore: false });
+    expect(await json("inbox", "--tool", "nothing", "--decline", "--yes")).toEqual([{ receipts: [] }]);
     const ofTask = expect.objectContaining({ taskId: waiting, status: "input_required" });
     expect(await json("tasks")).toEqual([{ tasks: [ofTask] }]);
     expect((await run(["tasks", "get", waiting, "--json"])).stdout).toContain(waiting);

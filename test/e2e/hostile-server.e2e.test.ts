@@ -70,6 +70,62 @@ const TIMELINE = {
   },
 };
 
+const PERSON = { principal: e("person"), isCaller: false };
+const SUMMARY = {
+  taskId: e("task"),
+  key: e("form"),
+  kind: "form",
+  message: e("message"),
+  tool: e("tool"),
+  owner: PERSON,
+  askedAt: "2026-11-20T10:00:00Z",
+  deadline: "2026-11-21T10:00:00Z",
+  due: "2026-11-20T11:00:00Z",
+  priority: e("high"),
+  onTimeout: e("fail"),
+  audience: { to: { people: [e("people")], groups: [e("group")] }, quorum: e("2") },
+  accepted: e("1"),
+};
+const CONTEXT = [
+  { type: "text", title: e("title"), text: e("text") },
+  { type: "table", title: e("title"), columns: [e("column")], rows: [[e("cell")]] },
+  { type: "link", title: e("title"), url: `https://example.com/${EVIL}` },
+  { type: "diff", title: e("title"), before: e("before"), after: e("after") },
+];
+const OPEN = {
+  ...SUMMARY,
+  state: "open",
+  digest: e("digest"),
+  request: { type: "form", message: e("message"), schema: SCHEMA },
+  context: CONTEXT,
+};
+const VISITED = {
+  ...OPEN,
+  key: e("visit"),
+  kind: "url",
+  request: { type: "url", message: e("visit"), url: `https://example.com/${EVIL}` },
+};
+const SETTLED = { state: "settled", taskId: "x", key: "x", tool: e("tool"), owner: PERSON, end: "accepted", by: PERSON };
+
+/** /api/v1. */
+function replyTo(path: string, isAnswer: boolean): readonly [number, object] {
+  const [kind, , key = ""] = path.split("/").map(decodeURIComponent);
+  const problem = { detail: e("refused"), hint: e("hint"), code: e("code") };
+  if (mode === "refused")
+    return [422, { ...problem, status: 422, violations: [{ path: `/content/${e("field")}`, message: e("wrong"), label: e("label") }] }];
+  if (path === "asks/batch")
+    return [200, { receipts: [{ taskId: e("task"), key: e("form"), receipt: "refused", code: e("code"), violations: [] }] }];
+  if (isAnswer) return [409, { ...problem, status: 409, ask: SETTLED }];
+  if (path === "asks")
+    return [200, { asks: [SUMMARY, { ...SUMMARY, key: e("visit") }, { ...SUMMARY, key: e("gone") }], nextCursor: undefined }];
+  if (kind === "tasks") return [200, { ...SUMMARY, asks: [SUMMARY, { ...SUMMARY, key: e("visit") }] }];
+  if (key === e("gone")) return [200, SETTLED];
+  if (key === e("theirs")) return [200, { ...OPEN, state: "of-others" }];
+  if (key === e("form")) return [200, OPEN];
+  if (key === e("visit")) return [200, VISITED];
+  return [404, { ...problem, status: 404 }];
+}
+
 function e(text: string): string {
   return EVIL + text;
 }
@@ -146,7 +202,12 @@ beforeAll(async () => {
     void text(request).then((body) => {
       const at = new URL(request.url ?? "/", "http://localhost").pathname;
       if (at.startsWith("/play/")) response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(TIMELINE));
-      else if (at !== "/mcp" || body === "") response.writeHead(404).end();
+      else if (at.startsWith("/api/v1/")) {
+        const [status, reply] = replyTo(at.slice("/api/v1/".length), request.method === "POST");
+        response
+          .writeHead(status, { "content-type": status < 400 ? "application/json" : "application/problem+json" })
+          .end(JSON.stringify(reply));
+      } else if (at !== "/mcp" || body === "") response.writeHead(404).end();
       else answer(JSON.parse(body) as Sent, response);
     });
   });
@@ -187,7 +248,12 @@ test.each([
   ["refused", "task", "x"],
   ["waits", "inbox", "--list"],
   ["waits", "inbox", "--json"],
+  ["refused", "inbox", "--list"],
+  ["waits", "inbox", "--decline", "--yes"],
+  ["waits", "inbox", "--set", "q=1", "--yes"],
   ["waits", "answer", "x"],
+  ["waits", "answer", "x", e("gone")],
+  ["waits", "answer", "x", e("theirs")],
   ["waits", "answer", "x", "nothing"],
   ["waits", "answer", "x", form, "--accept"],
   ["waits", "answer", "x", form, "--set", "q=1"],
@@ -217,9 +283,9 @@ describe.runIf(hasTerminal)("in a terminal", () => {
   });
 
   /** The marks of what is hidden in each text; a terminal's own sequences are others. */
-  async function expectUntouched(on: Terminal): Promise<void> {
+  async function expectUntouched(on: Terminal, says: string): Promise<void> {
     const written = await on.written();
-    expect(written).toContain("A tool asks");
+    expect(written).toContain(says);
     for (const mark of ["\u001B]52", "\u001B\\", "\u001B[8m", "\u00C2\u009B", "\u00E2\u0080\u00AE"])
       expect(written.includes(mark), JSON.stringify(mark)).toBe(false);
   }
@@ -234,7 +300,7 @@ describe.runIf(hasTerminal)("in a terminal", () => {
     await on.type("no");
     await on.press("Enter");
     await on.shows(/is not written as expected/);
-    await expectUntouched(on);
+    await expectUntouched(on, "A tool asks");
   });
 
   test("the choice among questions, and a page to visit, leave the terminal alone", async () => {
@@ -244,6 +310,6 @@ describe.runIf(hasTerminal)("in a terminal", () => {
     await on.shows("Which question?");
     await on.press("Down", "Enter");
     await on.shows("Visit it?");
-    await expectUntouched(on);
+    await expectUntouched(on, "you to visit a page");
   });
 });

@@ -221,7 +221,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     }
     await other.session.task(toTaskId(taskId)).updateJson({ who: { action: "accept", content: { name: "Bob" } } });
     expect(await answering.ended()).toBe(1);
-    expect(await answering.screen()).toMatch(/who was answered elsewhere, or is no longer open\.\n\[exit/);
+    expect(await answering.screen()).toMatch(/who was answered already\.\n\[exit/);
     await reading.shows("0 of 1 answered");
   });
 

@@ -1,12 +1,18 @@
-/** `parley answer`: answers one open question of a task. */
+/** `parley answer`: answers one open question, whoever's task asks it. */
 import { select } from "@clack/prompts";
-import { asksOf, type Given, mustBeInteractive, replyFrom, sendReply } from "../questions/answering.ts";
+import { asksOf, type Given, mustBeInteractive, OVER, replyFrom, sendReply, type Sent } from "../questions/answering.ts";
+import { questionOf, readAsk, sendAnswer } from "../questions/answer-ask.ts";
+import { howEnded, peopleText, requestOf } from "../questions/asked.ts";
+import { LATER } from "../questions/abandoned.ts";
 import { printEnd } from "../call/run.ts";
-import { follow, Left, watchTask, askUntilOver } from "../questions/follow.ts";
+import { askUntilOver, follow, Left } from "../questions/follow.ts";
+import type { Reply } from "../questions/form.ts";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
-import type { McpClient } from "../client/mcp-client.ts";
+import type { OpenAsk } from "../client/api-client.ts";
+import type { Reached } from "../client/reach.ts";
 import { showTask } from "../questions/show.ts";
 import { cleanLine, isInteractive, printJson, printToStderr } from "../terminal/terminal.ts";
+import { counted } from "../terminal/counted.ts";
 import { getTask } from "../tasks/one.ts";
 
 export interface AnswerCommand extends Given {
@@ -15,42 +21,66 @@ export interface AnswerCommand extends Given {
 }
 
 export async function answer(
-  client: McpClient,
+  server: Reached,
   taskId: string,
   key: string | undefined,
   { wait, json = false, ...given }: AnswerCommand,
 ): Promise<void> {
   const signal = onInterrupt();
-  const task = await getTask(client, taskId);
-  const asks = asksOf(task);
-  const chosen = key ?? (await chooseFrom(Object.keys(asks)));
+  const chosen = key ?? (await chooseFrom(await keysOf(server, taskId)));
   if (chosen === undefined) return left();
-  const request = asks[chosen];
-  if (!request) throw new Error(`${Object.keys(asks).length === 0 ? "nothing is open" : `${chosen} is not open`}:\n${showTask(task)}`);
+  const name = cleanLine(chosen);
+  const ask = await readAsk(server.api, taskId, chosen);
+  if (ask?.state === "settled") throw new Error(`${name} ${howEnded(ask)}`);
+  if (ask?.state === "of-others") throw new Error(`${name} is a question for ${peopleText(ask)}, and not for you`);
+  if (wait && ask && !ask.owner.isCaller) throw new Error("--wait is for your own tasks: the result goes to the person who made the call");
 
+  const sent = ask ? await answerOne(server, ask, given, signal) : await answerAsClient(server, taskId, chosen, given);
+  if (sent === "left") return left();
+  // A prompt has said how the question ended.
+  if (sent === "late") return void (process.exitCode = 1);
+  if (sent.type === "late") throw new Error(`${name} ${sent.how ?? OVER}`);
+  if (sent.type === "refused") throw sent.error;
+  const { missing } = sent;
+  if (json && !wait) return printJson({ taskId, key: chosen, answered: true, ...(missing !== undefined && { missing }) });
+  if (!json) printToStderr(missing ? `answered; ${counted(missing, "more person", "more people")} must accept` : "answered");
+  if (wait) printEnd(await follow(server, { taskId, interactive: false, live: !json, signal }), json);
+}
+
+async function answerOne({ api }: Reached, ask: OpenAsk, given: Given, signal: AbortSignal): Promise<Sent | "left" | "late"> {
+  const request = requestOf(ask);
   const reply = replyFrom(request, given);
-  if (reply === undefined) {
-    mustBeInteractive(request);
-    try {
-      const outcome = await askUntilOver(client, { taskId, key: chosen, request, watching: watchTask(client, taskId, signal), signal });
-      if (outcome === "late") return void (process.exitCode = 1);
-    } catch (error) {
-      if (!(error instanceof Left)) throw error;
-      return left();
-    }
-  } else {
-    const sent = await sendReply(client, taskId, chosen, reply);
-    if (sent === "late") throw new Error(`${chosen} was already answered differently, or is no longer open`);
-    if (typeof sent === "object") throw sent.error;
+  if (reply !== undefined) return await sendAnswer(api, ask, reply as Reply);
+  mustBeInteractive(request);
+  try {
+    const outcome = await askUntilOver(questionOf(api, ask, Date.now()), signal);
+    return outcome === LATER ? "left" : outcome.type === "late" ? "late" : outcome;
+  } catch (error) {
+    if (!(error instanceof Left)) throw error;
+    return "left";
   }
-  if (json && !wait) return printJson({ taskId, key: chosen, answered: true });
-  if (!json) printToStderr("answered");
-  if (wait) printEnd(await follow(client, { taskId, interactive: false, live: !json, signal }), json);
+}
+
+/** What a tool asks a client and no person, such as a text of its model, is known to MCP alone. */
+async function answerAsClient(server: Reached, taskId: string, key: string, given: Given): Promise<Sent> {
+  const task = await getTask(server, taskId);
+  const asks = asksOf(task);
+  const request = asks[key];
+  if (!request) throw new Error(`${Object.keys(asks).length === 0 ? "nothing is open" : `${key} is not open`}:\n${showTask(task)}`);
+  const { reason: _forPeople, ...options } = given;
+  const reply = replyFrom(request, options);
+  if (reply === undefined) mustBeInteractive(request);
+  return await sendReply(server, taskId, key, reply);
 }
 
 function left(): void {
   printToStderr("The question stays open.");
   process.exitCode = INTERRUPTED;
+}
+
+async function keysOf(server: Reached, taskId: string): Promise<readonly string[]> {
+  const { asks } = await server.api.get("/tasks/{taskId}", { path: { taskId } });
+  return asks.length > 0 ? asks.map(({ key }) => key) : Object.keys(asksOf(await getTask(server, taskId)));
 }
 
 async function chooseFrom(keys: readonly string[]): Promise<string | undefined> {

@@ -215,7 +215,6 @@ export interface paths {
         readonly trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         readonly Answer: {
@@ -626,33 +625,6 @@ export interface components {
     headers: never;
     pathItems: never;
 }
-export type Answer = components['schemas']['Answer'];
-export type Ask = components['schemas']['Ask'];
-export type AskCount = components['schemas']['AskCount'];
-export type AskPage = components['schemas']['AskPage'];
-export type AskSummary = components['schemas']['AskSummary'];
-export type Audience = components['schemas']['Audience'];
-export type Batch = components['schemas']['Batch'];
-export type BatchAnswer = components['schemas']['BatchAnswer'];
-export type BatchReceipt = components['schemas']['BatchReceipt'];
-export type BatchReceipts = components['schemas']['BatchReceipts'];
-export type Call = components['schemas']['Call'];
-export type Cancellation = components['schemas']['Cancellation'];
-export type CancelReceipt = components['schemas']['CancelReceipt'];
-export type ContextPart = components['schemas']['ContextPart'];
-export type OpenAsk = components['schemas']['OpenAsk'];
-export type Person = components['schemas']['Person'];
-export type Problem = components['schemas']['Problem'];
-export type Receipt = components['schemas']['Receipt'];
-export type SettledAsk = components['schemas']['SettledAsk'];
-export type Task = components['schemas']['Task'];
-export type TaskPage = components['schemas']['TaskPage'];
-export type TaskWithEnd = components['schemas']['TaskWithEnd'];
-export type Timeline = components['schemas']['Timeline'];
-export type Tool = components['schemas']['Tool'];
-export type ToolPage = components['schemas']['ToolPage'];
-export type Violation = components['schemas']['Violation'];
-export type $defs = Record<string, never>;
 export interface operations {
     readonly listAsks: {
         readonly parameters: {

@@ -1,5 +1,5 @@
 /** Options that several commands share. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 
 export interface ServerOptions {
   readonly url?: string;
@@ -21,4 +21,10 @@ export function collect(given: string, before: readonly string[] = []): readonly
 /** `--json` selects JSON output. With a value, it is input: `--json` had that meaning first. */
 export function objectGiven(json: string | true | undefined): { readonly args?: string; readonly isOutput: boolean } {
   return typeof json === "string" ? { args: json, isOutput: false } : { isOutput: json === true };
+}
+
+export function atLeastOne(text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError("It must be an integer of at least 1.");
+  return number;
 }

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { credentialsFor } from "../credentials/credentials.ts";
 import { localServer } from "../serve/local.ts";
 import { outputLost } from "../terminal/lost-output.ts";
+import { type ApiClient, apiClient } from "./api-client.ts";
 import { checkThere, type McpClient, mcpClient } from "./mcp-client.ts";
 import { answers, findServing } from "../deployment/serving-address.ts";
 import { DEFAULT_DATA_DIR, DEFAULT_URL } from "../url.ts";
@@ -19,6 +20,7 @@ export interface ReachOptions {
 }
 
 export interface Reached extends McpClient {
+  readonly api: ApiClient;
   readonly url: string;
   /** The server runs in this process and stops with the command. Waiting tasks wait for the next server. */
   readonly isOwn: boolean;
@@ -49,9 +51,11 @@ async function reach({ url: given, tools, dataDir: givenDir, mayStart = false }:
   const local = localServer({ dataDir, tools });
   try {
     const url = await local.url();
-    const client = mcpClient({ url: () => local.url(), lost: () => local.lost(), token: () => Promise.resolve(undefined) });
+    const remote = { url: () => local.url(), lost: () => local.lost(), token: () => Promise.resolve(undefined) };
+    const client = mcpClient(remote);
     return {
       ...client,
+      api: apiClient(remote),
       url,
       isOwn: running === undefined,
       async close() {
@@ -68,5 +72,5 @@ async function reach({ url: given, tools, dataDir: givenDir, mayStart = false }:
 async function remoteAt(url: string): Promise<Reached> {
   const remote = { url: () => Promise.resolve(url), lost: () => undefined, token: credentialsFor(url) };
   await checkThere(remote);
-  return { ...mcpClient(remote), url, isOwn: false };
+  return { ...mcpClient(remote), api: apiClient(remote), url, isOwn: false };
 }

@@ -1,9 +1,9 @@
-/** Answers one question, from the options of a command or at the terminal. */
+/** Answers one question, from the options of a command or at the terminal, through whichever door. */
 import type { Content, Elicitation, Reply } from "./form.ts";
 import { contentOf, isVisit, objectOf } from "./form.ts";
 import { type McpClient, RpcError } from "../client/mcp-client.ts";
-import type { Violation } from "./prompts.ts";
-import { ABANDONED } from "./abandoned.ts";
+import type { About, Violation } from "./prompts.ts";
+import { ABANDONED, LATER } from "./abandoned.ts";
 import { type InputRequest, showUrl, type TaskState } from "./show.ts";
 import { isInteractive } from "../terminal/terminal.ts";
 
@@ -13,14 +13,28 @@ export interface Given {
   readonly content?: string;
   readonly accept?: boolean;
   readonly decline?: boolean;
+  /** Why it is declined. */
+  readonly reason?: string;
   readonly cancel?: boolean;
+}
+
+/** A question that a person can answer. */
+export interface Question {
+  readonly key: string;
+  readonly request: InputRequest;
+  readonly about?: About;
+  /** Throws what is not about the answer. */
+  send(reply: Reply): Promise<Sent>;
+  /** Calls `closed` once the question is no longer open, with how it ended if that is known, until the returned function is called. */
+  whenClosed(closed: (how?: string) => void): () => void;
 }
 
 /** The reply that the options describe; undefined if they describe none and a person must answer. Throws an Error if they do not fit the question. */
 export function replyFrom({ method, params }: InputRequest, given: Given): unknown {
-  const { set = [], content, accept, decline, cancel } = given;
+  const { set = [], content, accept, decline, cancel, reason } = given;
   refuseContradiction(given);
-  if (decline) return { action: "decline" };
+  if (reason !== undefined && !decline) throw new Error("--reason says why a question is declined: use it with --decline");
+  if (decline) return { action: "decline", ...(reason !== undefined && { reason }) };
   if (cancel) return { action: "cancel" };
   if (method !== "elicitation/create") {
     if (content === undefined)
@@ -53,11 +67,16 @@ function refuseContradiction({ set = [], content, accept, decline, cancel }: Giv
 
 /** What became of an answer. */
 export type Sent =
-  | "accepted"
-  | "late"
-  | { readonly refused: { readonly content: Content; readonly violations: readonly Violation[] }; readonly error: RpcError };
+  /** `missing`: how many more people must accept. */
+  | { readonly type: "accepted"; readonly missing?: number }
+  /** `how`: how the question ended, if that is known. */
+  | { readonly type: "late"; readonly how?: string | undefined }
+  | { readonly type: "refused"; readonly content: Content; readonly violations: readonly Violation[]; readonly error: Error };
 
-/** Throws RpcError for errors that are not about the answer. */
+/** The question is no longer this person's. */
+export type Settled = Exclude<Sent, { readonly type: "refused" }>;
+
+/** Answers one's own task through MCP. Throws RpcError for errors that are not about the answer. */
 export async function sendReply(client: McpClient, taskId: string, key: string, reply: unknown): Promise<Sent> {
   try {
     const { _meta: meta } = await client.request<{ _meta?: { "parley/receipts"?: Record<string, string> } }>("tasks/update", {
@@ -65,39 +84,38 @@ export async function sendReply(client: McpClient, taskId: string, key: string, 
       inputResponses: { [key]: reply },
     });
     const receipt = meta?.["parley/receipts"]?.[key];
-    return receipt === "late" || receipt === "unknown" ? "late" : "accepted";
+    return { type: receipt === "late" || receipt === "unknown" ? "late" : "accepted" };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     const { violations } = (error.data ?? {}) as { violations?: readonly Violation[] };
     if (!Array.isArray(violations)) throw error;
     const { content = {} } = reply as { content?: Content };
-    return { refused: { content, violations: violations.map(within) }, error };
+    return { type: "refused", content, violations: violations.map((each) => within(each, 1)), error };
   }
 }
 
-/** Makes a path such as `/party-size/content/partySize` relative to the content of the answer. */
-function within({ path, message }: Violation): Violation {
-  const [, , member, ...rest] = path.split("/");
+/** Makes a path such as `/party-size/content/partySize` relative to the content of the answer. `before`: how many names stand before it. */
+export function within({ path, message }: Violation, before: 0 | 1): Violation {
+  const [, ...names] = path.split("/");
+  const [member, ...rest] = names.slice(before);
   return { path: member === "content" ? `/${rest.join("/")}` : path, message };
 }
 
-/** Asks until an answer is accepted, the person leaves, or someone else has answered. */
+export const OVER = "was answered elsewhere, or is no longer open";
+
+/** Asks until an answer is accepted, or the person leaves, or wants to answer later. An aborted signal closes the prompt. */
 export async function answerAtTerminal(
-  client: McpClient,
-  {
-    taskId,
-    key,
-    request,
-    signal,
-  }: { readonly taskId: string; readonly key: string; readonly request: InputRequest; readonly signal: AbortSignal },
-): Promise<"accepted" | "late" | typeof ABANDONED> {
+  { request, about, send }: Question,
+  signal: AbortSignal,
+): Promise<Settled | typeof ABANDONED | typeof LATER> {
   const { promptFor } = await import("./prompts.ts");
-  for (let sent: Sent | undefined; ;) {
-    const refused = typeof sent === "object" ? sent.refused : undefined;
-    const reply: Reply | typeof ABANDONED = await promptFor(request.params as Elicitation, { signal, ...(refused && { refused }) });
-    if (reply === ABANDONED) return signal.aborted ? "late" : ABANDONED;
-    sent = await sendReply(client, taskId, key, reply);
-    if (typeof sent === "string") return sent;
+  for (let refused: Extract<Sent, { type: "refused" }> | undefined; ;) {
+    const reply = await promptFor(request.params as Elicitation, { signal, ...(about && { about }), ...(refused && { refused }) });
+    if (reply === ABANDONED) return signal.aborted ? { type: "late" } : ABANDONED;
+    if (reply === LATER) return LATER;
+    const sent = await send(reply);
+    if (sent.type !== "refused") return sent;
+    refused = sent;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Watches a task until it ends, shows its reports, and asks its questions. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { answerAtTerminal, asksOf } from "./answering.ts";
+import { LATER } from "./abandoned.ts";
+import { answerAtTerminal, asksOf, OVER, type Question, sendReply, type Settled } from "./answering.ts";
 import { type McpClient, type Reports, RpcError } from "../client/mcp-client.ts";
 import { type InputRequest, isOver, showAsk, type TaskState } from "./show.ts";
 import { clean, cleanLine, jsonText, styled, printToStderr } from "../terminal/terminal.ts";
@@ -48,42 +49,63 @@ export async function follow(client: McpClient, { taskId, interactive, live, sig
       const [next] = prompted;
       if (!next) continue;
       screen.hold();
-      await askUntilOver(client, { taskId, key: next[0], request: next[1], watching, signal }).finally(screen.release);
+      const asked = askUntilOver(ownQuestion(client, { taskId, key: next[0], request: next[1], watching }), signal);
+      if ((await asked.finally(screen.release)) === LATER) throw new Left();
+      // The last state that was read still contains the question.
+      watching.forget();
     }
   } finally {
     screen.close();
   }
 }
 
-interface Asked {
-  readonly taskId: string;
-  readonly key: string;
-  readonly request: InputRequest;
-  readonly watching: Watching;
-  readonly signal: AbortSignal;
+/** A question of one's own task, through MCP. */
+function ownQuestion(
+  client: McpClient,
+  {
+    taskId,
+    key,
+    request,
+    watching,
+  }: { readonly taskId: string; readonly key: string; readonly request: InputRequest; readonly watching: Watching },
+): Question {
+  return {
+    key,
+    request,
+    send: (reply) => sendReply(client, taskId, key, reply),
+    whenClosed: (closed) =>
+      watching.onState((task) => {
+        if (!Object.hasOwn(asksOf(task), key)) closed();
+      }),
+  };
 }
 
-/** Asks a question, and closes the prompt if the question is answered elsewhere, withdrawn or timed out: then the answer is `late`. Throws Left. */
-export async function askUntilOver(client: McpClient, { taskId, key, request, watching, signal }: Asked): Promise<"accepted" | "late"> {
+/**
+ * Asks a question, and closes the prompt if the question is answered elsewhere, withdrawn or timed out: then the answer is `late`. Throws Left if the person
+ * leaves.
+ */
+export async function askUntilOver(question: Question, signal: AbortSignal): Promise<Settled | typeof LATER> {
   const over = new AbortController();
-  const stop = watching.onState((task) => {
-    if (!Object.hasOwn(asksOf(task), key)) over.abort();
+  let ended: string | undefined;
+  const stop = question.whenClosed((how) => {
+    ended = how;
+    over.abort();
   });
   try {
-    const outcome = await answerAtTerminal(client, { taskId, key, request, signal: AbortSignal.any([signal, over.signal]) });
+    const outcome = await answerAtTerminal(question, AbortSignal.any([signal, over.signal]));
+    const isAccepted = typeof outcome === "object" && outcome.type === "accepted";
     // An answer that was on its way when the person left may have been accepted.
-    if (outcome !== "accepted" && signal.aborted) throw new Left();
-    if (outcome === "late") printToStderr(styled("yellow", `${cleanLine(key)} was answered elsewhere, or is no longer open.`));
-    else if (outcome !== "accepted") throw new Left();
-    // The last state that was read still contains the question.
-    watching.forget();
+    if (!isAccepted && signal.aborted) throw new Left();
+    if (outcome === LATER) return LATER;
+    if (typeof outcome !== "object") throw new Left();
+    if (outcome.type === "late") printToStderr(styled("yellow", `${cleanLine(question.key)} ${outcome.how ?? ended ?? OVER}.`));
     return outcome;
   } finally {
     stop();
   }
 }
 
-export interface Watching {
+interface Watching {
   /** Resolves to the next state that differs from the last one. */
   next(): Promise<TaskState>;
   /** Makes `next` return the state even if it has not changed. */
@@ -93,7 +115,7 @@ export interface Watching {
 }
 
 /** Polls a task, also while a prompt is open. `print` shows that the server is away, and that it is back. */
-export function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print: (text: string) => void = printToStderr): Watching {
+function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print: (text: string) => void = printToStderr): Watching {
   const listeners = new Set<(task: TaskState) => void>();
   let seen = "";
   let awayMs = 0;

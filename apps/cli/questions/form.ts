@@ -20,7 +20,7 @@ export type Elicitation = Form | Visit;
 
 export type Content = Record<string, Json>;
 
-export type Reply = { action: "accept"; content?: Content } | { action: "decline" } | { action: "cancel" };
+export type Reply = { action: "accept"; content?: Content } | { action: "decline"; reason?: string } | { action: "cancel" };
 
 export function isVisit(asked: Elicitation): asked is Visit {
   return asked.mode === "url";

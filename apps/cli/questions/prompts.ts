@@ -3,9 +3,9 @@
  * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-import { type Field, fieldsOf, hasMore, type Json, type JsonObject, valueOf } from "@parley/core";
+import { type Field, fieldsOf, hasMore, type Json, type JsonObject, REASON_CHARS_MAX, valueOf } from "@parley/core";
 import { type Content, type Elicitation, isVisit, type Reply } from "./form.ts";
-import { ABANDONED } from "./abandoned.ts";
+import { ABANDONED, LATER } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
 import { entryHint, entryOf, hasLines, isJson, parsed, readEntry } from "./entry.ts";
@@ -25,9 +25,19 @@ export interface Violation {
   readonly message: string;
 }
 
+/** What is shown with a question besides its message. */
+export interface About {
+  /** Who asks. */
+  readonly title: string;
+  readonly notes: readonly string[];
+  /** Whether a person who declines may say why. */
+  readonly takesReason: boolean;
+}
+
 export interface Asking {
   /** Aborted when the question is closed. */
   readonly signal: AbortSignal;
+  readonly about?: About;
   /** The previous answer and the problems that the server found in it. */
   readonly refused?: { readonly content: Content; readonly violations: readonly Violation[] };
 }
@@ -37,45 +47,59 @@ interface Options {
   readonly output: NodeJS.WriteStream;
 }
 
+type Answering = Reply | typeof ABANDONED | typeof LATER;
+
 /** Asks a tool's question. */
-export async function promptFor(asked: Elicitation, { signal, refused }: Asking): Promise<Reply | typeof ABANDONED> {
+export async function promptFor(asked: Elicitation, { signal, about, refused }: Asking): Promise<Answering> {
   const options: Options = { signal, output: process.stderr };
-  if (isVisit(asked)) return await promptToVisit(asked, options);
+  if (isVisit(asked)) return await promptToVisit(asked, options, about);
   if (!refused) {
-    note(clean(asked.message), "A tool asks", { output: process.stderr });
-    const action = await select<Reply["action"]>({
-      message: "Answer?",
-      options: [
-        { value: "accept", label: "Answer" },
-        { value: "decline", label: "Decline" },
-        { value: "cancel", label: "Dismiss" },
-      ],
-      ...options,
-    });
-    if (isCancel(action)) return ABANDONED;
-    if (action !== "accept") return { action };
+    note([clean(asked.message), ...(about?.notes ?? [])].join("\n\n"), about?.title ?? "A tool asks", { output: process.stderr });
+    const verb = await select<Verb>({ message: "Answer?", options: [{ value: "accept", label: "Answer" }, ...OTHER_VERBS], ...options });
+    if (isCancel(verb)) return ABANDONED;
+    if (verb !== "accept") return await withoutAnswer(verb, options, about);
   }
   const content = await promptForFields(asked.requestedSchema, { ...options, ...(refused && { refused }) });
   return content === ABANDONED ? ABANDONED : { action: "accept", content };
 }
 
-async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url" }>, options: Options): Promise<Reply | typeof ABANDONED> {
+type Verb = Reply["action"] | "later";
+const OTHER_VERBS = [
+  { value: "decline" as const, label: "Decline" },
+  { value: "cancel" as const, label: "Close without an answer" },
+  { value: "later" as const, label: "Later" },
+];
+
+async function withoutAnswer(verb: Exclude<Verb, "accept">, options: Options, about?: About): Promise<Answering> {
+  if (verb === "later") return LATER;
+  if (verb === "cancel" || !about?.takesReason) return { action: verb };
+  const reason = await pastedAsOneLine(() => text({ message: "Why? (optional)", validate: reasonProblem, ...options }));
+  if (isCancel(reason)) return ABANDONED;
+  return { action: verb, ...(reason && { reason }) };
+}
+
+function reasonProblem(typed = ""): string | undefined {
+  return typed.length > REASON_CHARS_MAX ? `must have at most ${REASON_CHARS_MAX} characters` : undefined;
+}
+
+async function promptToVisit({ message, url }: Extract<Elicitation, { mode: "url" }>, options: Options, about?: About): Promise<Answering> {
   const shown = showUrl(url);
   const { host, protocol } = URL.parse(url) ?? {};
-  note(`${clean(message)}\n\n${shown}\n\nHost: ${host ?? "none"}`, "A tool asks you to visit a page", { output: process.stderr });
+  const said = [clean(message), shown, `Host: ${host ?? "none"}`, ...(about?.notes ?? [])].join("\n\n");
+  note(said, about ? `${about.title} you to visit a page` : "A tool asks you to visit a page", { output: process.stderr });
   const opens = protocol === "https:" || protocol === "http:";
-  const action = await select<Reply["action"] | "open">({
+  const verb = await select<Verb | "open">({
     message: "Visit it?",
     options: [
       ...(opens ? [{ value: "open" as const, label: "Open it in the browser" }] : []),
       { value: "accept", label: "I will open it myself" },
-      { value: "decline", label: "Decline" },
-      { value: "cancel", label: "Dismiss" },
+      ...OTHER_VERBS,
     ],
     ...options,
   });
-  if (isCancel(action)) return ABANDONED;
-  if (action !== "open") return { action };
+  if (isCancel(verb)) return ABANDONED;
+  if (verb === "accept") return { action: verb };
+  if (verb !== "open") return await withoutAnswer(verb, options, about);
   const { openPage } = await import("../terminal/open-page.ts");
   if (!(await openPage(shown))) printToStderr(`No browser could be started. Open it yourself: ${shown}`);
   return { action: "accept" };

@@ -1,6 +1,6 @@
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { ListCommand } from "./list.ts";
-import { type ServerOptions, withServerOptions } from "../client/options.ts";
+import { atLeastOne, type ServerOptions, withServerOptions } from "../client/options.ts";
 
 interface OneTask extends ServerOptions {
   readonly json?: boolean;
@@ -53,17 +53,4 @@ Examples:
   withServerOptions(program.command("cancel <taskId>").description("Cancel a task"))
     .option("--json", "Print the outcome as JSON")
     .action(cancelling);
-  withServerOptions(program.command("inbox").description("Answer the open questions of your tasks, oldest first"))
-    .option("--list", "Print the questions with the commands to answer them, and do not ask them")
-    .option("--json", "Print the questions as JSON, and do not ask them")
-    .action(async ({ json, list, ...server }: OneTask & { list?: boolean }) => {
-      const [{ withServer }, { inbox }] = await Promise.all([import("../client/reach.ts"), import("./inbox.ts")]);
-      await withServer(server, (client) => inbox(client, { ...(json && { json }), ...(list && { list }) }));
-    });
-}
-
-function atLeastOne(text: string): number {
-  const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError("It must be an integer of at least 1.");
-  return number;
 }

@@ -1,0 +1,143 @@
+/** `parley inbox`: everything that is asked of a person, in whoever's task: listed, asked one after another, or answered alike. */
+import { confirm, isCancel, multiselect } from "@clack/prompts";
+import { canonicalJson } from "@parley/core";
+import type { AskSummary, OpenAsk } from "../client/api-client.ts";
+import type { Reached } from "../client/reach.ts";
+import { LATER } from "../questions/abandoned.ts";
+import type { Given, Question } from "../questions/answering.ts";
+import { questionOf } from "../questions/answer-ask.ts";
+import { showAsked } from "../questions/asked.ts";
+import { askUntilOver, Left } from "../questions/follow.ts";
+import type { Reply } from "../questions/form.ts";
+import { counted } from "../terminal/counted.ts";
+import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
+import { cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal/terminal.ts";
+import { alike, answerTo, counts, sendAll, showReceipt } from "./batch.ts";
+import { type Filters, type Listed, listAsks, readOpen, stillOpen } from "./list.ts";
+
+export interface InboxCommand extends Filters, Pick<Given, "set" | "accept" | "decline" | "reason"> {
+  readonly list?: boolean;
+  readonly json?: boolean;
+  /** Answers alike without asking whether to. */
+  readonly yes?: boolean;
+}
+
+/** Equal questions that are offered the same answer. */
+const ALIKE_MAX = 50;
+
+export async function inbox({ api }: Reached, command: InboxCommand): Promise<void> {
+  const { json = false, list = false, yes = false, set, accept, decline, reason, ...filters } = command;
+  const given: Given = {
+    ...(set && { set }),
+    ...(accept && { accept }),
+    ...(decline && { decline }),
+    ...(reason !== undefined && { reason }),
+  };
+  const listed = await listAsks(api, filters);
+  if (Object.keys(given).length > 0) return await answerAll(api, await readOpen(api, listed.asks), { given, json, yes });
+  if (json) return printJson({ questions: await readOpen(api, listed.asks), isMore: listed.isMore });
+  if (listed.asks.length === 0) return print("no open questions");
+  if (list || !isInteractive()) {
+    const open = await readOpen(api, listed.asks);
+    for (const ask of open) print(showAsked(ask, Date.now()));
+    if (listed.isMore) printToStderr(`There are more than ${counted(listed.asks.length, "question")}: see --limit`);
+    return;
+  }
+  await askAll(api, listed);
+}
+
+type Api = Reached["api"];
+
+async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
+  const signal = onInterrupt();
+  const done = new Set<AskSummary>();
+  let answered = 0;
+  try {
+    for (const [index, summary] of asks.entries()) {
+      if (done.has(summary)) continue;
+      printToStderr(`\n${index + 1} of ${asks.length}  ${cleanLine(summary.key)} of task ${cleanLine(summary.taskId)}`);
+      const ask = await stillOpen(api, summary);
+      if (!ask) {
+        printToStderr(`${cleanLine(summary.key)} is no longer open.`);
+        continue;
+      }
+      let given: Reply | undefined;
+      const question = questionOf(api, ask, Date.now());
+      const remembering: Question = { ...question, send: async (reply) => await question.send((given = reply)) };
+      const outcome = await askUntilOver(remembering, signal);
+      if (outcome === LATER || outcome.type !== "accepted") continue;
+      answered += 1;
+      if (outcome.missing) printToStderr(`${counted(outcome.missing, "more person", "more people")} must accept`);
+      if (given) {
+        const left = asks.slice(index + 1).filter((each) => !done.has(each));
+        for (const each of await answerAlike(api, ask, given, left)) {
+          done.add(each);
+          answered += 1;
+        }
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof Left)) throw error;
+    printToStderr("The other questions stay open.");
+    process.exitCode = INTERRUPTED;
+  }
+  printToStderr(`${answered} of ${asks.length} answered${isMore ? "; there are more: see --limit" : ""}`);
+}
+
+/** Offers to give the same answer to other questions of the tool with the same form. Resolves to those that were answered. */
+async function answerAlike(api: Api, ask: OpenAsk, reply: Reply, left: readonly AskSummary[]): Promise<readonly AskSummary[]> {
+  const candidates = left.filter((each) => each.tool === ask.tool && each.kind === "form" && ask.kind === "form").slice(0, ALIKE_MAX);
+  if (candidates.length === 0 || isRisky(ask)) return [];
+  const form = canonicalJson(ask.request.schema as never);
+  const equal = (await readOpen(api, candidates)).filter((each) => canonicalJson(each.request.schema as never) === form && !isRisky(each));
+  if (equal.length === 0) return [];
+  const chosen = await multiselect({
+    message: `Give the same answer to ${equal.length === 1 ? "this question" : `some of these ${equal.length} questions`}? (Space chooses, Enter continues)`,
+    options: equal.map((each) => ({ value: each, label: cleanLine(each.message) })),
+    required: false,
+    maxItems: 10,
+    output: process.stderr,
+  });
+  if (isCancel(chosen) || chosen.length === 0) return [];
+  const receipts = await sendAll(
+    api,
+    chosen.map((each) => answerTo(each, reply)),
+    false,
+  );
+  for (const receipt of receipts) printToStderr(showReceipt(receipt));
+  const took = new Set(receipts.filter(counts).map(({ taskId, key }) => JSON.stringify([taskId, key])));
+  return candidates.filter(({ taskId, key }) => took.has(JSON.stringify([taskId, key])));
+}
+
+/** What cannot be undone is asked and answered by itself. */
+function isRisky({ request: { hints } }: OpenAsk): boolean {
+  const { destructive, dangerous } = (hints ?? {}) as { readonly destructive?: unknown; readonly dangerous?: unknown };
+  return destructive === true || dangerous === true;
+}
+
+async function answerAll(
+  api: Api,
+  asks: readonly OpenAsk[],
+  { given, json, yes }: { readonly given: Given; readonly json: boolean; readonly yes: boolean },
+): Promise<void> {
+  if (asks.length === 0) return json ? printJson({ receipts: [] }) : print("no open questions");
+  const answers = alike(asks, given);
+  if (!yes) {
+    if (!isInteractive()) throw new Error(`${counted(asks.length, "question")} would be answered: add --yes to answer them`);
+    for (const ask of asks) printToStderr(showAsked(ask, Date.now()));
+    const isMeant = await confirm({
+      message: `Answer ${counted(asks.length, "question")} alike?`,
+      initialValue: false,
+      output: process.stderr,
+    });
+    if (isMeant !== true) return void (process.exitCode = INTERRUPTED);
+  }
+  const foreseen = await sendAll(api, answers, true);
+  const wrong = foreseen.filter(({ receipt }) => receipt === "invalid");
+  // An answer that fits only some of the questions was not meant for all of them.
+  if (wrong.length > 0) throw new Error(`nothing was answered. ${wrong.map(showReceipt).join("\n")}`);
+  const receipts = await sendAll(api, answers, false);
+  if (json) printJson({ receipts });
+  else for (const receipt of receipts) print(showReceipt(receipt));
+  if (!receipts.every(counts)) process.exitCode = 1;
+}

@@ -1,0 +1,131 @@
+/** A question as /api/v1 has it, in words for a terminal: who asks, until when, what to look at first, and how it ended. */
+import type { AskSummary, Audience, ContextPart, OpenAsk, SettledAsk } from "../client/api-client.ts";
+import { clean, cleanAll, cleanLine, styled } from "../terminal/terminal.ts";
+import { relative } from "../terminal/times.ts";
+import { type InputRequest, showAsk, showUrl } from "./show.ts";
+
+type Json = NonNullable<InputRequest["params"]>;
+
+/** As MCP asks it. */
+export function requestOf({ request }: OpenAsk): InputRequest {
+  const { type, message, schema = { type: "object" }, url = "", hints } = request;
+  const meta = typeof hints === "object" && hints !== null ? { _meta: { "parley/hints": hints } } : {};
+  const params: Json =
+    type === "url" ? { mode: "url", message, url, ...meta } : { mode: "form", message, requestedSchema: schema, ...meta };
+  return { method: "elicitation/create", params };
+}
+
+/** `approve_invoice asks, in a call of bob`. */
+export function whoAsks({ tool, owner }: Pick<AskSummary, "tool" | "owner">): string {
+  return `${cleanLine(tool)} asks${owner.isCaller ? "" : `, in a call of ${cleanLine(owner.principal)}`}`;
+}
+
+/** `urgent · asked 3 minutes ago · open for 2 days, then it counts as declined`. */
+export function whenAsked(given: AskSummary, nowMs: number): string {
+  // A server may send a text where it should send a number.
+  const ask = cleanAll(given);
+  const { priority, askedAt, due, audience, accepted = 0 } = ask;
+  const parts = [
+    ...(priority === "normal" ? [] : [cleanLine(priority)]),
+    `asked ${relative(Date.parse(askedAt), nowMs)}`,
+    ...(due === undefined ? [] : [dueText(Date.parse(due), nowMs)]),
+    untilText(ask, nowMs),
+    ...(audience ? [`for ${peopleText(ask)}`] : []),
+    ...(audience?.quorum === undefined ? [] : [`${accepted} of ${audience.quorum} people have accepted`]),
+  ];
+  return parts.join(" · ");
+}
+
+function dueText(dueMs: number, nowMs: number): string {
+  return dueMs > nowMs ? `wanted ${relative(dueMs, nowMs)}` : `was wanted ${relative(dueMs, nowMs)}`;
+}
+
+function untilText({ deadline, onTimeout }: Pick<AskSummary, "deadline" | "onTimeout">, nowMs: number): string {
+  const then = typeof onTimeout === "string" ? THEN[onTimeout] : "the tool takes its default answer";
+  return `closes ${relative(Date.parse(deadline), nowMs)}, and then ${then}`;
+}
+
+const THEN = { cancel: "it has no answer", decline: "it counts as declined", fail: "the call fails" } as const;
+
+/** Who else is asked. */
+export function peopleText({ audience }: Pick<AskSummary, "audience">): string {
+  const { to = {}, not }: Partial<Audience> = audience ?? {};
+  const named = to === "tenant" ? ["everyone in your organisation"] : [...(to.people ?? []), ...(to.groups ?? []), ...(to.roles ?? [])];
+  const shown = named.slice(0, NAMES_SHOWN).map(cleanLine).join(", ");
+  return `${shown}${named.length > NAMES_SHOWN ? " …" : ""}${not === "caller" ? ", not for the person who made the call" : ""}`;
+}
+
+const NAMES_SHOWN = 6;
+const ROWS_SHOWN = 30;
+
+/** A question of a list, with the command that answers it. */
+export function showAsked(ask: OpenAsk, nowMs: number): string {
+  const context = showContext(ask.context ?? [], process.stdout);
+  return [
+    `${styled("bold", whoAsks(ask), process.stdout)}  ${whenAsked(ask, nowMs)}`,
+    ...(context === "" ? [] : [indented(context)]),
+    showAsk(ask.taskId, ask.key, requestOf(ask)),
+  ].join("\n");
+}
+
+/** What to see before answering. */
+export function showContext(parts: readonly ContextPart[], stream: NodeJS.WriteStream): string {
+  return parts.map((part) => showPart(part, stream)).join("\n");
+}
+
+function showPart(part: ContextPart, stream: NodeJS.WriteStream): string {
+  const title = part.title === undefined ? [] : [cleanLine(part.title)];
+  switch (part.type) {
+    case "text":
+      return [...title, clean(part.text)].join("\n");
+    case "link":
+    case "picture":
+      return `${title.join("")}: ${showUrl(part.url)}`;
+    case "diff":
+      return [
+        ...title,
+        ...linesOf(part.before).map((line) => styled("red", `- ${line}`, stream)),
+        ...linesOf(part.after).map((line) => styled("green", `+ ${line}`, stream)),
+      ].join("\n");
+    case "table": {
+      const rows = [part.columns, ...part.rows.slice(0, ROWS_SHOWN)].map((row) => row.map((cell) => cleanLine(String(cell))));
+      const widths = part.columns.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+      const shown = rows.map((row) =>
+        row
+          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+          .join("  ")
+          .trimEnd(),
+      );
+      const hidden = part.rows.length - ROWS_SHOWN;
+      return [...title, ...shown, ...(hidden > 0 ? [`… ${hidden} more`] : [])].join("\n");
+    }
+  }
+}
+
+function linesOf(text: string): readonly string[] {
+  return clean(text).split("\n");
+}
+
+function indented(text: string): string {
+  return text.replaceAll(/^/gm, "    ");
+}
+
+/** `was answered by bob`, to follow the name of a question. */
+export function howEnded({ end, by }: SettledAsk): string {
+  const who = by === undefined || by.isCaller ? "already" : `by ${cleanLine(by.principal)}`;
+  switch (end) {
+    case "answered":
+    case "accepted":
+      return `was answered ${who}`;
+    case "declined":
+      return `was declined ${who}`;
+    case "cancelled":
+      return "was closed without an answer";
+    case "timed_out":
+      return "is closed: its deadline has passed";
+    case "withdrawn":
+      return "is closed: the tool no longer needs an answer";
+    case "closed":
+      return "is closed: the call has ended";
+  }
+}

@@ -1,0 +1,211 @@
+/** `parley inbox` and `parley answer`: everything that is asked of a person, in whoever's task, with a login. */
+import { catalogue, defineTool } from "@parley/sdk";
+import { afterEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { callerNamed, deploy } from "../../apps/server/deployment.fixture.ts";
+import { freePorts } from "../support/free-ports.ts";
+import { parley } from "../support/parley.ts";
+import { hasTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+const FINANCE = { groups: ["finance"] };
+const schema = z.object({ cents: z.int().max(2_000).meta({ title: "Amount in cents" }), note: z.string().optional() });
+
+const tools = catalogue([
+  defineTool({
+    name: "pay",
+    input: z.object({ what: z.string() }),
+    async run({ what }, ctx) {
+      const answer = await ctx.ask("amount", {
+        message: `How much for ${what}?`,
+        schema,
+        to: FINANCE,
+        timeout: "2 days",
+        onTimeout: "decline",
+        priority: "high",
+        context: [
+          { type: "table", title: "Offers", columns: ["shop", "cents"], rows: [["Ash", 900]] },
+          { type: "diff", before: "old", after: "new" },
+        ],
+      });
+      return JSON.stringify(answer);
+    },
+  }),
+  defineTool({
+    name: "own",
+    run: async (_args, ctx) => (await ctx.elicit("name", { message: "Who?", schema: z.object({ name: z.string() }) })).name,
+  }),
+  defineTool({
+    name: "sign",
+    async run(_args, ctx) {
+      await ctx.elicit("both", { message: "Sign?", schema: z.object({ ok: z.boolean() }), to: FINANCE, quorum: 2 });
+      return "signed";
+    },
+  }),
+]);
+
+const PEOPLE = {
+  ann: callerNamed("ann"),
+  eve: callerNamed("eve", { groups: ["finance"] }),
+  bob: callerNamed("bob", { groups: ["finance"] }),
+};
+type Who = keyof typeof PEOPLE;
+
+async function subject() {
+  const { fronts, services } = await deploy({
+    catalogue: tools,
+    authenticate: ({ headers }) => PEOPLE[String(headers.authorization).replace("Bearer ", "") as Who] ?? callerNamed("nobody"),
+  });
+  const url = fronts[0]!.url;
+  const env = (who: Who) => ({ PARLEY_URL: url, PARLEY_TOKEN: who });
+  const run = (who: Who, ...args: string[]) => parley(args, { env: env(who) });
+  async function json(who: Who, ...args: string[]): Promise<Record<string, unknown>> {
+    const { stdout, stderr } = await run(who, ...args, "--json");
+    return JSON.parse(stdout || stderr) as Record<string, unknown>;
+  }
+  async function called(who: Who, tool: string, ...args: string[]): Promise<string> {
+    const taskId = String((await json(who, "call", tool, ...args, "--no-wait"))["taskId"]);
+    await until(async () => (await services.store.load(taskId))?.status === "input_required");
+    return taskId;
+  }
+  const result = async (taskId: string) =>
+    await until(async () => {
+      const task = await services.store.load(taskId);
+      return task?.outcome?.type === "result" ? (task.outcome.result["content"] as { text: string }[])[0]?.text : undefined;
+    });
+  return { url, env, run, json, called, result };
+}
+
+describe("what is asked in other people's tasks", () => {
+  test("is listed with who asks, what to see first and until when, by the filters, and answered; who comes second learns who was first", async () => {
+    const { run, json, called, result } = await subject();
+    const taskId = await called("ann", "pay", "--what", "chairs");
+    const own = await called("bob", "own");
+
+    const { questions, isMore } = await json("bob", "inbox");
+    expect(isMore).toBe(false);
+    const pay = { taskId, key: "amount", tool: "pay", priority: "high", owner: { principal: "ann", isCaller: false }, state: "open" };
+    expect(questions).toEqual([expect.objectContaining(pay), expect.objectContaining({ taskId: own, tool: "own" })]);
+    const listed = await json("bob", "inbox", "--owner", "others", "--priority", "high", "--tool", "pay", "--order", "deadline");
+    expect(listed["questions"]).toEqual([
+      expect.objectContaining({ ...pay, request: expect.objectContaining({ message: "How much for chairs?" }) }),
+    ]);
+    expect(await json("bob", "inbox", "--priority", "low")).toEqual({ questions: [], isMore: false });
+    expect(await json("bob", "inbox", "--limit", "1")).toMatchObject({ questions: [{ taskId }], isMore: true });
+
+    const { stdout } = await run("bob", "inbox", "--list", "--owner", "others");
+    expect(stdout).toMatch(
+      /^pay asks, in a call of ann {2}high · asked .+ · closes in \d+ \w+, and then it counts as declined · for finance\n/,
+    );
+    expect(stdout).toContain("Offers\n    shop  cents\n    Ash   900\n    - old\n    + new\n");
+    expect(stdout).toContain(
+      `? amount: How much for chairs?\n    parley answer ${taskId} amount --set cents=<integer> [--set note=<text>]\n`,
+    );
+
+    expect(await run("ann", "answer", taskId, "amount", "-a", "cents=1")).toMatchObject({
+      code: 1,
+      stderr: "parley: amount is a question for finance, and not for you\n",
+    });
+    expect(await run("bob", "answer", taskId, "amount", "-a", "cents=3000")).toMatchObject({
+      code: 1,
+      stderr: "parley: refused: Amount in cents must be at most 2000\n",
+    });
+    expect(await json("bob", "answer", taskId, "-a", "cents=900", "-a", "note=12:30")).toEqual({ taskId, key: "amount", answered: true });
+    expect(JSON.parse(await result(taskId))).toEqual({ action: "accept", content: { cents: 900, note: "12:30" } });
+    expect(await run("eve", "answer", taskId, "amount", "--decline")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^parley: amount was answered (by bob|already)\n$/),
+    });
+    expect(await json("bob", "answer", "0-nothing", "amount", "--accept")).toMatchObject({
+      error: { message: expect.any(String), code: expect.anything() },
+    });
+  });
+
+  test("is declined with a reason, which its caller reads", async () => {
+    const { json, called, result } = await subject();
+    const taskId = await called("ann", "pay", "--what", "chairs");
+    expect(await json("eve", "answer", taskId, "--decline", "--reason", "too dear")).toMatchObject({ answered: true });
+    expect(JSON.parse(await result(taskId))).toMatchObject({ action: "decline", reason: "too dear" });
+  });
+
+  test("needs more people, and says how many", async () => {
+    const { run, json, called, result } = await subject();
+    const taskId = await called("ann", "sign");
+    expect(await json("eve", "answer", taskId, "-a", "ok=true")).toEqual({ taskId, key: "both", answered: true, missing: 1 });
+    expect(await run("bob", "answer", taskId, "-a", "ok=true")).toMatchObject({ code: 0, stderr: "answered\n" });
+    expect(await result(taskId)).toBe("signed");
+  });
+
+  test("is answered alike with a receipt for each, or not at all where the answer does not fit", async () => {
+    const { run, json, called, result } = await subject();
+    const tasks = [await called("ann", "pay", "--what", "chairs"), await called("ann", "pay", "--what", "desks")];
+    await called("bob", "own");
+    const pay = ["inbox", "--tool", "pay"];
+    expect(await run("bob", ...pay, "-a", "cents=1")).toMatchObject({
+      code: 1,
+      stderr: "parley: 2 questions would be answered: add --yes to answer them\n",
+    });
+    const unfit = await run("bob", "inbox", "-a", "cents=1", "--yes");
+    expect(unfit).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("the question has no field cents; it has name. Nothing was answered."),
+    });
+    const wrong = await run("bob", ...pay, "-a", "cents=3000", "--yes");
+    expect(wrong).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^parley: nothing was answered\. .*Amount in cents must be at most 2000/),
+    });
+    const { receipts } = await json("bob", ...pay, "-a", "cents=500", "--yes");
+    expect(receipts).toEqual(tasks.map((taskId) => ({ taskId, key: "amount", receipt: "accepted" })));
+    for (const taskId of tasks) expect(JSON.parse(await result(taskId))).toEqual({ action: "accept", content: { cents: 500 } });
+    expect(await run("bob", ...pay, "--decline", "--yes")).toMatchObject({ code: 0, stdout: "no open questions\n" });
+  });
+});
+
+test("a server that does not respond, and a filter that is wrong, are named", async () => {
+  const { url, run } = await subject();
+  const [port = 0] = await freePorts(1);
+  const away = `http://127.0.0.1:${port}/mcp`;
+  expect(await parley(["inbox", "--url", away])).toMatchObject({ code: 1, stderr: expect.stringContaining(`${away} does not respond`) });
+  expect((await run("ann", "inbox", "--asked-after", "noon")).stderr).toContain("askedAfter must be a time, such as 2026-12-24T18:00:00Z");
+  expect((await parley(["inbox", "--owner", "nobody", "--url", url])).stderr).toContain("Allowed choices are me, others");
+});
+
+describe.runIf(hasTerminal)("at a terminal", () => {
+  const open: Terminal[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((terminal) => terminal.close()));
+  });
+
+  test("each question says who asks; Later leaves it open, a reason goes with a no, and one answer is given to equal questions", async () => {
+    const { env, called, result } = await subject();
+    const [first, second, third] = [
+      await called("ann", "pay", "--what", "chairs"),
+      await called("ann", "pay", "--what", "desks"),
+      await called("ann", "pay", "--what", "lamps"),
+    ];
+    const on = await openTerminal(["inbox"], env("bob"));
+    open.push(on);
+    await on.shows("pay asks, in a call of ann");
+    await on.shows("How much for chairs?");
+    await on.shows("Answer?");
+    await on.press("Down", "Down", "Down", "Enter");
+    await on.shows("How much for desks?");
+    await on.shows(/Answer\?[^]*Answer\?/);
+    await on.press("Down", "Enter");
+    await on.shows("Why? (optional)");
+    await on.type("too dear");
+    await on.press("Enter");
+    await on.shows("Give the same answer to this question?");
+    await on.press("Space", "Enter");
+    await on.shows("2 of 3 answered");
+    expect(await on.ended()).toBe(0);
+    for (const taskId of [second, third]) expect(JSON.parse(await result(taskId))).toMatchObject({ action: "decline", reason: "too dear" });
+    const after = await openTerminal(["inbox"], env("bob"));
+    open.push(after);
+    await after.shows("1 of 1");
+    await after.shows(first);
+  });
+});
