@@ -1,24 +1,109 @@
-/** What the people read who are asked to approve a call, and what its caller reads meanwhile. */
-import { type Audience, cut, type Json, type JsonObject, type Tool } from "@parley/core";
+/**
+ * What the people read who are asked to approve a call, and what its caller reads meanwhile.
+ *
+ *   Deleting files: approve this call of Delete file?          the question, one sentence
+ *     Tool        Delete file (files_delete). …                its context: the tool,
+ *     Argument    Value                                        the arguments in one table,
+ *     Argument content                                         and those that have more than one line
+ *     > the first line
+ *
+ * Whoever makes the call chooses its arguments, and wants a yes. So no argument can pass for another one, or for words of the question, even where the
+ * context is shown as plain text: each line of a longer text begins with a mark, and what would not be seen as itself is written as an escape. A long
+ * argument takes no room from short ones.
+ */
+import { type AskAbout, type Audience, cut, type Json, type JsonObject, type Tool } from "@parley/core";
+import type { Risk } from "./rules.ts";
 
-/** Of the arguments as they are shown, in characters. The approval binds all of them, and says if some are not shown. */
+type Part = NonNullable<AskAbout["context"]>[number];
+
+/**
+ * Of the values of the arguments, in characters. The approval binds all of them, and says if some are not shown. Written as JSON, with its escapes,
+ * everything that is shown is smaller than a context may be.
+ */
 const SHOWN_CHARS_MAX = 4_000;
+const NAMES_MAX = 50;
+const NAME_CHARS_MAX = 64;
+/** More texts than these stand in the table. */
+const TEXTS_MAX = 10;
+const TOOL_CHARS_MAX = 128;
+const DESCRIPTION_CHARS_MAX = 200;
 const REDACTED = "(not shown)";
 
-export function approvalMessage(
-  { name, title, description }: Tool,
-  args: JsonObject,
-  decided: { readonly title: string; readonly redact: readonly string[] },
-): string {
-  const text = JSON.stringify(redacted(args, decided.redact), undefined, 2);
-  const shown = cut(text, SHOWN_CHARS_MAX);
-  const about = description === undefined ? undefined : cut(description.split("\n", 1)[0] ?? "", 200);
+export interface Approval {
+  readonly title: string;
+  readonly redact: readonly string[];
+  readonly risk: Risk;
+}
+
+export function approvalMessage({ name, title }: Tool, decided: Pick<Approval, "title">): string {
+  return `${decided.title}: approve this call of ${visible(cut(title ?? name, TOOL_CHARS_MAX))}?`;
+}
+
+export function aboutCall(tool: Tool, args: JsonObject, { redact, risk }: Approval): AskAbout {
+  return { ...(risk !== "medium" && { priority: risk }), context: [toolPart(tool), ...argumentParts(args, redact)] };
+}
+
+function toolPart({ name, title, version, description }: Tool): Part {
+  const says = visible(cut(description?.split("\n", 1)[0] ?? "", DESCRIPTION_CHARS_MAX));
+  const called = title === undefined ? name : `${visible(cut(title, TOOL_CHARS_MAX))} (${name})`;
+  const text = `${called}${version === undefined ? "" : `, version ${visible(cut(version, TOOL_CHARS_MAX))}`}.${says && ` It says of itself: ${says}`}`;
+  return { type: "text", title: "Tool", text };
+}
+
+function argumentParts(args: JsonObject, redact: readonly string[]): readonly Part[] {
+  const all = Object.entries(redacted(args, redact));
+  if (all.length === 0) return [{ type: "text", title: "Arguments", text: "None." }];
+  let texts = 0;
+  const named = all.slice(0, NAMES_MAX).map(([name, value]) => {
+    const isText = typeof value === "string" && value.includes("\n") && (texts += 1) <= TEXTS_MAX;
+    const isRedacted = redact.includes(`/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+    return { name: inOneLine(name), isText, value: isRedacted ? REDACTED : isText ? marked(value) : inOneLine(value) };
+  });
+  const room = roomFor(named.map(({ value }) => value.length));
+  const isWhole = named.length === all.length && named.every(({ name, value }) => value.length <= room && name.length <= NAME_CHARS_MAX);
+  const shown = named.map((each) => ({ ...each, name: cut(each.name, NAME_CHARS_MAX), value: cut(each.value, room) }));
+  const rows = shown.filter(({ isText }) => !isText).map(({ name, value }) => [name, value]);
+  const missing = `All arguments together have ${JSON.stringify(args).length} characters, too many to show. Refuse what you cannot judge.`;
   return [
-    `${decided.title}: may this call run?`,
-    `Tool: ${title === undefined ? name : `${title} (${name})`}${about ? `: ${about}` : ""}`,
-    `Arguments:\n${shown}`,
-    ...(shown === text ? [] : [`Not all of the arguments are shown: they have ${text.length} characters. Refuse what you cannot judge.`]),
-  ].join("\n\n");
+    ...(isWhole ? [] : [{ type: "text" as const, title: "Not all of the arguments are shown", text: missing }]),
+    ...(rows.length === 0 ? [] : [{ type: "table" as const, title: "Arguments", columns: ["Argument", "Value"], rows }]),
+    ...shown.filter(({ isText }) => isText).map(({ name, value }): Part => ({ type: "text", title: `Argument ${name}`, text: value })),
+  ];
+}
+
+/** As people read it: a text without quotes, if that cannot be mistaken for another value. */
+function inOneLine(value: Json): string {
+  if (typeof value !== "string") return visible(JSON.stringify(value));
+  // What is cut has more than can be shown all the same.
+  const text = cut(value, SHOWN_CHARS_MAX);
+  const isPlain = /^[\p{L}/~]/u.test(text) && !/["|\\]|\s$/.test(text) && !["true", "false", "null"].includes(text);
+  return isPlain && visible(text) === text ? text : visible(JSON.stringify(text));
+}
+
+function marked(value: string): string {
+  return cut(value, SHOWN_CHARS_MAX)
+    .split(/\r?\n/)
+    .map((line) => `> ${visible(line)}`)
+    .join("\n");
+}
+
+/** How many characters each may have, so that all together have at most SHOWN_CHARS_MAX: what short ones leave, longer ones get. */
+function roomFor(lengths: readonly number[]): number {
+  let left = SHOWN_CHARS_MAX;
+  const sorted = lengths.toSorted((a, b) => a - b);
+  for (const [index, length] of sorted.entries()) {
+    const share = Math.floor(left / (sorted.length - index));
+    if (length > share) return share;
+    left -= length;
+  }
+  return SHOWN_CHARS_MAX;
+}
+
+/** Everything that a reader would not see as itself, as an escape: controls, line ends, marks of direction, what has no width, odd spaces. */
+function visible(text: string): string {
+  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu, (unseen) =>
+    [...Array(unseen.length).keys()].map((at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
 }
 
 /** Names nobody who is not named by the rule itself. */
@@ -34,8 +119,8 @@ export function askedOf({ to, quorum }: Audience): string {
   return `Asked: ${count}${asked.join(", ")}.`;
 }
 
-function redacted(args: JsonObject, pointers: readonly string[]): Json {
-  const copy = structuredClone(args) as Json;
+function redacted(args: JsonObject, pointers: readonly string[]): JsonObject {
+  const copy = structuredClone(args);
   for (const pointer of pointers) {
     const path = pointer
       .slice(1)

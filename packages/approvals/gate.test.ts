@@ -1,6 +1,6 @@
 import type { JsonObject, Tool } from "@parley/core";
 import { defineTool } from "@parley/sdk";
-import { cancel, decline, type Reply, runTool, startTool, type TestTask, timeout } from "@parley/sdk/testing";
+import { cancel, decline, type Reply, runTool, startTool, timeout } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
 import { replayRecorded } from "@parley/sdk/replay";
 import { z } from "zod";
@@ -59,10 +59,6 @@ function behind(tool: Tool, first: Rules) {
   return { gated, now, stopped };
 }
 
-function messageOf({ asks: [ask] }: TestTask): string {
-  return ask?.request.type === "form" ? ask.request.message : "";
-}
-
 describe("a call that a rule stops", () => {
   test.each<[string, "every" | undefined]>([
     ["at once", undefined],
@@ -76,7 +72,7 @@ describe("a call that a rule stops", () => {
     expect(new Set(done).size).toBe(2);
     expect(run.asks.map(({ key }) => key)).toEqual([APPROVAL, "sure"]);
     expect(run.asks[0]).toMatchObject({ audience: { to: { groups: ["ops"] }, not: "caller" } });
-    expect(run.asks[0]?.request).toMatchObject({ message: expect.stringContaining('"amount": 40') });
+    expect(run.asks[0]?.request).toMatchObject({ message: "Wiring money: approve this call of wire?" });
   });
 
   test.each<[string, Reply, RegExp, string]>([
@@ -293,15 +289,41 @@ describe("ways round the gate", () => {
   });
 });
 
-test("arguments are shown as the tool gets them, without what the rule keeps back", async () => {
+test("the question is one sentence, and what is to be judged is its context: the arguments as the tool gets them, without what the rule keeps back", async () => {
   const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, redact: ["/iban", "/missing/x"] }] });
-  const { gated } = behind(wiring().tool, rules);
-  const waiting = await startTool(gated, { amount: 40, iban: "DE99" });
-  const message = messageOf(waiting);
-  expect(message).toBe(
-    'Wiring money: may this call run?\n\nTool: wire: Sends money.\n\nArguments:\n{\n  "amount": 40,\n  "iban": "(not shown)"\n}',
-  );
+  const { asks } = await startTool(behind(wiring().tool, rules).gated, { amount: 40, iban: "DE99" });
+  expect(asks[0]?.request).toMatchObject({
+    message: "Wiring money: approve this call of wire?",
+    about: {
+      context: [
+        { type: "text", title: "Tool", text: "wire. It says of itself: Sends money." },
+        {
+          type: "table",
+          title: "Arguments",
+          rows: [
+            ["amount", "40"],
+            ["iban", "(not shown)"],
+          ],
+        },
+      ],
+    },
+  });
 });
+
+test.each([
+  ["low", "low", undefined],
+  [undefined, undefined, undefined],
+  ["high", "high", true],
+] as const)(
+  "a rule of risk %s asks with priority %s, and its question is one that cannot be undone: %s",
+  async (risk, priority, destructive) => {
+    const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, ...(risk && { risk }) }] });
+    const { asks } = await startTool(behind(wiring().tool, rules).gated, { amount: 40 });
+    const request = asks[0]?.request;
+    if (request?.type !== "form") throw new Error("no form");
+    expect([request.about?.priority, request.hints?.["destructive"]]).toEqual([priority, destructive]);
+  },
+);
 
 test("calls that differ only in what is not shown are different questions", async () => {
   const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, redact: ["/iban"] }] });
@@ -310,12 +332,11 @@ test("calls that differ only in what is not shown are different questions", asyn
   expect(await asked("DE1")).not.toBe(await asked("DE2"));
 });
 
-test("arguments that are too long to be shown are shown in part, and that is said", async () => {
-  const { gated } = behind(wiring().tool, rulesOf({ default: "allow", rules: [BY_OPS] }));
-  const waiting = await startTool(gated, { amount: 40, iban: "x".repeat(10_000) });
-  const message = messageOf(waiting);
-  expect(message.length).toBeLessThan(5_000);
-  expect(message).toMatch(/Not all of the arguments are shown: they have 10\d{3} characters\. Refuse what you cannot judge\.$/);
+test("a question that was asked in other words still counts: an upgrade does not end calls that wait", async () => {
+  const { tool } = wiring();
+  const waiting = await startTool(behind(tool, ask).gated, { amount: 40 });
+  // As the version computed it that had everything in the message.
+  expect(waiting.asks[0]?.digest).toBe("OhqUBNC0Rej7u6Bhx9U2sw");
 });
 
 test("a task that a rule has stopped is replayed behind the gate, and one that none has is replayed as it is", async () => {

@@ -14,8 +14,8 @@
  *       it arrives (rules.ts, R2).
  *   G4  A call that passes without being stopped costs no write and no round trip.
  */
-import type { AskRequest, Catalogue, Effects, EndedWithout, Json, JsonObject, Tool } from "@parley/core";
-import { approvalMessage, askedOf } from "./approval-message.ts";
+import type { Catalogue, Effects, EndedWithout, Json, JsonObject, Tool } from "@parley/core";
+import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { denial } from "./denial.ts";
 import type { Decision, Rules } from "./rules.ts";
 
@@ -93,8 +93,8 @@ async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options
 
   const { title, audience, timeoutMs } = decided;
   effects.status(`Waits for approval: ${title}. ${askedOf(audience)}`);
-  const request = approvalRequest(tool, args, decided);
-  const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity: { ...request, message: decided.digest } });
+  const { request, identity } = approvalRequest(tool, args, decided);
+  const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity });
   switch (answer.action) {
     case "accept":
       break;
@@ -113,16 +113,16 @@ async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options
   return undefined;
 }
 
-function approvalRequest(
-  tool: Tool,
-  args: JsonObject,
-  decided: Extract<Decision, { type: "approve" }>,
-): Extract<AskRequest, { type: "form" }> {
-  return {
+/** The decision's digest stands for all that is asked (rules.ts, R2), so how it is worded may change while a call waits. */
+function approvalRequest(tool: Tool, args: JsonObject, decided: Extract<Decision, { type: "approve" }>) {
+  const form = {
     type: "form",
-    message: approvalMessage(tool, args, decided),
     schema: { type: "object", properties: {} },
     hints: { submitLabel: "Approve", cancelLabel: "Refuse", ...(decided.risk === "high" && { destructive: true }) },
+  } as const;
+  return {
+    request: { ...form, message: approvalMessage(tool, decided), about: aboutCall(tool, args, decided) },
+    identity: { ...form, message: decided.digest },
   };
 }
 

@@ -41,7 +41,8 @@ export type Decision =
       readonly risk: Risk;
     };
 
-export type Risk = "low" | "high";
+/** Of a yes that should have been a no. Approvals of high risk are asked for first, and marked as what cannot be undone. */
+export type Risk = z.output<typeof risk>;
 
 export interface Rules {
   /** Identifies the file's content. */
@@ -62,6 +63,8 @@ const pattern = z
   .max(128)
   .regex(/^[A-Za-z0-9_.\-/]*\*?$|^\*[A-Za-z0-9_.\-/]+$/, "must be a tool's name, with one * at its beginning or its end at most");
 
+const risk = z.enum(["low", "medium", "high"]);
+
 const rule = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, "must be 1 to 64 of a-z 0-9 - and must not begin with a hyphen"),
   title: z.string().min(1).max(200).optional(),
@@ -78,7 +81,7 @@ const rule = z.strictObject({
     .array(z.string().regex(/^(\/([^/~]|~[01])*)+$/, "must be a JSON Pointer such as /password"))
     .max(100)
     .optional(),
-  risk: z.enum(["low", "high"]).optional(),
+  risk: risk.optional(),
 });
 const shape = z.strictObject({
   dryRun: z.boolean().optional(),
@@ -170,7 +173,20 @@ interface Reading {
 }
 
 function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Reading): Read {
-  const { name, title = `Rule ${name}`, tools, annotations, action, by, not, quorum, timeout, redact = [], risk = "low", reason } = given;
+  const {
+    name,
+    title = `Rule ${name}`,
+    tools,
+    annotations,
+    action,
+    by,
+    not,
+    quorum,
+    timeout,
+    redact = [],
+    risk = "medium",
+    reason,
+  } = given;
   let when: Condition | undefined;
   try {
     when = given.when === undefined ? undefined : readCondition(given.when);
