@@ -341,7 +341,7 @@ export function createMemoryStore({
       const task = held(fence);
       if (!task || task.owed) return "refused"; // I1
       write(task, entries, nowMs);
-      if (message !== undefined) task.message = message;
+      task.message = message;
       task.outcome = structuredClone(outcome);
       end(task, outcome.type === "result" ? "completed" : "failed", nowMs, owes);
       return answerParent(task, answerOutcome(answerOfChild(outcome), undefined), nowMs, parent?.childEndsMax) ?? "finished";

@@ -432,10 +432,11 @@ test("the status message of a task that did not wait is unchanged", async () => 
   const { call, get, services, hand } = deployment({ concurrency: 1 }, async ({ ask, status }) => {
     status("At the door.");
     await ask("go", form);
+    await ask("on", form);
     return {};
   });
   const taskId = await call();
   await answerTask(services, { taskId, caller, replies: { go: { action: "decline" } } });
   await hand.pass(1);
-  expect(await get(taskId)).toMatchObject({ status: "completed", message: "At the door." });
+  expect(await get(taskId)).toMatchObject({ status: "input_required", message: "At the door." });
 });

@@ -16,6 +16,7 @@ local state = held_state(token)
 if not state or is_finished(state) then return 'refused' end -- I1
 
 local link = is_child() and read_link()
+redis.call('HDEL', task, 'message') -- what it said while it worked or waited
 local at = each_group(5, 2, write_field)
 local after = write_entries(at, now_ms)
 end_task(state, task_id, status, now_ms, ARGV[after] ~= '' and ARGV[after] or nil)

@@ -73,7 +73,9 @@ function afterChange(task: Task, { revision, happened, seen, fields }: News): Ta
   if (!Object.keys(asked).every((field) => field.startsWith("ask:"))) return undefined;
   const asks = [...left.values(), ...unpackOpen(content, asked).filter(isQuestion)];
   const [run, updatedAtMs, expiresAtMs, takeovers] = seen.split(" ").map(Number);
-  const { takeovers: _takeovers, expiresAtMs: _expiresAtMs, ...kept } = task;
+  const { takeovers: _takeovers, expiresAtMs: _expiresAtMs, message: before, ...kept } = task;
+  // What a task said while it worked or waited ends with it (finish.lua).
+  const says = message ?? (end ? undefined : before);
   return {
     ...kept,
     status: end ?? (asks.length > 0 ? "input_required" : "working"),
@@ -83,7 +85,7 @@ function afterChange(task: Task, { revision, happened, seen, fields }: News): Ta
     asks,
     ...(takeovers !== undefined && takeovers > 0 && { takeovers }),
     ...(expiresAtMs !== undefined && expiresAtMs > 0 && { expiresAtMs }),
-    ...(message !== undefined && { message }),
+    ...(says !== undefined && { message: says }),
     ...(outcome !== undefined && { outcome: JSON.parse(outcome) as Outcome }),
     ...(owed !== undefined && { owed: owed.split(" ")[0] as Owed }),
   };

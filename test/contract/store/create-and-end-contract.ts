@@ -162,6 +162,15 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       expect(await store.load(failed)).toMatchObject({ status: "failed", outcome: { type: "error", error } });
     });
 
+    test("what the task said while it waited is gone when it ends", async () => {
+      const taskId = await life.create();
+      const fence = { taskId, token: await life.begin({ taskId, run: 1 }), nowMs: Date.now() };
+      expect(await store.report({ ...fence, items: [], message: "Waiting for the oven" })).toBe("reported");
+      expect(await store.load(taskId)).toMatchObject({ message: "Waiting for the oven" });
+      await store.finish({ ...fence, entries: [], outcome: { type: "result", result: { content: [] } } });
+      expect((await store.load(taskId))?.message).toBeUndefined();
+    });
+
     test("I3: open asks are closed, and an answer to one of them is late", async () => {
       const taskId = await life.parked([anAsk("size")]);
       await life.finish(taskId, await life.begin({ taskId, run: 2 }));
