@@ -36,6 +36,19 @@ const tools = catalogue([
     run: async (_args, ctx) => (await ctx.elicit("name", { message: "Who?", schema: z.object({ name: z.string() }) })).name,
   }),
   defineTool({
+    name: "delete_archive",
+    run: async (_args, ctx) =>
+      (await ctx.confirm("sure", {
+        message: "Delete the archive of 2019?",
+        destructive: true,
+        submitLabel: "Delete the archive",
+        cancelLabel: "Keep it",
+        to: FINANCE,
+      }))
+        ? "deleted"
+        : "kept",
+  }),
+  defineTool({
     name: "sign",
     async run(_args, ctx) {
       await ctx.elicit("both", { message: "Sign?", schema: z.object({ ok: z.boolean() }), to: FINANCE, quorum: 2 });
@@ -207,5 +220,24 @@ describe.runIf(hasTerminal)("at a terminal", () => {
     open.push(after);
     await after.shows("1 of 1");
     await after.shows(first);
+  });
+
+  test("a yes or no takes one step, with the author's words; what cannot be undone is not chosen by Enter alone", async () => {
+    const { env, called, result } = await subject();
+    const [kept, deleted] = [await called("ann", "delete_archive"), await called("ann", "delete_archive")];
+    const on = await openTerminal(["answer", kept], env("bob"));
+    open.push(on);
+    await on.shows("This cannot be undone.");
+    await on.shows(/Delete the archive\n.*Keep it\n.*● Later/);
+    await on.press("Enter");
+    await on.shows("The question stays open.");
+    const [keeping, deleting] = [await openTerminal(["answer", kept], env("bob")), await openTerminal(["answer", deleted], env("eve"))];
+    open.push(keeping, deleting);
+    await keeping.shows("● Later");
+    await keeping.press("Up", "Enter");
+    await deleting.shows("● Later");
+    await deleting.press("Up", "Up", "Enter");
+    expect([await keeping.ended(), await deleting.ended()]).toEqual([0, 0]);
+    expect([await result(kept), await result(deleted)]).toEqual(["kept", "deleted"]);
   });
 });

@@ -107,6 +107,18 @@ const VISITED = {
 };
 const SETTLED = { state: "settled", taskId: "x", key: "x", tool: e("tool"), owner: PERSON, end: "accepted", by: PERSON };
 
+const TASK = {
+  taskId: e("task"),
+  tool: e("tool"),
+  status: "input_required",
+  statusMessage: e("status"),
+  owner: PERSON,
+  createdAt: "2026-11-20T10:00:00Z",
+  updatedAt: "2026-11-20T10:00:00Z",
+  asks: [SUMMARY],
+  asksOfOthers: 1,
+};
+
 /** /api/v1. */
 function replyTo(path: string, isAnswer: boolean): readonly [number, object] {
   const [kind, , key = ""] = path.split("/").map(decodeURIComponent);
@@ -118,6 +130,7 @@ function replyTo(path: string, isAnswer: boolean): readonly [number, object] {
   if (isAnswer) return [409, { ...problem, status: 409, ask: SETTLED }];
   if (path === "asks")
     return [200, { asks: [SUMMARY, { ...SUMMARY, key: e("visit") }, { ...SUMMARY, key: e("gone") }], nextCursor: undefined }];
+  if (path === "tasks") return [200, { tasks: [TASK, { ...TASK, status: e("ended"), asks: [], createdAt: e("2026") }] }];
   if (kind === "tasks") return [200, { ...SUMMARY, asks: [SUMMARY, { ...SUMMARY, key: e("visit") }] }];
   if (key === e("gone")) return [200, SETTLED];
   if (key === e("theirs")) return [200, { ...OPEN, state: "of-others" }];
@@ -175,8 +188,6 @@ function answer({ id, method, params }: Sent, response: ServerResponse): void {
       );
     case "tasks/update":
       return send(mode === "refused" ? refusal : { result: { _meta: { "parley/receipts": { [e("form")]: "late" } } } });
-    case "tasks/list":
-      return send({ result: { tasks: [WAITING, { ...ENDED, taskId: e("other"), status: e("ended"), createdAt: e("2026") }] } });
     case "tasks/cancel":
       return send({ result: {} });
     case "tasks/result": {

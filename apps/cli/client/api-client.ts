@@ -22,6 +22,7 @@ export type BatchReceipt = Schemas["BatchReceipt"];
 export type ContextPart = Schemas["ContextPart"];
 export type OpenAsk = Schemas["OpenAsk"];
 export type SettledAsk = Schemas["SettledAsk"];
+export type Task = Schemas["Task"];
 type Problem = Schemas["Problem"];
 /** What may be asked of `listAsks`. */
 export type AskFilters = NonNullable<paths["/asks"]["get"]["parameters"]["query"]>;

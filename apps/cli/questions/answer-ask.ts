@@ -28,6 +28,7 @@ export function questionOf(api: ApiClient, ask: OpenAsk, nowMs: number): Questio
     about: {
       title: whoAsks(ask),
       notes: [showContext(ask.context ?? [], process.stderr), whenAsked(ask, nowMs)].filter((text) => text !== ""),
+      hasQuorum: ask.audience?.quorum !== undefined,
       takesReason: true,
     },
     send: (reply) => sendAnswer(api, ask, reply),

@@ -7,6 +7,8 @@ export interface Form {
   readonly mode?: "form";
   readonly message: string;
   readonly requestedSchema: JsonObject;
+  /** `parley/hints`: how to show the question. */
+  readonly _meta?: JsonObject;
 }
 
 /** Asks the person to visit a page. */

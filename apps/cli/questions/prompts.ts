@@ -4,12 +4,12 @@
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
 import { type Field, fieldsOf, hasMore, type Json, type JsonObject, REASON_CHARS_MAX, valueOf } from "@parley/core";
-import { type Content, type Elicitation, isVisit, type Reply } from "./form.ts";
+import { type Content, type Elicitation, type Form, isVisit, type Reply } from "./form.ts";
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
 import { entryHint, entryOf, hasLines, isJson, parsed, readEntry } from "./entry.ts";
-import { clean, cleanLine, printToStderr } from "../terminal/terminal.ts";
+import { clean, cleanLine, printToStderr, styled } from "../terminal/terminal.ts";
 
 /** With more choices than this, the prompt offers a search. */
 const LISTED_MAX = 15;
@@ -30,6 +30,8 @@ export interface About {
   /** Who asks. */
   readonly title: string;
   readonly notes: readonly string[];
+  /** Several people must accept: a "no" would be counted as an acceptance, so each accepts or declines. */
+  readonly hasQuorum: boolean;
   /** Whether a person who declines may say why. */
   readonly takesReason: boolean;
 }
@@ -54,13 +56,60 @@ export async function promptFor(asked: Elicitation, { signal, about, refused }: 
   const options: Options = { signal, output: process.stderr };
   if (isVisit(asked)) return await promptToVisit(asked, options, about);
   if (!refused) {
-    note([clean(asked.message), ...(about?.notes ?? [])].join("\n\n"), about?.title ?? "A tool asks", { output: process.stderr });
+    const risk = isRisky(asked) ? [styled("red", "This cannot be undone. Nothing is chosen for you.")] : [];
+    note([clean(asked.message), ...(about?.notes ?? []), ...risk].join("\n\n"), about?.title ?? "A tool asks", { output: process.stderr });
+    const yesOrNo = about?.hasQuorum ? undefined : confirmOf(asked);
+    if (yesOrNo) return await promptToConfirm(asked, yesOrNo, options);
     const verb = await select<Verb>({ message: "Answer?", options: [{ value: "accept", label: "Answer" }, ...OTHER_VERBS], ...options });
     if (isCancel(verb)) return ABANDONED;
     if (verb !== "accept") return await withoutAnswer(verb, options, about);
   }
   const content = await promptForFields(asked.requestedSchema, { ...options, ...(refused && { refused }) });
   return content === ABANDONED ? ABANDONED : { action: "accept", content };
+}
+
+/** The author's words for the two answers, and the name of the field, if the question wants one yes or no and nothing else. */
+export function confirmOf(asked: Form): { readonly name: string; readonly yes: string; readonly no: string } | undefined {
+  const [only, ...others] = fieldsOf(asked.requestedSchema);
+  const isOne = others.length === 0 && only?.kind === "boolean" && only.isRequired && only.default === undefined && !only.isNullable;
+  if (!isOne || hasMore(asked.requestedSchema)) return undefined;
+  const { submitLabel, cancelLabel } = hintsOf(asked);
+  const word = (given: unknown, usual: string) => (typeof given === "string" ? cleanLine(given).slice(0, LABEL_CHARS_MAX) : "") || usual;
+  return { name: only.name, yes: word(submitLabel, "Yes"), no: word(cancelLabel, "No") };
+}
+
+const LABEL_CHARS_MAX = 40;
+
+/** Whether the tool says that what follows a yes cannot be undone. */
+function isRisky(asked: Form): boolean {
+  const { destructive, dangerous } = hintsOf(asked);
+  return destructive === true || dangerous === true;
+}
+
+function hintsOf({ _meta: meta }: Form): Readonly<Record<string, unknown>> {
+  const hints = meta?.["parley/hints"];
+  return typeof hints === "object" && hints !== null ? (hints as Readonly<Record<string, unknown>>) : {};
+}
+
+async function promptToConfirm(
+  asked: Form,
+  { name, yes, no }: NonNullable<ReturnType<typeof confirmOf>>,
+  options: Options,
+): Promise<Answering> {
+  const risky = isRisky(asked);
+  const given = await select<"yes" | "no" | "later">({
+    message: "Answer?",
+    options: [
+      { value: "yes", label: risky ? styled("red", yes) : yes },
+      { value: "no", label: no },
+      { value: "later", label: "Later" },
+    ],
+    // Enter alone must not do what cannot be undone.
+    ...(risky && { initialValue: "later" as const }),
+    ...options,
+  });
+  if (isCancel(given)) return ABANDONED;
+  return given === "later" ? LATER : { action: "accept", content: { [name]: given === "yes" } };
 }
 
 type Verb = Reply["action"] | "later";

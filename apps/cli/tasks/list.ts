@@ -1,18 +1,11 @@
 /** `parley tasks`: the caller's own tasks, newest first. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
-import type { McpClient } from "../client/mcp-client.ts";
+import type { ApiClient, Task } from "../client/api-client.ts";
+import type { Reached } from "../client/reach.ts";
+import { counted } from "../terminal/counted.ts";
+import { relative } from "../terminal/times.ts";
 import { cleanAll, cleanLine, print, printJson, styled } from "../terminal/terminal.ts";
-import { pagesOf } from "../tools/run.ts";
-
-/** An entry of tasks/list (2025-11-25). */
-export interface ListedTask {
-  readonly taskId: string;
-  readonly status: string;
-  readonly statusMessage?: string;
-  readonly createdAt: string;
-  readonly lastUpdatedAt: string;
-}
 
 export interface ListCommand {
   readonly status?: readonly string[];
@@ -23,34 +16,31 @@ export interface ListCommand {
 
 const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"];
 const WATCH_EVERY_MS = 1_000;
+const PAGE_MAX = 100;
+const SAID_CHARS_MAX = 200;
 const COLOURS = { working: "cyan", input_required: "yellow", completed: "green", failed: "red", cancelled: "dim" } as const;
 
-export async function tasksOf(client: McpClient, { status, limit }: Pick<ListCommand, "status" | "limit">): Promise<readonly ListedTask[]> {
-  const wrong = status?.find((each) => !STATUSES.includes(each));
+async function tasksOf(api: ApiClient, { status = [], limit }: Pick<ListCommand, "status" | "limit">): Promise<readonly Task[]> {
+  const wrong = status.find((each) => !STATUSES.includes(each));
   if (wrong !== undefined) throw new Error(`--status ${wrong} is not a status: use ${STATUSES.join(", ")}`);
-  const found: ListedTask[] = [];
-  const all = pagesOf<ListedTask>(async (cursor) => {
-    const page = await client.sessionRequest<{ tasks: ListedTask[]; nextCursor?: string }>(
-      "tasks/list",
-      cursor === undefined ? {} : { cursor },
-    );
-    return { ...page, entries: page.tasks };
-  });
-  for await (const task of all) {
-    if (status === undefined || status.includes(task.status)) found.push(task);
-    if (found.length >= limit) break;
+  const found: Task[] = [];
+  for (let cursor: string | undefined; ;) {
+    const query = { limit: Math.min(PAGE_MAX, limit - found.length), ...(status.length > 0 && { status: status.join(",") }) };
+    const page = await api.get("/tasks", { query: { ...query, ...(cursor !== undefined && { cursor }) } });
+    found.push(...page.tasks);
+    cursor = page.nextCursor;
+    if (cursor === undefined || found.length >= limit) return found;
   }
-  return found;
 }
 
-export async function printTasks(client: McpClient, command: ListCommand): Promise<void> {
+export async function printTasks({ api }: Pick<Reached, "api">, command: ListCommand): Promise<void> {
   const { json, watch } = command;
-  const tasks = await tasksOf(client, command);
+  const tasks = await tasksOf(api, command);
   if (json && !watch) return printJson({ tasks });
   const seen = new Map<string, string>();
-  const printNew = (all: readonly ListedTask[]): void => {
+  const printNew = (all: readonly Task[]): void => {
     for (const task of all) {
-      const state = `${task.status} ${task.lastUpdatedAt}`;
+      const state = `${task.status} ${task.updatedAt}`;
       if (seen.get(task.taskId) !== state) {
         if (json) printJson(task);
         else print(line(task));
@@ -65,14 +55,27 @@ export async function printTasks(client: McpClient, command: ListCommand): Promi
   while (!signal.aborted) {
     await sleep(WATCH_EVERY_MS, undefined, { signal }).catch(() => undefined);
     // Oldest first, so that new tasks appear below the earlier ones.
-    if (!signal.aborted) printNew((await tasksOf(client, command)).toReversed());
+    if (!signal.aborted) printNew((await tasksOf(api, command)).toReversed());
   }
   process.exitCode = INTERRUPTED;
 }
 
-function line(task: ListedTask): string {
-  const { taskId, status, statusMessage, createdAt } = cleanAll(task);
-  const colour = COLOURS[status as keyof typeof COLOURS] ?? "dim";
-  const says = statusMessage === undefined ? "" : `  ${cleanLine(statusMessage).slice(0, 200)}`;
-  return `${taskId}  ${styled(colour, status.padEnd("input_required".length), process.stdout)}  ${createdAt}${says}`;
+/** The question that waits longest for the person, or what the tool says that it is doing. */
+function line(given: Task): string {
+  const task = cleanAll(given);
+  const { taskId, tool, status, statusMessage, createdAt, asks, asksOfOthers } = task;
+  const colour = COLOURS[status] ?? "dim";
+  const [first, ...more] = asks.toSorted((one, other) => one.askedAt.localeCompare(other.askedAt));
+  const says = [
+    ...(first ? [`asks you: ${shortly(first.message)}${more.length > 0 ? `, and ${counted(more.length, "more question")}` : ""}`] : []),
+    ...(asksOfOthers > 0 ? [`asks others ${counted(asksOfOthers, "question")}`] : []),
+    ...(!first && statusMessage !== undefined ? [shortly(statusMessage)] : []),
+  ];
+  const state = styled(colour, status.padEnd("input_required".length), process.stdout);
+  return `${taskId}  ${state}  ${tool}  called ${relative(Date.parse(createdAt), Date.now())}${says.map((each) => `  ${each}`).join("")}`;
+}
+
+function shortly(text: string): string {
+  const said = cleanLine(text);
+  return said.length > SAID_CHARS_MAX ? `${said.slice(0, SAID_CHARS_MAX)}…` : said;
 }

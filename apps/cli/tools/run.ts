@@ -12,7 +12,7 @@ export interface ListedTool {
 
 const PAGES_MAX = 1_000;
 
-export async function* pagesOf<Entry>(
+async function* pagesOf<Entry>(
   ask: (cursor: string | undefined) => Promise<{ readonly nextCursor?: string; readonly entries: readonly Entry[] }>,
 ): AsyncGenerator<Entry> {
   let cursor: string | undefined;
