@@ -120,11 +120,57 @@ test("the file may be in YAML, whose mistakes are named by their line and not qu
     }
   };
   expect(wrong("upstreams:\n  - name: crm\n  headers: [s3cret")).toEqual([expect.stringMatching(/^is not YAML: [A-Z_]+ in line 3$/)]);
-  expect(wrong("upstreams: []\nupstreams: []")).toEqual(["is not YAML: DUPLICATE_KEY in line 2"]);
+  expect(wrong("upstreams: []\nupstreams: []")).toEqual(["has a key twice, in line 2: only one of the two would count"]);
   // A tag of another tool, which would be ignored.
   expect(wrong("upstreams:\n  - name: crm\n    url: !secret s3cret")).toEqual(["is not YAML: TAG_RESOLVE_FAILED in line 3"]);
   expect(wrong(`a: &a [1]\nb: [${"*a,".repeat(101)}]`)).toEqual([expect.stringMatching(/^is not YAML: /)]);
   expect(wrong("- a")).toEqual([expect.stringMatching(/^the file: /)]);
+});
+
+describe("a mistake that a file is likely to have is named", () => {
+  const wrong = (text: string) => {
+    try {
+      return parseUpstreams("up.json", text);
+    } catch (error) {
+      return (error as UpstreamsError).problems;
+    }
+  };
+  const OTHER_FORMAT =
+    'the file: has `mcpServers`, as the files of MCP clients have: write each server as { "name": …, "url": … } or { "name": …, "command": … } in a list `upstreams`';
+
+  test("a key that is there twice", () => {
+    const text = '{ "upstreams": [{ "name": "a", "url": "https://a.example.com",\n "url": "https://s3cret.example.com" }] }';
+    expect(wrong(text)).toEqual(["has a key twice, in line 2: only one of the two would count"]);
+  });
+
+  test.each([
+    ['{ "mcpServers": { "crm": { "command": "npx" } } }', OTHER_FORMAT],
+    ['{ "servers": { "crm": { "command": "npx" } } }', OTHER_FORMAT.replace("mcpServers", "servers")],
+  ])("the format of a client's file: %s", (text, problem) => {
+    expect(wrong(text)).toEqual([problem]);
+  });
+
+  test("a variable where none is filled in, or one that is written like another program's", () => {
+    const url = "https://crm.example.com/${KEY}";
+    const command = { name: "crm", command: "npx", args: ["--token=${TOKEN}"], cwd: "${HOME}/x", env: { A: "$TOKEN" } };
+    expect(problems([{ name: "crm", url, headers: { authorization: "Bearer $TOKEN" } }])).toEqual([
+      "upstreams[0].url (crm): has `${`, and variables are filled in in `headers` and `env` only",
+      "upstreams[0].headers.authorization (crm): has $TOKEN, which stays as it is: write ${TOKEN} for the variable",
+    ]);
+    expect(problems([command])).toEqual([
+      "upstreams[0].env.A (crm): has $TOKEN, which stays as it is: write ${TOKEN} for the variable",
+      "upstreams[0].args (crm): has `${`, and variables are filled in in `headers` and `env` only",
+      "upstreams[0].cwd (crm): has `${`, and variables are filled in in `headers` and `env` only",
+    ]);
+    // Programs have such texts of their own, and keys may contain the sign.
+    const script = { name: "crm", command: "sh", args: ["-c", "exec server --key ${KEY}"], env: { A: "pa$$word", B: "a$B" } };
+    expect(problems([script])).toEqual([]);
+  });
+
+  test("but not the mark that some editors put in front of a file", () => {
+    expect(wrong(`\ufeff${JSON.stringify({ upstreams: [CRM] })}`)).toMatchObject([{ name: "crm" }]);
+    expect(parseUpstreams("up.yaml", "\ufeffupstreams: [{ name: crm, url: https://crm.example.com }]")).toMatchObject([{ name: "crm" }]);
+  });
 });
 
 describe("values", () => {

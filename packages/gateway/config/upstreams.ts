@@ -177,7 +177,9 @@ export function readUpstreams(file: string, options: ReadUpstreams = {}): readon
 }
 
 export function parseUpstreams(file: string, text: string, options: ReadUpstreams = {}): readonly Upstream[] {
-  return checkUpstreams(file, /\.ya?ml$/.test(file) ? fromYaml(file, text) : fromJson(file, text), options);
+  // Some editors put a byte order mark in front.
+  const content = text.replace(/^\ufeff/, "");
+  return checkUpstreams(file, /\.ya?ml$/.test(file) ? fromYaml(file, content) : fromJson(file, content), options);
 }
 
 /** The same for what a module exports. */
@@ -186,11 +188,16 @@ export function loadedUpstreams(file: string, loaded: LoadedConfig, options: Rea
   return checkUpstreams(file, loaded.value, options);
 }
 
+const OTHER_FORMAT =
+  'as the files of MCP clients have: write each server as { "name": …, "url": … } or { "name": …, "command": … } in a list `upstreams`';
+
 function checkUpstreams(
   file: string,
   given: unknown,
   { environment, providers, askTimeoutMaxMs = Infinity }: ReadUpstreams,
 ): readonly Upstream[] {
+  const foreign = ["mcpServers", "servers"].find((key) => given !== null && typeof given === "object" && key in given);
+  if (foreign !== undefined) throw new UpstreamsError(file, [`the file: has \`${foreign}\`, ${OTHER_FORMAT}`]);
   const parsed = shape.safeParse(given);
   if (!parsed.success) throw new UpstreamsError(file, parsed.error.issues.map(problemOf));
   const problems: string[] = [];
@@ -207,11 +214,16 @@ function checkUpstreams(
 }
 
 function fromJson(file: string, text: string): unknown {
+  let content: unknown;
   try {
-    return JSON.parse(text);
+    content = JSON.parse(text);
   } catch (error) {
     throw new UpstreamsError(file, [`is not JSON: ${error instanceof Error ? unquoted(error.message, text) : "unreadable"}`]);
   }
+  // JSON is YAML, whose parser notices what JSON.parse lets pass.
+  const twice = parseDocument(text, { uniqueKeys: true, prettyErrors: true }).errors.find(({ code }) => code === "DUPLICATE_KEY");
+  if (twice) throw notYaml(file, twice);
+  return content;
 }
 
 /** With the line of the mistake in place of a quotation: ten characters on either side of it, which could be those of a credential. */
@@ -239,6 +251,7 @@ function fromYaml(file: string, text: string): unknown {
 
 function notYaml(file: string, { code, linePos }: Partial<YAMLParseError | YAMLWarning>): UpstreamsError {
   const where = linePos ? ` in line ${linePos[0].line}` : "";
+  if (code === "DUPLICATE_KEY") return new UpstreamsError(file, [`has a key twice,${where}: only one of the two would count`]);
   return new UpstreamsError(file, [`is not YAML: ${code ?? "unreadable"}${where}`]);
 }
 
@@ -276,6 +289,8 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
   };
 }
 
+const NOT_FILLED = "has `${`, and variables are filled in in `headers` and `env` only";
+
 function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading): ByUrl | ByCommand {
   const { url, command, headers = {}, args = [], env = {}, cwd } = given;
   if ((url === undefined) === (command === undefined)) say("url", "give either `url` or `command`");
@@ -288,10 +303,14 @@ function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading)
     );
   if (url === undefined) {
     if (given.headers) say("headers", "can only be used with `url`; a command takes `env`");
-    return { by: "command", command: command ?? "", args, env: filled("env", env), cwd };
+    const all = filled("env", env);
+    // A script in one argument may have variables of its own.
+    if (args.some((arg) => /^\S*\$\{\w+\}\S*$/.test(arg))) say("args", NOT_FILLED);
+    if (cwd?.includes("${")) say("cwd", NOT_FILLED);
+    return { by: "command", command: command ?? "", args, env: all, cwd };
   }
   for (const key of ["args", "env", "cwd"] as const) if (given[key] !== undefined) say(key, "can only be used with `command`");
-  const problem = urlProblem(url, given.allowHttp);
+  const problem = url.includes("${") ? NOT_FILLED : urlProblem(url, given.allowHttp);
   if (problem !== undefined) say("url", problem);
   for (const key of Object.keys(headers))
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(key)) say(`headers.${key}`, "is not a valid header name");
@@ -339,6 +358,8 @@ function isLoopback(hostname: string): boolean {
 
 function fill(value: string, environment: Readonly<Record<string, string | undefined>>, say: (what: string) => void): string {
   if (value.lastIndexOf("${") > value.lastIndexOf("}")) say("has `${` without `}`");
+  const [, shellVariable] = /(?:^|\s)\$([A-Z_][A-Z0-9_]*)$/.exec(value) ?? [];
+  if (shellVariable !== undefined) say(`has $${shellVariable}, which stays as it is: write \${${shellVariable}} for the variable`);
   return value.replace(/\$\{([^}]*)\}/g, (_, reference: string) => {
     const [, file] = /^file:(.+)$/.exec(reference) ?? [];
     if (file !== undefined) {
