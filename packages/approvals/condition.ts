@@ -41,6 +41,11 @@ export function readCondition(text: string): Condition {
     if (name !== "args" && name !== "tool" && name !== "caller")
       throw new Error(`uses ${JSON.stringify(name)}; there are args, tool and caller`);
   }
+  for (const [variable, field] of used.fields) {
+    const known = Object.keys(TRIAL[variable]);
+    if (!known.includes(field))
+      throw new Error(`uses ${variable}.${field}; there are ${known.map((name) => `${variable}.${name}`).join(", ")}`);
+  }
   if (used.loops > 1) throw new Error("has a loop within a loop, which could take minutes");
   const evaluate = plan(environment, parsed) as (bindings: object) => CelResult;
   // A function that CEL does not have is found when it is called. Nothing else fails in the same way.
@@ -61,8 +66,12 @@ const TRIAL: ConditionInput = {
   caller: { id: "", person: "", tenant: "" },
 };
 
+/** The variables whose fields are the same in every call. */
+type Known = "tool" | "caller";
+
 interface Uses {
   readonly variables: ReadonlySet<string>;
+  readonly fields: readonly (readonly [Known, string])[];
   /** How deep loops (`all`, `exists`, `map`, `filter`) stand within each other. */
   readonly loops: number;
 }
@@ -74,11 +83,17 @@ function usesOf(expr: Expr, own: ReadonlySet<string> = new Set()): Uses {
   const { case: kind, value } = expr?.exprKind ?? { case: undefined };
   switch (kind) {
     case "identExpr":
-      return { variables: new Set(own.has(value.name) ? [] : [value.name]), loops: 0 };
+      return { variables: new Set(own.has(value.name) ? [] : [value.name]), fields: [], loops: 0 };
     case "selectExpr":
-      return usesOf(value.operand, own);
-    case "callExpr":
-      return together([value.target, ...value.args].map((each) => usesOf(each, own)));
+      return together([usesOf(value.operand, own), fieldOf(value.operand, value.field, own)]);
+    case "callExpr": {
+      const [operand, index] = value.args;
+      const isIndex = /^_\[\??_\]$/.test(value.function);
+      return together([
+        ...[value.target, ...value.args].map((each) => usesOf(each, own)),
+        ...(isIndex ? [fieldOf(operand, textOf(index), own)] : []),
+      ]);
+    }
     case "listExpr":
       return together(value.elements.map((each) => usesOf(each, own)));
     case "structExpr":
@@ -95,13 +110,29 @@ function usesOf(expr: Expr, own: ReadonlySet<string> = new Set()): Uses {
       return { ...together([range, inner]), loops: Math.max(range.loops, inner.loops + 1) };
     }
     default:
-      return { variables: new Set(), loops: 0 };
+      return NOTHING;
   }
+}
+
+const NOTHING: Uses = { variables: new Set(), fields: [], loops: 0 };
+
+/** `caller.tenant` and `caller["tenant"]`. */
+function fieldOf(operand: Expr, field: string | undefined, own: ReadonlySet<string>): Uses {
+  const { case: kind, value } = operand?.exprKind ?? { case: undefined };
+  if (field === undefined || kind !== "identExpr" || own.has(value.name)) return NOTHING;
+  return value.name === "tool" || value.name === "caller" ? { ...NOTHING, fields: [[value.name, field]] } : NOTHING;
+}
+
+function textOf(expr: Expr): string | undefined {
+  if (expr?.exprKind.case !== "constExpr") return undefined;
+  const { constantKind } = expr.exprKind.value;
+  return constantKind.case === "stringValue" ? constantKind.value : undefined;
 }
 
 function together(uses: readonly Uses[]): Uses {
   return {
     variables: new Set(uses.flatMap(({ variables }) => [...variables])),
+    fields: uses.flatMap(({ fields }) => fields),
     loops: Math.max(0, ...uses.map(({ loops }) => loops)),
   };
 }

@@ -22,7 +22,12 @@ describe("the first rule that fits decides", () => {
       { name: "delete", tools: ["files_delete*"], ...COLLEAGUE },
       { name: "large", tools: ["pay"], when: "args.amount > 100", ...COLLEAGUE },
       { name: "small", tools: ["pay"], action: "allow" },
-      { name: "mine", tools: ["*_mine"], when: "caller.id == 'ada' && caller.tenant == ''", action: "allow" },
+      {
+        name: "mine",
+        tools: ["*_mine"],
+        when: "caller.id == 'ada' && caller['tenant'] == '' && !has(tool.annotations.x) && ['a'].all(caller, caller.size() == 1)",
+        action: "allow",
+      },
       { name: "reads", annotations: { readOnlyHint: true }, action: "allow" },
       { name: "writes", tools: ["files_write"], action: "allow" },
     ],
@@ -108,6 +113,18 @@ test.each<[string, unknown, RegExp]>([
     "an unknown variable",
     { default: "allow", rules: [{ name: "a", action: "allow", when: "arg.x == 1" }] },
     /uses "arg"; there are args, tool and caller/,
+  ],
+  ...["caller.groups == []", "has(caller.groups)", 'caller["groups"] == []', "args.x.all(y, y in caller.groups)"].map(
+    (when): [string, RulesConfig, RegExp] => [
+      `a field that no caller has: ${when}`,
+      { default: "allow", rules: [{ name: "a", action: "allow", when }] },
+      /^rules\[0\]\.when \(a\): uses caller\.groups; there are caller\.id, caller\.person, caller\.tenant$/,
+    ],
+  ),
+  [
+    "a field that no tool has",
+    { default: "allow", rules: [{ name: "a", action: "allow", when: "tool.title.size() > 3" }] },
+    /uses tool\.title; there are tool\.name, tool\.version, tool\.annotations$/,
   ],
   ["an unknown function", { default: "allow", rules: [{ name: "a", action: "allow", when: "now() == 1" }] }, /unbound function: now/],
   [
