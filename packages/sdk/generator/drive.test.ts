@@ -419,7 +419,6 @@ describe("an emit", () => {
       yield { emit: "x".repeat(64) as "ui" };
       return "x";
     });
-    expect(ended.task.message).toBe("More");
     expect(ended.feed).toEqual([
       { type: "emit", kind: "status", data: { message: "Saved", type: "success" } },
       { type: "emit", kind: "thinking", data: { active: true } },
@@ -449,11 +448,23 @@ describe("an emit", () => {
     expect(running.task.message).toBe("Thinking …");
     await running.answer({ a: "x" });
     expect(running.task.message).toBe("Reading");
-    const silent = await run(function* () {
-      yield { emit: "thinking", active: false };
-      return "x";
-    });
+    const silent = await startTool(
+      tool(function* () {
+        yield { emit: "thinking", active: false };
+        yield { ask: "text", id: "a", message: "?" };
+      }),
+    );
     expect(silent.task.message).toBe("Working …");
+  });
+
+  test("of progress with a message is the status", async () => {
+    const running = await startTool(
+      tool(function* () {
+        yield { emit: "progress", value: 0.6, message: "More" };
+        yield { ask: "text", id: "a", message: "?" };
+      }),
+    );
+    expect(running.task.message).toBe("More");
   });
 
   test("is not repeated by a replay", async () => {
