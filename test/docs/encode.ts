@@ -26,12 +26,13 @@ function yielding(yielded: JsonObject) {
   });
 }
 
-/** The tool that yields it once, and returns nothing. */
+/** The tool that yields it once, asks, and returns nothing. */
 export function telling(yielded: JsonObject) {
   return defineTool({
     name: "tool",
     *run() {
       yield yielded as unknown as Yielded;
+      yield { ask: "text", id: "then", message: "Then?" };
     },
   });
 }

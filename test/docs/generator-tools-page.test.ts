@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { FeedItem, Json, JsonObject } from "@parley/core";
 import { ElicitRequestFormParamsSchema } from "@modelcontextprotocol/sdk/types.js";
 import { SESSION_DIALECTS } from "@parley/protocol/sessions";
-import { decline, runTool, timeout } from "@parley/sdk/testing";
+import { decline, runTool, startTool, timeout } from "@parley/sdk/testing";
 import { describe, expect, test } from "vitest";
 import { answeredEverywhere, putEverywhere, telling } from "./encode.ts";
 import { approvalsOf, bookTable, greet, held, opinionsOf, patient, pay, planned, typed } from "./generator-tools.ts";
@@ -78,9 +78,11 @@ describe.each(table("emitted").map((row) => [row[0] ?? "", row] as const))(
   (_, [emitted = "", feed = "", status = "", content = ""]) => {
     test("is shown as the page says", async () => {
       const yielded = json(emitted);
-      const run = await runTool(telling(yielded as JsonObject));
-      expect(run.feed).toStrictEqual([json(feed)].filter((item) => item !== undefined));
+      const run = await startTool(telling(yielded as JsonObject));
+      // It ends with the task.
       expect(run.task.message).toBe(json(status));
+      await run.answer({ then: "x" });
+      expect(run.feed).toStrictEqual([json(feed)].filter((item) => item !== undefined));
       expect(run.result?.["content"]).toStrictEqual([json(content)].filter((block) => block !== undefined));
       for (const dialect of SESSION_DIALECTS) {
         const say = dialect.encoder({ name: "parley", version: "1", pollInterval: () => 1, listTtlMs: 0, pageSize: 1 });
