@@ -90,7 +90,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const flow = compensation ? started.inBranch(COMPENSATION) : started;
   const recorded = readRecordedCalls(task, journal);
   const handlerId = `${task.call.kind} ${task.call.name}`;
-  const isTraced = compensation !== undefined || recorded.hasOutside || !scope.awaitOnlyCtx.has(handlerId);
+  const isTraced = compensation !== undefined || recorded.hasOutside || recorded.hasItems || !scope.awaitOnlyCtx.has(handlerId);
   const line = request.isSequential ? createSequentialLine() : createLine(scope, isTraced);
   const course = createCourse({
     clock,
@@ -182,7 +182,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
       const value = (values.checked("the result", result) ?? {}) as JsonObject;
       if (isOver()) return;
       ending.with({ type: "returned", result: value, entries: records.take() });
-      if (!recollection.hasOutside()) scope.awaitOnlyCtx.add(handlerId);
+      if (!recollection.hasOutside() && !recollection.hasItems()) scope.awaitOnlyCtx.add(handlerId);
     } catch (error) {
       stop(error);
     }

@@ -388,6 +388,12 @@ function readingProgram(random: Random): Program {
     return own.op !== "fact" && random.chance(0.5) ? { op: "seq", body: [read(), own] } : own;
   }
 
+  /** A few items at once. In a loop, with other names or the same, they come one after another. */
+  function chunk(place: Place): Node {
+    const own = effect({ ...place, isBeside: true, isJoint: true, inMap: true }, false);
+    return rounds((times) => ({ op: "map", times, body: { op: "seq", body: [read(), ...(random.chance(0.3) ? [read()] : []), own] } }));
+  }
+
   function key(place: Place, ...inside: readonly Node[]): string {
     return place.isBeside || (place.isRepeated && canRun(inside)) || random.chance(0.3) ? BY_PLACE : fresh("flow");
   }
@@ -412,6 +418,7 @@ function readingProgram(random: Random): Program {
       race: 8 * beside,
       any: 3 * beside,
       limit: 14 * beside,
+      chunks: place.isBeside ? 0 : 12,
     });
     switch (op) {
       case "seq":
@@ -454,6 +461,8 @@ function readingProgram(random: Random): Program {
         return { op, body: Array.from({ length: random.between(2, 3) }, () => sequence(also)) };
       case "map":
         return rounds((times) => ({ op, times, body: sequence({ ...also, inMap: true }) }));
+      case "chunks":
+        return rounds((times) => ({ op: "loop", times, body: chunk(place) }));
       case "race":
       case "any":
         return {

@@ -79,7 +79,7 @@ export function isFromOutside(calledAt: CalledAt): boolean {
   return calledAt.includes("o");
 }
 
-/** The item of a Promise.all that called, as versions before lines recorded it: `3o:1.0`. Undefined for none. */
-export function itemBefore(calledAt: CalledAt): string | undefined {
+/** The item of a Promise.all that called: `3:1.0`. Undefined for none, and if it was not known. Versions before lines noted it after an await, as `3o:1.0`. */
+export function itemOf(calledAt: CalledAt): string | undefined {
   return calledAt.split(":")[1];
 }

@@ -11,11 +11,18 @@ import { openOf, type Task } from "../task.ts";
 import type { Call, CalledKind, Recollection } from "./recollection.ts";
 import type { Settling } from "./settling.ts";
 
+/** When and where the handler did something of which it is not known yet whether it is new. */
+export interface Moment {
+  readonly order: number;
+  readonly site: CallSite | undefined;
+}
+
 export interface Divergence {
-  /** Notes something that no record explains, for the message of the error. Only the first is kept. */
-  noteNew(what: string): void;
+  moment(): Moment;
+  /** Notes something that no record explains, for the message of the error. Only the first is kept. By default it is done now. */
+  noteNew(what: string, at?: Moment): void;
   /** Notes a call, unless it is recorded, open, or of a kind that has no record. */
-  noteCall(kind: CalledKind, call: Call): void;
+  noteCall(kind: CalledKind, call: Call, at?: Moment): void;
   /** Whether the handler did something new, or skipped a recorded patch. */
   isLikely(): boolean;
   /** Names of recorded patches that the handler has not asked for. */
@@ -35,20 +42,24 @@ export interface DivergenceOptions {
 }
 
 export function createDivergence({ task, recollection, settling }: DivergenceOptions): Divergence {
-  let firstNew: string | undefined;
-  let site: CallSite | undefined;
+  let moments = 0;
+  let first: (Moment & { readonly what: string }) | undefined;
   let thrown: { readonly error: unknown } | undefined;
 
-  function noteNew(what: string): void {
-    if (firstNew !== undefined) return;
-    firstNew = what;
+  function moment(): Moment {
+    moments += 1;
     // A live run can diverge no more.
-    if (!settling.isLive()) site = callSite();
+    return { order: moments, site: first || settling.isLive() ? undefined : callSite() };
+  }
+
+  function noteNew(what: string, at?: Moment): void {
+    if (first && (!at || first.order < at.order)) return;
+    first = { what, ...(at ?? moment()) };
   }
 
   function firstFound(): string {
-    const place = site?.place();
-    return (firstNew ?? "nothing new") + (place === undefined ? "" : ` at ${place}`);
+    const place = first?.site?.place();
+    return (first?.what ?? "nothing new") + (place === undefined ? "" : ` at ${place}`);
   }
 
   function patchesAhead(): string[] {
@@ -57,13 +68,14 @@ export function createDivergence({ task, recollection, settling }: DivergenceOpt
   }
 
   return {
+    moment,
     noteNew,
-    noteCall(kind, call) {
+    noteCall(kind, call, at) {
       const isOpen = (kind === "ask" || kind === "event" || kind === "call") && openOf(task).some(({ key }) => key === call.key);
       const isRecorded = call.entry !== undefined || isOpen;
-      if (!isRecorded && kind !== "random" && kind !== "uuid") noteNew(`new ${call.id}`);
+      if (!isRecorded && kind !== "random" && kind !== "uuid") noteNew(`new ${call.id}`, at);
     },
-    isLikely: () => firstNew !== undefined || patchesAhead().length > 0,
+    isLikely: () => first !== undefined || patchesAhead().length > 0,
     patchesAhead,
     noteThrown(error) {
       noteNew("the end of the handler");

@@ -9,7 +9,7 @@ import { ParleyError } from "../errors.ts";
 import { readingKey } from "../journal.ts";
 import type { AskRequest, EventRequest, Json, JsonObject } from "../task.ts";
 import { derivedRandom, derivedUuid } from "./derived-values.ts";
-import type { Divergence } from "./divergence.ts";
+import type { Divergence, Moment } from "./divergence.ts";
 import { forever, type Pending, pendingEffect } from "./effect-promise.ts";
 import type { Line } from "./line.ts";
 import { createPatches } from "./patches.ts";
@@ -60,8 +60,8 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
         pending.reject(error);
       },
     };
-    const take = (begun: Begun) => {
-      const call = taken(kind, begun);
+    const take = (begun: Begun, at?: Moment) => {
+      const call = taken(kind, begun, at);
       what = call.id;
       // The call may have ended the run, to be made again by one that follows the handler more closely.
       if (isOver()) return;
@@ -72,7 +72,10 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     try {
       const begun = recollection.begin(kind, name, promise);
       if (begun.isReady || isAtOnce) aside(() => take(begun));
-      else later(() => take(begun), noted.reject);
+      else {
+        const at = divergence.moment();
+        later(() => take(begun, at), noted.reject);
+      }
     } catch (error) {
       noted.reject(error);
     }
@@ -93,10 +96,10 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
   }
 
   /** Gives the call its key. A call that replay could not tell from another ends the run. */
-  function taken(kind: CalledKind, begun: Begun): Call {
+  function taken(kind: CalledKind, begun: Begun, at?: Moment): Call {
     try {
       const call = begun.take();
-      divergence.noteCall(kind, call);
+      divergence.noteCall(kind, call, at);
       return call;
     } catch (error) {
       if (error instanceof ParleyError && error.code === "AMBIGUOUS_EFFECT") stop(error);

@@ -632,6 +632,16 @@ const BEFORE: readonly (readonly [string, readonly string[], (given: Given, item
     },
   ],
   [
+    "a call of its own, and then what a cache has had since before that call",
+    BY_NUMBER,
+    async ({ effects }, item) => {
+      const cached = async () => item;
+      const begun = cached();
+      await effects.step(`look-${item}`, () => 1);
+      await begun;
+    },
+  ],
+  [
     "a read, and then a helper of a helper that makes the call",
     COUNTED,
     async ({ effects, read }, item) => {
@@ -681,6 +691,24 @@ const BEFORE: readonly (readonly [string, readonly string[], (given: Given, item
       await made;
     },
   ],
+  [
+    "a read, and then a call that was made before and given to ctx once more",
+    BY_NUMBER,
+    async ({ effects, read }, item) => {
+      const made = effects.step(`look-${item}`, async () => await wait(30));
+      await read(item);
+      await effects.ofCtx(made as Promise<unknown>);
+    },
+  ],
+  [
+    "a call of its own, and then such a promise that a read has settled meanwhile",
+    BY_NUMBER,
+    async ({ effects, read }, item) => {
+      const made = effects.ofCtx(read(item));
+      await effects.step(`look-${item}`, async () => await wait(60));
+      await made;
+    },
+  ],
 ];
 
 describe("items of a Promise.all are told apart by their numbers exactly if they have awaited something else since ctx let them continue:", () => {
@@ -718,6 +746,146 @@ describe("items of a Promise.all are told apart by their numbers exactly if they
       expect((await run()).type).toBe("parked");
       expect(calls.map(({ key }) => key).toSorted()).toEqual(keys);
     }
+  });
+});
+
+// ── what is awaited in some runs only ────────────────────────────────────────────────────────────────────────────
+
+/** Which items the cache of a worker has. */
+const CACHED = ["", "a", "b", "c", "ab", "ac", "bc", "abc"] as const;
+
+/** Each looks into the cache, and awaits a read only of what that does not have. */
+const LOOKED_UP: readonly (readonly [
+  string,
+  (given: Given, look: (item: string) => Promise<string> | string) => Promise<readonly unknown[]>,
+])[] = [
+  [
+    "before the call",
+    async ({ save }, look) =>
+      await Promise.all(
+        ITEMS.map(async (item) => {
+          const known = look(item);
+          if (typeof known !== "string") await known;
+          return await save(item);
+        }),
+      ),
+  ],
+  [
+    "after a call of its own",
+    async ({ effects, save }, look) =>
+      await Promise.all(
+        ITEMS.map(async (item) => {
+          await effects.step(`look-${item}`, () => 1);
+          const known = look(item);
+          if (typeof known !== "string") await known;
+          return await save(item);
+        }),
+      ),
+  ],
+  [
+    "in a helper, after a read of the handler's own",
+    async ({ read, save }, look) => {
+      const loaded = async (item: string) => {
+        const known = look(item);
+        return typeof known === "string" ? known : await known;
+      };
+      const one = async (item: string) => {
+        if (typeof look(item) !== "string") await loaded(item);
+        return await save(item);
+      };
+      await read("a");
+      return await Promise.all(ITEMS.map(one));
+    },
+  ],
+];
+
+describe("items that look into a cache first, and await a read of what it does not have, get their own results or are refused", () => {
+  test.each(LOOKED_UP)("%s, whichever the first worker and the later ones have", async (_what, work) => {
+    const of = CACHED.flatMap((first) => CACHED.flatMap((later) => [0, 1, 2, 3].map((diesIn) => ({ first, later, diesIn }))));
+    const found = await Promise.all(
+      of.map(async ({ first, later, diesIn }) => {
+        const { result } = await tried({
+          latencies: ["cold, in reverse", "cold, in order"],
+          diesIn,
+          handler: async (given) => {
+            const has: string = given.run === 1 ? first : later;
+            return await work(given, (item) => (has.includes(item) ? item : given.read(item)));
+          },
+        });
+        return { first, later, diesIn, result };
+      }),
+    );
+    // After a crash it may be too late to tell whose record it is that is there: the item that it was made for may come last.
+    const isRefused = ({ diesIn, result }: (typeof found)[number]) =>
+      diesIn > 0 && typeof result === "string" && result.includes("whose record another item has taken");
+    expect(found.filter((each) => !isRefused(each)).map(({ result }) => result)).toEqual(
+      found.filter((each) => !isRefused(each)).map(() => saved(...ITEMS)),
+    );
+    expect(found.filter(isRefused).length).toBeLessThan(found.length / 8);
+  });
+
+  test("an item's call behind a read has its record, also if a later one of the item follows from ctx", async () => {
+    const handler: Handler = async ({ effects, read, save }) =>
+      await Promise.all(
+        ITEMS.map(async (item) => {
+          try {
+            await read(item);
+            return await effects.step("save", () => {
+              throw new Error("away");
+            });
+          } catch {
+            return await save(item);
+          }
+        }),
+      );
+    expect(await tried({ handler, latencies: ["cold, in reverse", "warm"] })).toMatchObject({ result: saved(...ITEMS) });
+  });
+
+  test("calls that an item's function makes at once have their own records, also if only the last of them has one", async () => {
+    const done: string[] = [];
+    let holdsBack = true;
+    const stop = new AbortController();
+    const task = subject(async ({ step }) => {
+      const work = (item: string) => async () => {
+        if (holdsBack && item !== "c") await new Promise(() => undefined);
+        done.push(item);
+        return `saved ${item}`;
+      };
+      const [found] = await Promise.all([
+        (async () => {
+          await step("look", () => 1);
+          return await Promise.all(ITEMS.map((item) => step("save", work(item))));
+        })(),
+        step("beside", () => 1),
+      ]);
+      return { found: found as string[] };
+    });
+    const first = task.run(stop.signal);
+    await expect.poll(() => task.journal.has("step:save#3")).toBe(true);
+    stop.abort();
+    await first;
+    holdsBack = false;
+    expect(await task.run()).toMatchObject({ result: { found: saved(...ITEMS) } });
+    expect(done.toSorted()).toEqual([...ITEMS]);
+  });
+
+  test("calls are counted in the order in which they are made, also if it is known at once of some only who waits for them", async () => {
+    const { run, calls } = create({
+      latencies: [],
+      async handler({ effects, save }) {
+        await effects.step("look", () => 1);
+        const all = Promise.all(ITEMS.map(async (item) => await save(item)));
+        const last = save("d");
+        return [...(await all), await last];
+      },
+    });
+    expect((await run()).type).toBe("parked");
+    expect(Object.fromEntries(calls.map(({ item, key }) => [item, key]))).toEqual({
+      a: "0-task.save",
+      b: "0-task.save#2",
+      c: "0-task.save#3",
+      d: "0-task.save#4",
+    });
   });
 });
 

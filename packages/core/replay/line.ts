@@ -131,6 +131,8 @@ const UNKNOWN: Position = {
   item: () => NO_ITEM,
   way: undefined,
   wayLater: () => undefined,
+  startedAs: undefined,
+  caller: undefined,
   seen: 0n,
 };
 
@@ -202,18 +204,22 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     const first = entering.at(-1);
     const running = execution.running.map(({ promise }) => promise);
     if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running };
-    if (first?.branch === branch) return { ...first.at, isOutside, seen, running };
+    const started = isTraced ? innermost(execution) : undefined;
+    const startedWay = () => {
+      const root = line.roots.get(branch);
+      return root && started ? wayTo(root.promise, started) : undefined;
+    };
+    if (first?.branch === branch) return { ...first.at, isOutside, seen, running, caller: started, startedAs: started && startedWay };
     const root = line.roots.get(branch);
-    const wayOf = (promise: object | undefined) => (root && promise ? wayTo(root.promise, promise) : undefined);
-    const way = wayOf(owner);
+    const way = root && owner ? wayTo(root.promise, owner) : undefined;
     if (!isTraced) return { ...UNKNOWN, isOutside, seen };
-    const started = innermost(execution);
     const item = () => (root && started ? itemOf(root.promise, started) : NO_ITEM);
-    const known = { isOutside, seen, isKeyed: false, running, item, entry: root?.entry ?? "" };
+    const startedAs = started === owner ? undefined : startedWay;
+    const known = { isOutside, seen, isKeyed: false, running, item, entry: root?.entry ?? "", caller: started, startedAs };
     if (!isOutside) return { ...known, way, wayLater: () => way };
     // On the flow's own line its code decides what runs when, also what it starts.
     const isOwn = started === owner || way === "";
-    return { ...known, way: isOwn ? way : undefined, wayLater: () => wayOf(started) };
+    return { ...known, way: isOwn ? way : undefined, wayLater: startedWay };
   }
 
   setFollowing(isTraced);

@@ -93,6 +93,13 @@ export interface Position {
    * a queue has started in the code of another line.
    */
   wayLater(): string | undefined;
+  /**
+   * Numbers of items as in `way`, of the function that calls, also if its code has awaited nothing so far and so belongs to the line that has started
+   * it. To be asked as `wayLater`; undefined if the line is not traced, or if `way` says it.
+   */
+  readonly startedAs: (() => string | undefined) | undefined;
+  /** The promise of the function that calls. Of a traced line. */
+  readonly caller: object | undefined;
   /** The outermost item of the way. To be asked when `wayLater` is known. */
   item(): Item;
   /** Numbers of the calls that certainly came before, as bits. */

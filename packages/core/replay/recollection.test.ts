@@ -57,6 +57,8 @@ function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Reme
         running,
         entry,
         way,
+        startedAs: undefined,
+        caller: undefined,
         wayLater: () => wayLater,
         item: () => ({ functions: new Set(item), list: listOf(list) }),
         seen,

@@ -12,21 +12,24 @@
  *                       for workers that take the next piece of work from a list that they share. Lists that the flow awaits one after another,
  *                       as chunks, are in order: item 1 of the next one calls `charge~1#2`.
  *
- * Everything else is refused before it begins. These rules follow:
+ * Everything else is refused before it begins. A call that follows from ctx in one run may not in another, if it looks into a cache and awaits only
+ * what that does not have. So the item that calls is noted beside the record, and finds it by the note. These rules follow:
  *
  *   C1  A recorded effect settles only after every call that preceded it has been made again. Calls between two settlements therefore stay there.
  *   C2  A call that is none of these is an AMBIGUOUS_EFFECT, and the run does nothing new: code beside all lines has awaited something outside
  *       ctx, and may come earlier or later in another run.
  *   C3  A call on the line that has awaited something outside, and one beside the line, have a certain order if one follows from the other. If
  *       not, the second call of a name is an AMBIGUOUS_EFFECT. So is one beside the line that finds the record of a call on it.
- *   C4  A record that matches in everything but the digest is a divergence (I4).
+ *   C4  A note finds a record and never makes a key. Only the first call of a name by a function is noted: of several at once, it would not be
+ *       known which one has a record. An item whose record another one has taken is refused.
+ *   C5  A record that matches in everything but the digest is a divergence (I4).
  */
 import { callSite, type CallSite } from "./call-site.ts";
 import { ParleyError } from "../errors.ts";
 import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
 import { callKey, eventKey, type Task } from "../task.ts";
-import { type Course, isFromOutside, itemBefore, settledBefore } from "./course.ts";
+import { type Course, isFromOutside, itemOf, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
 import type { Line } from "./line.ts";
 import type { Item, List, Position } from "./promise-marks.ts";
@@ -54,6 +57,8 @@ export interface Recollection extends Pick<RecordedCalls, "settled" | "arrived" 
   isAheadOutside(): boolean;
   /** Whether the handler has made a call after such an await, in this run or an earlier one. */
   hasOutside(): boolean;
+  /** Whether items of a Promise.all have made a call, in this run or an earlier one, that is known to be theirs. */
+  hasItems(): boolean;
   /** Takes the next occurrence of the name. Throws INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
   call(kind: CalledKind, name: string): Call;
   /** Notes a call whose key need not be known at once. `promise`: what the handler gets. Throws INVALID_NAME and MISPLACED_EFFECT. */
@@ -89,6 +94,22 @@ export interface RecollectionOptions {
   readonly traceFirst: () => void;
 }
 
+/** These have their key at once, before it is known who waits for the code that calls. */
+const AT_ONCE: ReadonlySet<CalledKind> = new Set(["now", "random", "uuid", "patch", "event"]);
+
+interface RecordOfItem {
+  /** What counts it: the name, or the name and the item. */
+  readonly counted: string;
+  readonly occurrence: number;
+}
+
+/** A call that has no key yet. */
+interface Untaken {
+  readonly kind: CalledKind;
+  readonly named: string;
+  item(): string | undefined;
+}
+
 /** The calls of one name that this run has made. */
 interface MadeCalls {
   /** Occurrences that are taken, and the first that is not. */
@@ -97,6 +118,8 @@ interface MadeCalls {
   last: Made | undefined;
   /** Functions that have called the name, by their promises. */
   readonly callers: Set<object>;
+  /** Functions whose call of the name is noted as that of an item. */
+  readonly noted: Set<object>;
 }
 
 interface Made {
@@ -104,6 +127,8 @@ interface Made {
   readonly serial: number;
   readonly at: Position;
   readonly way: string | undefined;
+  /** The item of a Promise.all whose function calls: `1.0`. Undefined for none, and if it is not known. */
+  readonly itemOfAll: string | undefined;
   /** If the call is counted by an item of this list. */
   readonly list: List | undefined;
   readonly site: CallSite | undefined;
@@ -112,7 +137,11 @@ interface Made {
 export function recollect({ task, journal, recorded, scope, start, course, line, traceFirst }: RecollectionOptions): Recollection {
   const madeByName = new Map<string, MadeCalls>();
   let serial = 0;
-  let { hasOutside } = recorded;
+  /** Calls that wait until it is known who waits for the code that calls. Those that are made in one drain wait for one another. */
+  const untaken = new Set<Untaken>();
+  /** Names with an item whose record another item has taken. */
+  const lent = new Set<string>();
+  let { hasOutside, hasItems } = recorded;
 
   function currentFlow(): Flow {
     const flow = scope.get();
@@ -131,11 +160,14 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
    * The occurrence of a call: usually the next one. If that is recorded as following from a settlement that is still to come, it belongs to another
    * call: this one comes from code that has got further than in any earlier run, and takes a record of this moment or a new number.
    */
-  function occurrenceOf(counter: string, { taken, next }: MadeCalls): number {
+  function occurrenceOf(counter: string, { taken, next }: MadeCalls, isOfOthers: (noted: string) => boolean): number {
     const known = recorded.ofName(counter);
     if (!known) return next;
-    const isOwn = ({ calledAt }: RecordedCall) =>
-      isFromOutside(calledAt) ? itemBefore(calledAt) === undefined : settledBefore(calledAt) <= course.settled;
+    const isOwn = ({ calledAt }: RecordedCall) => {
+      const noted = itemOf(calledAt);
+      if (isFromOutside(calledAt)) return noted === undefined;
+      return settledBefore(calledAt) <= course.settled && (noted === undefined || !isOfOthers(noted));
+    };
     const recordedNext = known.get(next);
     if (!recordedNext || isOwn(recordedNext)) return next;
     const isOfNow = (call: RecordedCall) => !taken.has(call.occurrence) && isOwn(call) && settledBefore(call.calledAt) === course.settled;
@@ -145,14 +177,24 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
   function madeOf(counter: string): MadeCalls {
     const known = madeByName.get(counter);
     if (known) return known;
-    const made: MadeCalls = { taken: new Set(), next: 1, last: undefined, callers: new Set() };
+    const made: MadeCalls = { taken: new Set(), next: 1, last: undefined, callers: new Set(), noted: new Set() };
     madeByName.set(counter, made);
     return made;
   }
 
-  /** The record that an earlier version made of the next call of an item. It gave all calls of a name one count, and noted the item. */
-  function recordBefore(kindAndName: string, way: string | undefined): RecordedCall | undefined {
-    return recorded.inOrder(kindAndName).find(({ id, calledAt }) => recorded.ahead.has(id) && itemBefore(calledAt) === way);
+  /**
+   * The record of the next call of an item, which an earlier run may have made in another way: counted with those of other code if nothing outside ctx
+   * had been awaited, or by the item alone. Versions before lines gave all calls of a name one count, and noted the item.
+   */
+  function recordOfItem(kind: EntryKind, scoped: string, item: string): RecordOfItem | undefined {
+    const isNext = ({ id, calledAt }: RecordedCall) =>
+      recorded.ahead.has(id) && (isFromOutside(calledAt) || settledBefore(calledAt) <= course.settled);
+    const withOthers = recorded.inOrder(entryKey(kind, scoped)).find((call) => itemOf(call.calledAt) === item && isNext(call));
+    const counter = entryKey(kind, ofItem(scoped, item));
+    const alone = recorded.ofName(counter)?.get(madeOf(counter).next);
+    // Both can be next only within one gap (C1), in which an item's call that follows from ctx comes before one behind an outside await.
+    if (alone && isNext(alone) && !withOthers) return { counted: ofItem(scoped, item), occurrence: alone.occurrence };
+    return withOthers && { counted: scoped, occurrence: withOthers.occurrence };
   }
 
   /** Whether an item calls a name again that it has called, itself or by one of its functions before that had awaited anything outside. */
@@ -194,14 +236,33 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     line.called(number, promise);
     hasOutside ||= position.isOutside;
     // What is known at once: the way of code that has awaited nothing outside is needed only to compare it with other calls.
-    const isReady = !position.isOutside || position.isKeyed || position.way !== undefined;
+    // Of two calls of one name the first one is counted first.
+    const isReady = (!position.isOutside || position.isKeyed || position.way !== undefined) && !position.startedAs && untaken.size === 0;
+    const waiting: Untaken = {
+      kind,
+      named,
+      item: () => (position.startedAs ? position.startedAs() : (position.way ?? position.wayLater())),
+    };
+    if (!isReady) untaken.add(waiting);
     return {
       isReady,
       take() {
+        untaken.delete(waiting);
         const way = position.way ?? position.wayLater();
-        return taken({ kind, named, at }, { serial: number, at: position, way, site });
+        const itemOfAll = position.isKeyed ? undefined : position.startedAs ? position.startedAs() : way;
+        return taken({ kind, named, at }, { serial: number, at: position, way, itemOfAll, site });
       },
     };
+  }
+
+  /**
+   * Whether the call is known to be that of an item, and the only one of its function by that name. Of several that run beside each other, it would
+   * not be known which one has a record.
+   */
+  function isNotable(kind: CalledKind, { itemOfAll, at: { caller } }: Omit<Made, "list">, { noted }: MadeCalls): boolean {
+    if (AT_ONCE.has(kind) || itemOfAll === undefined || itemOfAll === "" || !caller || noted.has(caller)) return false;
+    noted.add(caller);
+    return true;
   }
 
   function taken(
@@ -215,24 +276,37 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     const isOfItem = kind !== "patch" && called.at.isOutside && !called.at.isKeyed && way !== undefined && way !== "";
     const item = isOfItem ? called.at.item() : undefined;
     const now: Made = { ...called, list: item?.list };
-    const counted = isOfItem ? `${scoped}~${way}` : scoped;
+    const plain = entryKey(entryKind, scoped);
+    const counted = isOfItem ? ofItem(scoped, way) : scoped;
     const counter = entryKey(entryKind, counted);
     const made = madeOf(counter);
-    const occurrence = occurrenceOf(counter, made);
-    const before = isOfItem ? recordBefore(entryKey(entryKind, scoped), way) : undefined;
-    const key = before ? occurrenceKey(scoped, before.occurrence, task.generation) : occurrenceKey(counted, occurrence, task.generation);
+    const noted = isOfItem ? way : isNotable(kind, called, madeOf(plain)) ? called.itemOfAll : undefined;
+    hasItems ||= noted !== undefined;
+    const own = noted === undefined ? undefined : recordOfItem(entryKind, scoped, noted);
+    // Code that was changed may give an item the work of another one. If that calls the name as well, it has not been changed.
+    const isOfOthers = (other: string) =>
+      other !== noted && [...untaken].some((each) => each.kind === kind && each.named === named && each.item() === other);
+    const occurrence = own?.occurrence ?? occurrenceOf(counter, made, isOfOthers);
+    const takenAs = own?.counted ?? counted;
+    const key = occurrenceKey(takenAs, occurrence, task.generation);
     const id = entryKey(entryKind, key);
     const recordedAt = recorded.get(id)?.calledAt;
     // A patch is decided once for its name, so no order matters.
-    if (item && isCalledAgain(item, made.last, entryKey(entryKind, scoped)))
+    if (item && isCalledAgain(item, made.last, plain))
       throw new ParleyError("AMBIGUOUS_EFFECT", againInItem(`${kind} "${named}"`, now.site));
+    if (noted !== undefined && !own && lent.has(ofItem(plain, noted)))
+      throw new ParleyError("AMBIGUOUS_EFFECT", lentToOther(`${kind} "${named}"`, now.site));
+    const recordedFor = recordedAt === undefined ? undefined : itemOf(recordedAt);
+    if (noted !== undefined && recordedFor !== undefined && recordedFor !== noted) lent.add(ofItem(plain, recordedFor));
     if (kind !== "patch") assertCertain(`${kind} "${named}"`, now, made.last, recordedAt !== undefined && isFromOutside(recordedAt));
-    made.taken.add(occurrence);
-    while (made.taken.has(made.next)) made.next += 1;
+    const count = own ? madeOf(entryKey(entryKind, takenAs)) : made;
+    count.taken.add(occurrence);
+    while (count.taken.has(count.next)) count.next += 1;
     made.last = now;
     for (const promise of now.at.running) made.callers.add(promise);
     recorded.madeAgain(id);
-    return { key, scoped, id, calledAt: recordedAt ?? at, entry: journal.get(id) };
+    const calledAt = recordedAt ?? (noted === undefined || isOfItem ? at : `${at}:${noted}`);
+    return { key, scoped, id, calledAt, entry: journal.get(id) };
   }
 
   return {
@@ -241,6 +315,7 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     ahead: recorded.ahead,
     isCalledBefore: recorded.isCalledBefore,
     hasOutside: () => hasOutside,
+    hasItems: () => hasItems,
     isAheadOutside() {
       const next = [...recorded.ahead].map((id) => recorded.get(id)?.calledAt ?? "").filter((at) => settledBefore(at) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
@@ -269,6 +344,11 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
   };
 }
 
+/** A call that one item makes is counted by itself: `charge~1`. */
+function ofItem(scoped: string, item: string): string {
+  return `${scoped}~${item}`;
+}
+
 const HOW_TO =
   "Give it a key, such as { key: item.id }, or run the items with ctx.map; or put what is awaited into a step, so that the code awaits ctx alone";
 
@@ -282,6 +362,10 @@ function besideTheLine(what: string, site: CallSite | undefined): string {
 
 function againInItem(what: string, site: CallSite | undefined): string {
   return `${what}${at(site)} is called a second time by the same item of a Promise.all, and has awaited something outside ctx. What the item does may depend on how far the other items are. ${HOW_TO}`;
+}
+
+function lentToOther(what: string, site: CallSite | undefined): string {
+  return `${what}${at(site)} is called by an item of a Promise.all whose record another item has taken: something that the items read was at hand in one run and awaited in another. Await it in every run. ${HOW_TO}`;
 }
 
 function inAnyOrder(what: string, site: CallSite | undefined, earlier: CallSite | undefined): string {

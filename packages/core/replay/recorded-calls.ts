@@ -1,7 +1,7 @@
 /** The calls that earlier runs recorded, in the journal or as open asks, and which of them the handler has not made again. */
 import { type CalledAt, type Entry, entryKey, isReadingKey, type Journal } from "../journal.ts";
 import { openOf, type Task } from "../task.ts";
-import { isFromOutside, settledBefore } from "./course.ts";
+import { isFromOutside, itemOf, settledBefore } from "./course.ts";
 
 export interface Recorded {
   readonly id: string;
@@ -23,6 +23,8 @@ export interface RecordedCalls {
   readonly ahead: ReadonlySet<string>;
   /** Whether any was made after an await of something outside ctx. */
   readonly hasOutside: boolean;
+  /** Whether it is known of any that an item of a Promise.all made it. */
+  readonly hasItems: boolean;
   /** Whether every call that preceded that place has been made again. */
   isCalledBefore(place: number): boolean;
   /** The recorded call of that id; undefined for a new one. */
@@ -49,12 +51,14 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
   /** The first drain that may have calls left. */
   let earliest = 0;
   let hasOutside = false;
+  let hasItems = false;
 
   function expect(id: string, calledAt: CalledAt): void {
     // An ask that was closed at its deadline a moment ago has an entry and is still among the task's asks.
     if (ahead.has(id)) return;
     ahead.add(id);
     hasOutside ||= isFromOutside(calledAt);
+    hasItems ||= itemOf(calledAt) !== undefined;
     const at = settledBefore(calledAt);
     uncalled[at] = (uncalled[at] ?? 0) + 1;
     const { name, occurrence } = readOccurrence(id);
@@ -79,6 +83,7 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
     arrived,
     ahead,
     hasOutside,
+    hasItems,
     isCalledBefore(place) {
       while (earliest < uncalled.length && (uncalled[earliest] ?? 0) === 0) earliest += 1;
       return earliest >= Math.min(place, uncalled.length);

@@ -55,10 +55,10 @@ describe("an ask", () => {
     });
     const end = await task.run();
     if (end.type !== "parked") throw new Error(end.type);
-    expect(end.asks.map((ask) => [ask.key, "audience" in ask ? ask.audience : "none"])).toStrictEqual([
+    expect(end.asks.map((ask) => [ask.key, "audience" in ask ? ask.audience : "none"]).toSorted()).toStrictEqual([
+      ["event:paid", "none"],
       ["mine", "none"],
       ["theirs", audience],
-      ["event:paid", "none"],
     ]);
     expect(known).toStrictEqual([["event:paid"]]);
   });
