@@ -42,6 +42,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "off",
   "email",
   "unique",
+  "end",
   "https://id.acme.example acme",
 ];
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
