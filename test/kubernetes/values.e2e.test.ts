@@ -38,13 +38,18 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   "user+client",
   "on",
   "RS256",
-  "dir:/var/lib/parley/files",
+  "dir:/srv/files",
   "off",
   "email",
   "unique",
   "end",
   "https://id.acme.example acme",
 ];
+/** A volume that front ends and workers have at the same path. */
+const SHARED = {
+  extraVolumes: [{ name: "shared", persistentVolumeClaim: { claimName: "shared" } }],
+  extraVolumeMounts: [{ name: "shared", mountPath: "/srv" }],
+};
 const schemas = { ...SERVER_SETTINGS.shape, ...WORKER_SETTINGS.shape };
 const inConfig = (Object.keys(schemas) as (keyof typeof schemas)[]).filter((name) => !(NOT_IN_CONFIG as readonly string[]).includes(name));
 
@@ -73,7 +78,7 @@ describe.skipIf(noHelm)("every setting of .env.example reaches its processes fro
   );
 
   test("by its name in `config`, and as the process reads it", () => {
-    const rendered = pods({ values: { config } });
+    const rendered = pods({ values: { config, server: SHARED, worker: SHARED } });
     expect(rendered.map(({ role }) => role)).toEqual(["server", "worker"]);
     for (const { settings } of rendered) {
       for (const name of inConfig) {
@@ -231,6 +236,32 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
       "worker.autoscaling.runsPerWorker is 51, but a worker takes only 50 runs at once (PARLEY_CONCURRENCY): workers would be full before another one starts.",
     ],
     [
+      { server: { autoscaling: { heldCalls: 5_001 } } },
+      "server.autoscaling.heldCalls is 5001, but a front end holds only 5000 (PARLEY_WAITS_MAX): front ends would be full before another one starts.",
+    ],
+    [
+      { server: { autoscaling: { openStreams: 300 } }, config: { PARLEY_LISTENS_MAX: 200 } },
+      "server.autoscaling.openStreams is 300, but a front end holds only 200 (PARLEY_LISTENS_MAX)",
+    ],
+    [
+      { redis: { url: "redis://parley:p@ss@localhost:6379/1" } },
+      "redis.url has the host localhost, where a pod reaches only itself: use a name that everyone who needs it can reach.",
+    ],
+    [{ redis: { url: "rediss-sentinel://a:26379,127.0.0.1:26380/master" } }, "redis.url has the host 127.0.0.1, "],
+    [
+      { config: { PARLEY_AUTH_ISSUERS: "https://id.example.com, http://[::1]:8080/realms/a" } },
+      "config.PARLEY_AUTH_ISSUERS has the host [::1], ",
+    ],
+    [{ config: { PARLEY_PUBLIC_URL: "http://localhost" } }, "config.PARLEY_PUBLIC_URL has the host localhost, "],
+    [
+      {
+        config: { PARLEY_FILES: "dir:/files" },
+        server: { extraVolumeMounts: [{ name: "files", mountPath: "/files" }] },
+        worker: { extraVolumeMounts: [{ name: "files", mountPath: "/file" }] },
+      },
+      "config.PARLEY_FILES is dir:/files, but no volume that front ends and workers share is mounted there: add it to worker.extraVolumes and worker.extraVolumeMounts, or use s3://.",
+    ],
+    [
       { httpRoute: { enabled: true, hostnames: ["a.example"] } },
       "httpRoute.parentRefs is empty: name the Gateway that the route attaches to.",
     ],
@@ -255,6 +286,9 @@ describe.skipIf(noHelm)("values that cannot be meant are refused with a sentence
     [{ server: { podLabels: null, affinity: null }, worker: { disruptionBudget: { maxUnavailable: null, minAvailable: "50%" } } }],
     [{ server: { autoscaling: { enabled: false }, resources: { requests: { cpu: null } } } }],
     [{ config: { PARLEY_CONCURRENCY: 10_000 } }],
+    [{ server: { autoscaling: { heldCalls: 5_000, openStreams: 10_001 } }, config: { PARLEY_LISTENS_MAX: 10_001 } }],
+    [{ redis: { url: "redis://localhost.example.com" }, config: { PARLEY_PUBLIC_URL: "https://a.example/localhost" } }],
+    [{ config: { PARLEY_FILES: "dir:/srv/files/" }, server: SHARED, worker: SHARED }],
   ])("and what is just still meant is not: %j", (values) => {
     expect(tryHelm({ values })).toHaveProperty("text");
   });

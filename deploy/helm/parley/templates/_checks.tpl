@@ -64,6 +64,34 @@
 {{- if and $v.server.autoscaling.enabled (not (dig "requests" "cpu" "" $v.server.resources)) -}}
 {{- fail "server.autoscaling needs server.resources.requests.cpu, since it scales by a percentage of it." -}}
 {{- end -}}
+{{- if $v.server.autoscaling.enabled -}}
+{{- range $target := list (list "heldCalls" "PARLEY_WAITS_MAX" 5000) (list "openStreams" "PARLEY_LISTENS_MAX" 10000) -}}
+{{- $most := int (default (index $target 2) (get $v.config (index $target 1))) -}}
+{{- if gt (int (get $v.server.autoscaling (index $target 0))) $most -}}
+{{- fail (printf "server.autoscaling.%s is %d, but a front end holds only %d (%s): front ends would be full before another one starts." (index $target 0) (int (get $v.server.autoscaling (index $target 0))) $most (index $target 1)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $addresses := dict "redis.url" $v.redis.url "config.PARLEY_AUTH_ISSUERS" $v.config.PARLEY_AUTH_ISSUERS "config.PARLEY_PUBLIC_URL" $v.config.PARLEY_PUBLIC_URL -}}
+{{- range $name, $addresses := $addresses -}}
+{{- range regexSplit "[, ]+" (default "" $addresses) -1 -}}
+{{- with regexFind "^(localhost|127\\.[0-9.]+|\\[::1\\])([:/?]|$)" (regexReplaceAll "^([a-z-]+://)?(.*@)?" . "") -}}
+{{- fail (printf "%s has the host %s, where a pod reaches only itself: use a name that everyone who needs it can reach." $name (regexFind "^(\\[::1\\]|[^:/?]+)" .)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if hasPrefix "dir:" (default "" $v.config.PARLEY_FILES) -}}
+{{- $folder := printf "%s/" (trimPrefix "dir:" $v.config.PARLEY_FILES | clean) -}}
+{{- range $role := list "server" "worker" -}}
+{{- $mounted := false -}}
+{{- range (index $v $role).extraVolumeMounts -}}
+{{- if hasPrefix (printf "%s/" (clean .mountPath)) $folder -}}{{- $mounted = true -}}{{- end -}}
+{{- end -}}
+{{- if not $mounted -}}
+{{- fail (printf "config.PARLEY_FILES is %s, but no volume that front ends and workers share is mounted there: add it to %s.extraVolumes and %s.extraVolumeMounts, or use s3://." $v.config.PARLEY_FILES $role $role) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if ne $v.worker.autoscaling.type "none" -}}
 {{- $concurrency := int (default 50 $v.config.PARLEY_CONCURRENCY) -}}
 {{- if gt (int $v.worker.autoscaling.runsPerWorker) $concurrency -}}

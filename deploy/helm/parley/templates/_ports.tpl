@@ -40,3 +40,36 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{- /* What the pods of a role may reach, and the job that has its settings. Takes root, role. */ -}}
+{{- define "parley.egress" -}}
+{{- $values := .root.Values -}}
+{{- if eq .role "server" -}}
+- ports:
+    - port: 53
+      protocol: UDP
+    - port: 53
+      protocol: TCP
+# Redis, and the services that the settings name.
+- ports:
+    {{- range include "parley.frontEndPorts" .root | fromYamlArray }}
+    - port: {{ . }}
+      protocol: TCP
+    {{- end }}
+{{- with $values.server.networkPolicy.extraEgress }}
+{{ toYaml . }}
+{{- end }}
+{{- else if kindIs "slice" $values.worker.networkPolicy.egress -}}
+{{- toYaml $values.worker.networkPolicy.egress -}}
+{{- else -}}
+# Tools may call any service except the cloud's metadata service, which gives the machine's credentials to any process that asks.
+- to:
+    - namespaceSelector: {}
+    - ipBlock:
+        cidr: 0.0.0.0/0
+        except: [169.254.169.254/32]
+    - ipBlock:
+        cidr: "::/0"
+        except: ["fd00:ec2::254/128"]
+{{- end -}}
+{{- end -}}
