@@ -32,7 +32,7 @@ export function telling(yielded: JsonObject) {
     name: "tool",
     *run() {
       yield yielded as unknown as Yielded;
-      yield { ask: "text", id: "then", message: "Then?" };
+      yield { ask: "text", id: "more", message: "More?" };
     },
   });
 }

@@ -81,7 +81,7 @@ describe.each(table("emitted").map((row) => [row[0] ?? "", row] as const))(
       const run = await startTool(telling(yielded as JsonObject));
       // It ends with the task.
       expect(run.task.message).toBe(json(status));
-      await run.answer({ then: "x" });
+      await run.answer({ more: "x" });
       expect(run.feed).toStrictEqual([json(feed)].filter((item) => item !== undefined));
       expect(run.result?.["content"]).toStrictEqual([json(content)].filter((block) => block !== undefined));
       for (const dialect of SESSION_DIALECTS) {
