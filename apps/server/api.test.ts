@@ -117,7 +117,7 @@ describe("asks", () => {
       by: { isCaller: true },
       answer: given,
     });
-    expect((await send("bob", path)).body).toMatchObject({ state: "settled", by: { principal: "eve", isCaller: false } });
+    expect((await send("bob", path)).body).toMatchObject({ state: "settled", by: { principal: "eve", name: "eve", isCaller: false } });
     expect((await send("bob", "/asks")).body.asks).toEqual([]);
   });
 

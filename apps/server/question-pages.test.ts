@@ -288,10 +288,10 @@ test("of two people one answer counts, and the other is told", async () => {
   expect([bob.status, carol.status]).toEqual([200, 200]);
   expect(titleOf(await send(at(here), "bob", [...hidden(bob.fields), ...GOOD]))).toBe("Thank you");
   const late = await send(at(there), "carol", [...hidden(carol.fields), ...GOOD]);
-  expect([late.status, titleOf(late), late.text]).toEqual([409, "Already answered", expect.stringContaining("Somebody else answered it.")]);
+  expect([late.status, titleOf(late), late.text]).toEqual([409, "Already answered", expect.stringContaining("bob answered it.")]);
   const [again, others, foreign] = [await open(at(here), "bob"), await open(at(here), "ann"), await open(at(here), "mallory")];
   expect([titleOf(again), again.text]).toEqual(["Answered", expect.stringContaining("Bo &amp; &lt;Co&gt;")]);
-  expect([titleOf(others), others.text]).toEqual(["No longer open", expect.stringContaining("Somebody else answered it.")]);
+  expect([titleOf(others), others.text]).toEqual(["No longer open", expect.stringContaining("bob answered it.")]);
   expect(others.text).not.toContain("Bo &amp;");
   expect(foreign.status).toBe(404);
   expect(JSON.parse(await result())).toMatchObject({ content: { name: "Bo & <Co>" } });

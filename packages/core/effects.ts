@@ -3,6 +3,7 @@
  *
  * Every effect has a name; a repeated name gets an occurrence number. Recorded effects return at once on replay.
  */
+import type { Given } from "./journal.ts";
 import type { Announcement } from "./ports.ts";
 import type {
   Acceptance,
@@ -147,10 +148,12 @@ export interface KeptAccess {
 /** The outcome of an ask. With a quorum, including everyone who had accepted by then. */
 export type Settled = Answer & { readonly accepted?: Acceptance[] };
 
-/** Principals. With a quorum, `accepted` lists everyone who had accepted. */
-export interface Answerers {
+/** Who answered: without a principal, no person settled it. With a quorum, `accepted` lists everyone who had accepted. */
+export interface Answerers extends Partial<Given> {
   readonly principal?: string;
-  readonly accepted?: readonly string[];
+  /** Why they declined. */
+  readonly reason?: string;
+  readonly accepted?: readonly { readonly principal: string; readonly name?: string }[];
 }
 
 /** An answer as the tool's schema reads it, which may draw an id or read the clock. */

@@ -41,9 +41,15 @@ export type EntryOutcome =
   | { readonly type: "value"; readonly value?: Json }
   /**
    * `by` is the principal that gave it, unless that is the owner of the task. `accepted`: with a quorum, everyone who
-   * had accepted by then.
+   * had accepted by then. `given`: absent if no person gave it, and in what earlier versions recorded.
    */
-  | { readonly type: "answer"; readonly answer: Answer; readonly by?: string; readonly accepted?: readonly Acceptance[] }
+  | {
+      readonly type: "answer";
+      readonly answer: Answer;
+      readonly by?: string;
+      readonly accepted?: readonly Acceptance[];
+      readonly given?: Given;
+    }
   /** A step that failed for good, thrown again on replay. */
   | { readonly type: "error"; readonly name: string; readonly message: string }
   /** A step whose work may have begun: only its call is certain. */
@@ -54,6 +60,13 @@ export type EntryOutcome =
   | { readonly type: "withdrawn" }
   /** A call whose child was cancelled, but not by its parent. */
   | { readonly type: "cancelled" };
+
+/** How a person gave an answer: no part of the answer, so a repetition by another name or at another time is a duplicate. */
+export interface Given {
+  /** What the person was called then (nameToRead). */
+  readonly name?: string;
+  readonly atMs: number;
+}
 
 /** An entry without its content, for readers of a task's timeline. */
 export interface JournalLine {
@@ -93,15 +106,15 @@ function compare(a: number, b: number): number {
 }
 
 /** `by` is absent for the owner. */
-export function answerOutcome(answer: Answer, by: string | undefined, accepted?: readonly Acceptance[]): EntryOutcome {
-  const given = by === undefined ? { type: "answer" as const, answer } : { type: "answer" as const, answer, by };
-  return accepted ? { ...given, accepted } : given;
+export function answerOutcome(answer: Answer, by: string | undefined, accepted?: readonly Acceptance[], given?: Given): EntryOutcome {
+  return { type: "answer", answer, ...(by !== undefined && { by }), ...(accepted && { accepted }), ...(given && { given }) };
 }
 
 /** The individual answers in this outcome, with which a repeated answer is compared. Several with a quorum. */
 export function answersIn(outcome: EntryOutcome): readonly EntryOutcome[] {
-  if (outcome.type !== "answer" || !outcome.accepted) return [outcome];
+  if (outcome.type !== "answer") return [outcome];
   const { accepted, answer, by } = outcome;
+  if (!accepted) return [answerOutcome(answer, by)];
   const acceptances = accepted.map((each) => answerOutcome({ action: "accept", content: each.content }, each.by));
   return answer.action === "accept" ? acceptances : [answerOutcome(answer, by), ...acceptances];
 }

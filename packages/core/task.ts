@@ -308,6 +308,8 @@ export type Acceptance = {
   readonly by?: string;
   /** See Caller.person. */
   readonly person?: string;
+  /** See Given.name. */
+  readonly name?: string;
   readonly content: JsonObject;
   readonly atMs: number;
 };

@@ -50,6 +50,7 @@ export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: Cla
     ...(settings.principal === "user+client" && client !== undefined ? [client] : []),
   ]);
   const email = verifiedEmail(claims);
+  const displayName = displayNameOf(claims["name"]);
   const person = personAt({ tenant, issuer, subject, email }, settings);
   return Object.freeze({
     principal,
@@ -58,6 +59,7 @@ export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: Cla
     scopes: Object.freeze(scopesOf(claims, settings.scopePrefix)),
     authenticatedBy: issuer,
     names: Object.freeze(namesOf(subject, email, claims, settings.usernames)),
+    ...(displayName !== undefined && { displayName }),
     groups: Object.freeze(membershipsOf(settings.groupsClaim, claims)),
     roles: Object.freeze(membershipsOf(settings.rolesClaim, claims)),
     ...(client !== undefined && { client }),
@@ -111,6 +113,22 @@ function namesOf(subject: string, email: string | undefined, claims: Claims, use
   const typed = [...names, typedName("username", username)];
   // As in versions without types. One that looks like an address, or like a typed name, is still no name of its own.
   return usernames === "plain" && !/[@:]/.test(username) ? [...typed, username] : typed;
+}
+
+/** Maximum characters of a display name. */
+const DISPLAY_NAME_CHARS_MAX = 100;
+
+/**
+ * People choose it themselves at many providers. So one that looks like an address, or like a typed name, is none:
+ * readers take those for verified. It is never a reason to refuse a person.
+ */
+function displayNameOf(claim: unknown): string | undefined {
+  if (typeof claim !== "string" || claim.length > NAME_CHARS_MAX || !claim.isWellFormed() || /[@:]/.test(claim)) return undefined;
+  const plain = claim
+    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim()
+    .slice(0, DISPLAY_NAME_CHARS_MAX);
+  return plain !== "" && plain.isWellFormed() ? plain : undefined;
 }
 
 interface Identified {

@@ -43,6 +43,7 @@ describe("an access token", () => {
       email: "alice@example.com",
       email_verified: true,
       preferred_username: "alice",
+      name: "Alice Liddell",
       groups: ["finance", "finance"],
       realm_access: { roles: ["approver"] },
       azp: "claude",
@@ -53,6 +54,7 @@ describe("an access token", () => {
       scopes: ["tools:call", "tasks:read"],
       authenticatedBy: issuer.url,
       names: ["sub:7", "email:alice@example.com"],
+      displayName: "Alice Liddell",
       groups: ["finance"],
       roles: ["approver"],
       client: "claude",
@@ -124,6 +126,19 @@ describe("an access token", () => {
     expect(await namesOf({ preferred_username: "al" }, plain)).toEqual(["sub:alice", "username:al", "al"]);
     for (const username of ["bob@example.com", "sub:bob", "api-key:nightly"])
       expect(await namesOf({ preferred_username: username }, plain)).toEqual(["sub:alice", `username:${username}`]);
+  });
+
+  test.each([
+    ["  Ada\n\u202eLovelace ", "Ada Lovelace"],
+    ["x".repeat(200), "x".repeat(100)],
+    // Readers would take these for verified.
+    ["boss@example.com", undefined],
+    ["sub:7", undefined],
+    ["\u200b ", undefined],
+    ["x".repeat(300), undefined],
+    [7, undefined],
+  ])("calls a person %j, for others to read, %j, and refuses nobody for their name", async (name, displayName) => {
+    expect((await trusting({}).bearer(await issuer.token({ name }))).displayName).toBe(displayName);
   });
 
   test("is one person at any issuer, by subject or by verified email, where people are counted", async () => {

@@ -227,6 +227,13 @@ export interface components {
             /** @description That of the question as it was read */
             readonly digest?: string;
         };
+        readonly Answerer: {
+            readonly principal: string;
+            /** @description Whether this is the caller */
+            readonly isCaller: boolean;
+            /** @description What the person was called when they answered. For people to read: several may have the same */
+            readonly name?: string;
+        };
         readonly Ask: components["schemas"]["OpenAsk"] | components["schemas"]["SettledAsk"];
         readonly AskCount: {
             /** @description At most 100 */
@@ -457,12 +464,14 @@ export interface components {
             /** @enum {string} */
             readonly end: "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
             /** @description Who answered; absent if nobody did */
-            readonly by?: components["schemas"]["Person"];
+            readonly by?: components["schemas"]["Answerer"];
             /** @description With a quorum: everyone whose acceptance counted */
             readonly acceptedBy?: readonly {
                 readonly principal: string;
                 /** @description Whether this is the caller */
                 readonly isCaller: boolean;
+                /** @description What the person was called when they answered. For people to read: several may have the same */
+                readonly name?: string;
                 /** Format: date-time */
                 readonly at: string;
             }[];

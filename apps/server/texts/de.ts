@@ -219,6 +219,8 @@ export const DE: Texts = {
     youAccepted: "Sie haben zugestimmt.",
     answered: "Sie wurde beantwortet.",
     ownerAnswered: "Die Person, von der der Aufruf kommt, hat geantwortet.",
+    namedAnswered: "{name} hat geantwortet.",
+    namedDeclined: "{name} hat abgelehnt.",
     otherAnswered: "Jemand anderes hat geantwortet.",
     ownerDeclined: "Die Person, von der der Aufruf kommt, hat abgelehnt.",
     otherDeclined: "Jemand anderes hat abgelehnt.",

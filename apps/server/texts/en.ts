@@ -229,6 +229,8 @@ export const EN = {
     youAccepted: "You accepted.",
     answered: "It was answered.",
     ownerAnswered: "The person who made the call answered it.",
+    namedAnswered: "{name} answered it.",
+    namedDeclined: "{name} declined it.",
     otherAnswered: "Somebody else answered it.",
     ownerDeclined: "The person who made the call declined it.",
     otherDeclined: "Somebody else declined it.",

@@ -20,6 +20,8 @@ export interface Caller {
    * Names by which the caller can be asked, with their types (names.ts). Audiences are matched against them.
    */
   readonly names: readonly string[];
+  /** What the identity provider calls the person. For people to read, and never compared: two people may have the same. */
+  readonly displayName?: string;
   readonly groups: readonly string[];
   readonly roles: readonly string[];
   /** The OAuth client that acts for the caller. */

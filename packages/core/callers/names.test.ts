@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressOf, isNamed, namesOfPerson, shownName } from "./names.ts";
+import { addressOf, isNamed, namesOfPerson, nameToRead, shownName } from "./names.ts";
 
 describe("a person", () => {
   const ada = ["sub:7", "email:ada@acme.io", "username:ada"];
@@ -70,4 +70,17 @@ test.each([
   [[], undefined],
 ])("a person with the names %j is addressed as %s", (names, address) => {
   expect(addressOf(names)).toBe(address);
+});
+
+test.each([
+  [{ displayName: "Ada Lovelace", names: ["sub:7", "email:ada@acme.io"] }, "Ada Lovelace"],
+  [{ names: ["sub:7", "username:ada", "email:ada@acme.io"] }, "ada@acme.io"],
+  [{ names: ["sub:7", "username:ada"] }, "ada"],
+  // A subject could look like somebody's address.
+  [{ names: ["sub:eve@acme.io"] }, "sub:eve@acme.io"],
+  [{ names: ["api-key:nightly"] }, "api-key:nightly"],
+  [{ names: [] }, undefined],
+  [{ displayName: "Ada", names: ["sub:7"], authenticatedBy: "nobody" }, undefined],
+])("others read of %j the name %s", (caller, name) => {
+  expect(nameToRead({ authenticatedBy: "https://login.example", ...caller })).toBe(name);
 });

@@ -8,6 +8,8 @@
  *   api-key:nightly    a machine
  *   ada@acme.io        without a type: a subject or a verified address, never a username
  */
+import type { Caller } from "./caller.ts";
+
 const TYPES = ["sub", "email", "username", "api-key"] as const;
 
 export type NameType = (typeof TYPES)[number];
@@ -42,6 +44,21 @@ export function namesOfPerson(own: readonly string[]): string[] {
 export function shownName(name: string): string {
   const type = typeOf(name);
   return type === undefined || type === "api-key" ? name : name.slice(type.length + 1);
+}
+
+/**
+ * What a person is called where others read it: what the provider calls them, else their verified address or username,
+ * else their subject with its type, so that a subject is not taken for a name. Undefined for those who have no identity.
+ */
+export function nameToRead({
+  displayName,
+  names,
+  authenticatedBy,
+}: Pick<Caller, "displayName" | "names" | "authenticatedBy">): string | undefined {
+  if (authenticatedBy === "nobody") return undefined;
+  if (displayName !== undefined) return displayName;
+  const named = names.find((each) => typeOf(each) === "email") ?? names.find((each) => typeOf(each) === "username");
+  return named === undefined ? names[0] : shownName(named);
 }
 
 /** How to address a person, of the caller's names: by their address, else by their username, else by their subject. */

@@ -16,7 +16,14 @@ const asked = (acceptances?: readonly Acceptance[], audience: Audience = { to: "
   ...(acceptances && { accepted: { revision: 7, acceptances } }),
 });
 const countOf = (ask: Parameters<typeof countAcceptance>[0], caller = bob, content: Acceptance["content"] = { n: 1 }) =>
-  countAcceptance(ask, { caller, owner, by: caller === alice ? undefined : caller.principal, content, nowMs: NOW_MS });
+  countAcceptance(ask, {
+    caller,
+    owner,
+    by: caller === alice ? undefined : caller.principal,
+    name: caller.principal,
+    content,
+    nowMs: NOW_MS,
+  });
 
 describe("a person who has accepted", () => {
   test("is recognised by the person, otherwise by the principal, otherwise as the owner", () => {
@@ -38,7 +45,7 @@ describe("a person who has accepted", () => {
 
 describe("another acceptance", () => {
   test("is the first, or follows the others, until none is missing", () => {
-    const mine = { by: "bob", content: { n: 1 }, atMs: NOW_MS };
+    const mine = { by: "bob", name: "bob", content: { n: 1 }, atMs: NOW_MS };
     expect(countOf(asked())).toStrictEqual({ type: "counted", acceptances: [mine], missing: 2 });
     const others = [said(1), said(2, { by: "carol" })];
     expect(countOf(asked(others))).toStrictEqual({ type: "counted", acceptances: [...others, mine], missing: 0 });
@@ -53,7 +60,7 @@ describe("another acceptance", () => {
     expect(countOf(asked(), alice)).not.toHaveProperty("acceptances.0.person");
     expect(countOf(asked(), bobs)).toStrictEqual({
       type: "counted",
-      acceptances: [{ by: "bob by phone", person: "the person Bob", content: { n: 1 }, atMs: NOW_MS }],
+      acceptances: [{ by: "bob by phone", person: "the person Bob", name: "bob by phone", content: { n: 1 }, atMs: NOW_MS }],
       missing: 2,
     });
   });
@@ -64,7 +71,7 @@ describe("another acceptance", () => {
     expect(countOf(asked(before), bobs, { n: 2 })).toStrictEqual({ type: "repeated" });
     expect(countOf(asked(before), bobs, { n: 9 })).toStrictEqual({
       type: "counted",
-      acceptances: [alices, { by: "bob by phone", person: "the person Bob", content: { n: 9 }, atMs: NOW_MS }],
+      acceptances: [alices, { by: "bob by phone", person: "the person Bob", name: "bob by phone", content: { n: 9 }, atMs: NOW_MS }],
       missing: 1,
     });
     // The order of members is irrelevant.

@@ -43,12 +43,14 @@ export function countAcceptance(
     caller,
     owner,
     by,
+    name,
     content,
     nowMs,
   }: {
     readonly caller: Caller;
     readonly owner: Owner;
     readonly by: string | undefined;
+    readonly name: string | undefined;
     readonly content: JsonObject;
     readonly nowMs: number;
   },
@@ -59,6 +61,7 @@ export function countAcceptance(
   const acceptance: Acceptance = {
     ...(by !== undefined && { by }),
     ...(caller.person !== undefined && { person: caller.person }),
+    ...(name !== undefined && { name }),
     content,
     atMs: nowMs,
   };

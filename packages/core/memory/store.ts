@@ -356,7 +356,7 @@ export function createMemoryStore({
       return "settled";
     },
 
-    async answer({ taskId, key, digest, answer, by, giver, page, quorum, nowMs, graceMs, token }) {
+    async answer({ taskId, key, digest, answer, by, given, giver, page, quorum, nowMs, graceMs, token }) {
       const task = find(taskId);
       if (!task) return { receipt: "unknown" };
       const ask = task.state.asks.find((open) => open.key === key);
@@ -382,7 +382,7 @@ export function createMemoryStore({
         const atMs = answer.action === "timeout" ? ask.deadlineMs : nowMs;
         task.journal.set(entryKey("ask", key), {
           digest,
-          outcome: answerOutcome(structuredClone(answer), by, structuredClone(quorum?.acceptances)),
+          outcome: answerOutcome(structuredClone(answer), by, structuredClone(quorum?.acceptances), given && { ...given }),
           calledAt: ask.calledAt,
           arrived: { atMs, revision: task.revision },
         });
@@ -396,8 +396,8 @@ export function createMemoryStore({
       const recorded = task.journal.get(entryKey("ask", key));
       if (!recorded) return { receipt: generationOf(key) < task.generation ? "late" : "unknown" };
       const onPage = task.onPages.has(key);
-      const given = canonicalJson(compared(answerOutcome(answer, by), onPage));
-      const same = answersIn(recorded.outcome).some((said) => canonicalJson(compared(said, onPage)) === given);
+      const wanted = canonicalJson(compared(answerOutcome(answer, by), onPage));
+      const same = answersIn(recorded.outcome).some((said) => canonicalJson(compared(said, onPage)) === wanted);
       if (!same || (digest !== undefined && digest !== recorded.digest)) return { receipt: "late" };
       const isDue = !task.openRun && task.dueAtMs !== undefined && task.dueAtMs <= nowMs + graceMs;
       return isDue ? { receipt: "duplicate", nextRun: task.run + 1 } : { receipt: "duplicate" };

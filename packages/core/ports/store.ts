@@ -9,7 +9,7 @@ import type { AnswerGiver, AskedRequest, AskPlace, SettledAsk } from "../callers
 import type { AuditFact } from "../callers/audit.ts";
 import type { QuorumSoFar } from "../callers/quorum.ts";
 import type { Over, TaskQuotas } from "../callers/quotas.ts";
-import type { Journal, JournalLine, KeyedEntry } from "../journal.ts";
+import type { Given, Journal, JournalLine, KeyedEntry } from "../journal.ts";
 import type {
   Answer,
   AwaitedCall,
@@ -365,6 +365,8 @@ export interface AnswerRequest {
    * The principal that answers, unless it is the owner. The same answer from another principal is a different answer.
    */
   readonly by?: string;
+  /** Who gave it as people read it, and when; recorded with the answer. */
+  readonly given?: Given;
   /** In whose list of answers it is kept if it counts. Absent: in nobody's. */
   readonly giver?: AnswerGiver;
   readonly nowMs: number;

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Answerers, Effects } from "../effects.ts";
 import type { ParleyError } from "../errors.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
-import { readingKey } from "../journal.ts";
+import { type Given, readingKey } from "../journal.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
 import type { Settings } from "../settings.ts";
 import type { Acceptance, Answer, AskAbout, AskRequest, EventRequest, JsonObject } from "../task.ts";
@@ -358,8 +358,9 @@ describe("a quorum", () => {
 describe("the people who answered", () => {
   const acceptances: readonly Acceptance[] = [
     { by: "bob", content: { n: 1 }, atMs: 1 },
-    { content: { n: 2 }, atMs: 2 },
+    { name: "Alice", content: { n: 2 }, atMs: 2 },
   ];
+  const people = [{ principal: "bob" }, { principal: "alice", name: "Alice" }];
   const asking =
     (seen: (Answerers | undefined)[]) =>
     async ({ ask, answeredBy }: Effects) => {
@@ -369,7 +370,10 @@ describe("the people who answered", () => {
     };
 
   /** What the handler sees of an answer that the store recorded in this way. */
-  async function seenOf(answer: Answer, recorded: { readonly by?: string; readonly accepted?: readonly Acceptance[] } = {}) {
+  async function seenOf(
+    answer: Answer,
+    recorded: { readonly by?: string; readonly accepted?: readonly Acceptance[]; readonly given?: Given } = {},
+  ) {
     const seen: (Answerers | undefined)[] = [];
     const task = subject(asking(seen));
     task.called({ principal: "alice" });
@@ -395,13 +399,23 @@ describe("the people who answered", () => {
     "of %j are nobody, unless people had accepted by then",
     async (answer) => {
       expect(await seenOf(answer)).toStrictEqual([undefined, { accepted: 0 }]);
-      expect(await seenOf(answer, { accepted: acceptances })).toStrictEqual([{ accepted: ["bob", "alice"] }, { accepted: 2 }]);
+      expect(await seenOf(answer, { accepted: acceptances })).toStrictEqual([{ accepted: people }, { accepted: 2 }]);
     },
   );
 
+  test("have the name and the time that were recorded, and the reason that they gave", async () => {
+    const given = { name: "Bob", atMs: 7 };
+    const bob = { principal: "bob", ...given };
+    expect(await seenOf(accept(1), { by: "bob", given })).toStrictEqual([bob, { accepted: 0 }]);
+    expect(await seenOf({ action: "decline", reason: "dear" }, { by: "bob", given })).toStrictEqual([
+      { ...bob, reason: "dear" },
+      { accepted: 0 },
+    ]);
+  });
+
   test("include everyone who had accepted", async () => {
     expect(await seenOf(accept(1), { by: "carol", accepted: acceptances })).toStrictEqual([
-      { principal: "carol", accepted: ["bob", "alice"] },
+      { principal: "carol", accepted: people },
       { accepted: 2 },
     ]);
   });

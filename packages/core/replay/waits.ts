@@ -340,8 +340,11 @@ function answererOf({ outcome, withdrawn }: Entry, owner: string): Answerers | u
   const { action } = outcome.answer;
   const isAutomatic = action === "timeout" || action === "unavailable" || action === "withdrawn";
   if (isAutomatic && !outcome.accepted) return undefined;
+  const reason = outcome.answer.action === "decline" ? outcome.answer.reason : undefined;
   return {
-    ...(!isAutomatic && { principal: outcome.by ?? owner }),
-    ...(outcome.accepted && { accepted: outcome.accepted.map(({ by }) => by ?? owner) }),
+    ...(!isAutomatic && { principal: outcome.by ?? owner, ...outcome.given, ...(reason !== undefined && { reason }) }),
+    ...(outcome.accepted && {
+      accepted: outcome.accepted.map(({ by, name }) => ({ principal: by ?? owner, ...(name !== undefined && { name }) })),
+    }),
   };
 }

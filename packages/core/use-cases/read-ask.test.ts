@@ -65,6 +65,24 @@ describe("an ask", () => {
     expect(await read({ ...frida, groups: [] })).toMatchObject({ by: { isCaller: true } });
   });
 
+  test("that was answered says what the person was called, and when, also after the task has continued", async () => {
+    const { services, put, real } = inMemory();
+    const taskId = await put([anAsk("approve", { audience: finance })]);
+    const ada = { ...frida, displayName: "Ada Lovelace", names: ["sub:7", "email:ada@acme.io"] };
+    await answerTask(services, { taskId, caller: ada, replies: { approve: accept } });
+    // The same person with another name sends the same answer again.
+    const again = await answerTask(services, { taskId, caller: { ...ada, displayName: "Ada King" }, replies: { approve: accept } });
+    expect(again.receipts.get("approve")).toEqual({ type: "duplicate" });
+    const named = { by: { principal: "frida", name: "Ada Lovelace", isCaller: false }, atMs: NOW_MS };
+    expect(await readAsk(services, { caller: otto, taskId, key: "approve" })).toMatchObject(named);
+    const fence = { taskId, token: "second run", nowMs: NOW_MS, leaseMs: 1_000 };
+    await real.begin({ ...fence, run: 2 });
+    const entry = { digest: "", calledAt: "0", outcome: { type: "closed" }, place: 1 } as const;
+    expect(await real.record({ ...fence, entries: [{ key: "ask:approve", entry, known: true }] })).toBe("recorded");
+    expect(await readAsk(services, { caller: otto, taskId, key: "approve" })).toMatchObject(named);
+    await expect(readAsk(services, { caller: mallory, taskId, key: "approve" })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  });
+
   test("that needs several people says who has accepted, and keeps each person's own answer", async () => {
     const { services, put } = inMemory();
     const taskId = await put([anAsk("approve", { audience: { ...finance, quorum: 2 } })]);

@@ -47,15 +47,23 @@ export interface SettledRead {
    */
   readonly end: "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
   /** Who answered: absent if nobody did. `isCaller`: the caller's own answer counted. */
-  readonly by?: { readonly principal: string; readonly isCaller: boolean };
+  readonly by?: Named;
   /** With a quorum: everyone whose acceptance counted. */
-  readonly acceptedBy?: readonly { readonly principal: string; readonly isCaller: boolean; readonly atMs: number }[];
+  readonly acceptedBy?: readonly (Named & { readonly atMs: number })[];
   /** What the caller themselves answered. */
   readonly answer?: Answer;
   /** Why it was declined, for the owner of the task. */
   readonly reason?: string;
-  /** When the answer arrived; absent once the task has continued. */
+  /** When the answer arrived. Absent if no person gave it and the task has continued. */
   readonly atMs?: number;
+}
+
+/** A person, for those who could see the question. */
+export interface Named {
+  readonly principal: string;
+  /** What they were called when they answered (Given.name). */
+  readonly name?: string;
+  readonly isCaller: boolean;
 }
 
 /**
@@ -116,9 +124,10 @@ function readSettled(
   };
   if (!outcome) return { ...common, end: "answered" };
   if (outcome.type !== "answer") return { ...common, end: outcome.type === "withdrawn" ? "withdrawn" : "closed" };
-  const { answer, accepted } = outcome;
-  const person = (by: string | undefined) => ({
+  const { answer, accepted, given } = outcome;
+  const person = (by: string | undefined, called: string | undefined): Named => ({
     principal: by ?? principal,
+    ...(called !== undefined && { name: called }),
     isCaller: by === undefined ? isOwner : by === caller.principal,
   });
   const isByPerson = answer.action === "accept" || answer.action === "decline" || answer.action === "cancel";
@@ -127,8 +136,9 @@ function readSettled(
   return {
     ...common,
     end: ENDS[answer.action],
-    ...(isByPerson && { by: person(outcome.by) }),
-    ...(accepted && { acceptedBy: accepted.map(({ by, atMs }) => ({ ...person(by), atMs })) }),
+    ...(isByPerson && { by: person(outcome.by, given?.name) }),
+    ...(given && { atMs: given.atMs }),
+    ...(accepted && { acceptedBy: accepted.map(({ by, name: called, atMs }) => ({ ...person(by, called), atMs })) }),
     ...(isOwner && answer.action === "decline" && answer.reason !== undefined && { reason: answer.reason }),
     ...(isMine && isByPerson && { answer: mine ? { action: "accept", content: mine.content } : answer }),
   };

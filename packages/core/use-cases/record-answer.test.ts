@@ -8,7 +8,7 @@ import { acceptWithOthers, compareAnswer, comparedWith, factOf, recordAnswer, to
 const { graceMs } = DEFAULT_SETTINGS;
 const yes = { action: "accept", content: { n: 4 } } as const;
 const twoOfUs = (key: string) => anAsk(key, { audience: { to: "tenant", quorum: 2 } });
-const acceptance = (name: string, n: number) => ({ ...(name !== "alice" && { by: name }), content: { n }, atMs: NOW_MS });
+const acceptance = (name: string, n: number) => ({ ...(name !== "alice" && { by: name }), name, content: { n }, atMs: NOW_MS });
 
 /** The audit fact of an answer to the ask "size". */
 const said = (did: string, more: object = {}) => ({
@@ -64,6 +64,8 @@ test("a stored answer has a maximum size: at it, and one beyond", () => {
   ]);
 });
 
+const given = (name: string) => ({ name, atMs: NOW_MS });
+
 test("a fact names the task, its tool and the question", async () => {
   const { services, task, ask } = await opened();
   const { principal: _, did: __, ...fact } = said("accept");
@@ -75,7 +77,7 @@ describe("an answer that settles its ask alone", () => {
     const { services, taskId, task, ask, requestsOf, runs, logged } = await opened();
     expect(await recordAnswer(services, { actor: { caller: alice }, task, ask, answer: yes })).toStrictEqual({ type: "accepted" });
     expect(requestsOf("answer")).toStrictEqual([
-      { taskId, key: "size", digest: "digest of size", answer: yes, nowMs: NOW_MS, graceMs, audit: said("accept") },
+      { taskId, key: "size", digest: "digest of size", answer: yes, given: given("alice"), nowMs: NOW_MS, graceMs, audit: said("accept") },
     ]);
     expect(runs).toStrictEqual([{ taskId, run: 2, cause: "answered", share: "principal:alice" }]);
     expect(logged).toStrictEqual([["info", "answer received", { taskId, key: "size", receipt: "accepted" }]]);
@@ -149,6 +151,7 @@ describe("of an ask with a quorum", () => {
         ...request,
         answer: yes,
         giver: { principal: "alice" },
+        given: given("alice"),
         quorum: { acceptances: [acceptance("alice", 4)], missing: 1 },
         audit: said("accept", { accepted: "1 of 2" }),
       },
@@ -157,6 +160,7 @@ describe("of an ask with a quorum", () => {
         answer: { action: "accept", content: { n: 5 } },
         by: "bob",
         giver: { principal: "bob" },
+        given: given("bob"),
         quorum: { seen: 3, acceptances: [acceptance("alice", 4), acceptance("bob", 5)], missing: 0 },
         audit: said("accept", { principal: "bob", accepted: "2 of 2" }),
       },

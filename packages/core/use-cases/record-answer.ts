@@ -2,14 +2,16 @@
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
 import type { AnswerGiver } from "../callers/open-asks.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
+import { nameToRead } from "../callers/names.ts";
 import { cut } from "../values/cut.ts";
 import { isJsonLonger } from "../values/json-length.ts";
 import { ParleyError } from "../errors.ts";
+import type { Given } from "../journal.ts";
 import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
 import { turnOf } from "../callers/shares.ts";
 import { countAcceptance, QUORUM_MAX, acceptancesSoFar } from "../callers/quorum.ts";
 import type { Settings } from "../settings.ts";
-import { type Answer, type Ask, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
+import { type Answer, type Ask, isQuestion, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
 import type { Services } from "./services.ts";
 
 /** An answer to an open ask. */
@@ -77,7 +79,14 @@ export async function acceptWithOthers(
   const { actor, by } = answering;
   const answer: Answer = { action: "accept", content };
   return await retryOvertaken(services, { ...answering, answer }, async (task, ask) => {
-    const next = countAcceptance(ask, { caller: actor.caller, owner: task.call, by, content, nowMs: services.clock.now() });
+    const next = countAcceptance(ask, {
+      caller: actor.caller,
+      owner: task.call,
+      by,
+      name: nameToRead(actor.caller),
+      content,
+      nowMs: services.clock.now(),
+    });
     if (next.type === "repeated") {
       noteAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), did: answer.action, verdict: "duplicate" }));
       return { type: "duplicate" };
@@ -145,6 +154,7 @@ async function record(
       answer,
       ...(by !== undefined && { by }),
       ...(giver && { giver }),
+      ...(isQuestion(ask) && answer.action !== "unavailable" && { given: givenBy(actor, clock.now()) }),
       ...(page && { page }),
       ...(quorum && { quorum }),
       nowMs: clock.now(),
@@ -169,6 +179,11 @@ function giverOf({ caller, door = "" }: Actor, ask: Open): AnswerGiver | undefin
   if (!("audience" in ask && ask.audience) && !DOORS_OF_PEOPLE.has(door)) return undefined;
   const { tenant, principal } = caller;
   return { ...(tenant !== DEFAULT_TENANT && { tenant }), principal };
+}
+
+function givenBy({ caller }: Actor, atMs: number): Given {
+  const name = nameToRead(caller);
+  return { ...(name !== undefined && { name }), atMs };
 }
 
 /** Through which people find their questions themselves. */

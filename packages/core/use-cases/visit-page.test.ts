@@ -122,6 +122,7 @@ describe("leaving a page", () => {
     key: "key",
     digest: "digest of key",
     nowMs: NOW_MS,
+    given: { name: "alice", atMs: NOW_MS },
     graceMs,
     audit: {
       principal: "alice",

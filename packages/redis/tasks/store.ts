@@ -411,11 +411,11 @@ export function createRedisStore({
       );
     },
 
-    async answer({ taskId, key, digest, answer, by, giver, page, quorum, nowMs, graceMs, token, lane, audit }) {
+    async answer({ taskId, key, digest, answer, by, given, giver, page, quorum, nowMs, graceMs, token, lane, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return { receipt: "unknown" };
       const [receipt, nextRun] = await withContent(taskId, (content) => {
-        const pack = (given: Answer) => packEntryOutcome(content, entryKey("ask", key), answerOutcome(given, by, quorum?.acceptances));
+        const pack = (said: Answer) => packEntryOutcome(content, entryKey("ask", key), answerOutcome(said, by, quorum?.acceptances, given));
         const { mark, outcome } = pack(answer);
         const deposit = page?.deposit;
         return acknowledge(

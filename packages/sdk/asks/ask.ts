@@ -109,16 +109,25 @@ export type AskResult<T> =
   /** Its `signal` was aborted. */
   | { readonly action: "withdrawn" };
 
-/** A person who answered, by their principal. Their name is known to the identity provider and the audit. */
+/** A person who answered. */
 export interface Person {
-  /** As in `ctx.principal`, and in the audit. */
+  /** As in `ctx.principal`, and in the audit. Compare people by it. */
   readonly principal: string;
+  /**
+   * What the identity provider called them when they answered, for people to read: several may have the same. Absent where people are not
+   * identified, and for answers to earlier versions of Parley.
+   */
+  readonly name?: string;
   /** Whether this is the caller, who owns the task. */
   readonly isCaller: boolean;
 }
 
 /** Who answered a question. With a quorum, the person whose answer settled it. */
 export interface AnsweredBy extends Person {
+  /** When. Absent for a reply that came with the call, and for answers to earlier versions of Parley. */
+  readonly at?: Date;
+  /** What the person said about it: the reason of a decline. */
+  readonly comment?: string;
   /** With a quorum: everyone who had accepted, in that order, even if another person then declined. */
   readonly accepted?: readonly Person[];
 }

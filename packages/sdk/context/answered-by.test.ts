@@ -35,9 +35,9 @@ describe("answeredBy", () => {
   test("is the person in the audience, in every run, even if they declined", async () => {
     for (const reply of [{ value: true }, decline] as const) {
       const run = await startTool(approve, {}, { crashAt: "every" });
-      await run.answer({ approve: reply }, { principal: "ada", groups: ["finance"] });
+      await run.answer({ approve: reply }, { principal: "ada", name: "Ada Lovelace", groups: ["finance"] });
       await run.advance("1 day");
-      const ada = { principal: "ada", isCaller: false };
+      const ada = { principal: "ada", name: "Ada Lovelace", isCaller: false, at: expect.stringMatching(/^2026-01-01T00:00/) };
       expect(told(run.text)).toEqual(["nobody", ada, ada, "nobody"]);
     }
   });
@@ -68,6 +68,6 @@ describe("answeredBy", () => {
     await run.answer({ twice: true }, { principal: "bob", groups: ["finance"] });
     await run.answer({ "twice#2": true });
     const ann = { principal: "ann", isCaller: true };
-    expect(JSON.parse(run.text)).toEqual([[ann, { principal: "ada", isCaller: false }], ann, "nobody"]);
+    expect(JSON.parse(run.text)).toMatchObject([[ann, { principal: "ada", isCaller: false }], ann, "nobody"]);
   });
 });

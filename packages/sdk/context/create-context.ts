@@ -101,13 +101,13 @@ export function createContext(effects: Effects): Context {
     if (violations.length > 0) return { ok: false, violations };
     return {
       ok: true,
-      value: accepted.map(({ by, atMs }, index) => ({ ...person(by), content: valueOf(each[index]), at: new Date(atMs) })),
+      value: accepted.map(({ by, name, atMs }, index) => ({ ...person(by, name), content: valueOf(each[index]), at: new Date(atMs) })),
     };
   }
 
-  function person(by: string | undefined): Person {
+  function person(by: string | undefined, name: string | undefined): Person {
     const principal = by ?? effects.call.principal;
-    return { principal, isCaller: principal === effects.call.principal };
+    return { principal, ...present({ name }), isCaller: principal === effects.call.principal };
   }
 
   async function askUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
@@ -180,8 +180,13 @@ export function createContext(effects: Effects): Context {
       return effects.step(name, plainWork(effects, name, work, options), stepOptions(options)) as Promise<Recorded<T>>;
     },
     answeredBy(name: string, { key }: Keyed = {}): AnsweredBy | undefined {
-      const { principal, accepted } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
-      return principal === undefined ? undefined : { ...person(principal), ...present({ accepted: accepted?.map(person) }) };
+      const { principal, name: called, atMs, reason, accepted } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
+      if (principal === undefined) return undefined;
+      return {
+        ...person(principal, called),
+        ...(atMs !== undefined && { at: new Date(atMs) }),
+        ...present({ comment: reason, accepted: accepted?.map((each) => person(each.principal, each.name)) }),
+      };
     },
     call: createCall(effects) as Context["call"],
     event: createEvent(effects),

@@ -45,7 +45,7 @@ describe("a question with a quorum", () => {
         ["ada", false, "ok"],
         ["ann", true, "fine"],
       ],
-      { ...people[1], accepted: people },
+      { ...people[1], at: expect.any(String), accepted: people },
     ]);
   });
 
@@ -72,7 +72,7 @@ describe("a question with a quorum", () => {
     await run.answer({ approve: {} }, finance("ada"));
     await run.answer({ approve: decline }, finance("ada"));
     const ada = { principal: "ada", isCaller: false };
-    expect(JSON.parse(run.text)).toEqual(["decline", { ...ada, accepted: [ada] }]);
+    expect(JSON.parse(run.text)).toEqual(["decline", { ...ada, at: expect.any(String), accepted: [ada] }]);
   });
 
   test("is asked again of all of them, with the reason, when one answer matches the form but not the author's schema", async () => {

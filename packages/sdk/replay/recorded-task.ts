@@ -214,11 +214,12 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
     case "value":
       return outcome.value === undefined ? outcome : { type: "value", value: redactJson(outcome.value, redaction) };
     case "answer": {
-      const { answer, by, accepted } = outcome;
+      const { answer, by, accepted, given } = outcome;
       const content = answer.action === "accept" ? answer.content : undefined;
       const who = {
         ...(by !== undefined && { by: redactName(by, redaction) }),
         ...(accepted && { accepted: accepted.map((each) => redactAcceptance(each, redaction)) }),
+        ...(given && { given: { ...given, ...(given.name !== undefined && { name: redactName(given.name, redaction) }) } }),
       };
       if (content) return { type: "answer", answer: { action: "accept", content: redactJson(content, redaction) as JsonObject }, ...who };
       if (answer.action === "reply")
@@ -237,10 +238,11 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
   }
 }
 
-function redactAcceptance({ by, person, content, atMs }: Acceptance, redaction: Redaction): Acceptance {
+function redactAcceptance({ by, person, name, content, atMs }: Acceptance, redaction: Redaction): Acceptance {
   return {
     ...(by !== undefined && { by: redactName(by, redaction) }),
     ...(person !== undefined && { person: redactName(person, redaction) }),
+    ...(name !== undefined && { name: redactName(name, redaction) }),
     content: redactJson(content, redaction) as JsonObject,
     atMs,
   };

@@ -8,6 +8,8 @@ import { type Ask, type Audience, type Caller, DEFAULT_TENANT, type Task } from 
 export interface Answerer {
   /** `"somebody else"` by default. The caller is the `principal` of the test's options. */
   readonly principal?: string;
+  /** What the identity provider calls them, as `ctx.answeredBy` returns it. */
+  readonly name?: string;
   readonly names?: readonly string[];
   readonly groups?: readonly string[];
   readonly roles?: readonly string[];
@@ -17,8 +19,8 @@ export function caller(principal = "tester"): Caller {
   return { principal, tenant: DEFAULT_TENANT, scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
 }
 
-export function answerer({ principal = "somebody else", names = [], groups = [], roles = [] }: Answerer): Caller {
-  return { ...caller(principal), names, groups, roles };
+export function answerer({ principal = "somebody else", name, names = [], groups = [], roles = [] }: Answerer): Caller {
+  return { ...caller(principal), ...(name !== undefined && { displayName: name }), names, groups, roles };
 }
 
 /** Someone who may answer and, with a quorum, has not accepted yet. */

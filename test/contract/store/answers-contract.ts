@@ -30,6 +30,25 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
       });
     });
 
+    test("who gave an answer is recorded with it and is no part of it: the same answer by another name is a duplicate", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      const given = { name: "Ada Lovelace", atMs: Date.now() };
+      const request = {
+        taskId,
+        key: "size",
+        digest: "digest-of-size",
+        answer: accept("4"),
+        by: "ada",
+        nowMs: given.atMs,
+        graceMs: GRACE_MS,
+      };
+      expect(await store.answer({ ...request, given })).toMatchObject({ receipt: "accepted" });
+      expect(await store.answer({ ...request, given: { name: "Ada King", atMs: 1 } })).toMatchObject({ receipt: "duplicate" });
+      expect(await store.answer(request)).toMatchObject({ receipt: "duplicate" });
+      const { outcome } = (await journalOf(taskId, 2)).get("ask:size") ?? {};
+      expect(outcome).toEqual({ type: "answer", answer: accept("4"), by: "ada", given });
+    });
+
     test("answers that arrive in the same millisecond are ordered by the revision that each led to", async () => {
       const taskId = await life.parked([anAsk("size"), anAsk("name")]);
       const nowMs = Date.now();

@@ -2,7 +2,7 @@
 import type { AnswerOnPage, AskRead, AskSummary } from "@parley/core";
 import { aboutOf, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
-import { anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
+import { answerer, anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
 
 const audience = named(
   "Audience",
@@ -85,9 +85,9 @@ const settledAsk = named(
     tool: z.string(),
     owner: person,
     end: z.enum(["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"]),
-    by: person.optional().describe("Who answered; absent if nobody did"),
+    by: answerer.optional().describe("Who answered; absent if nobody did"),
     acceptedBy: z
-      .array(z.object({ ...person.shape, at: time }))
+      .array(z.object({ ...answerer.shape, at: time }))
       .optional()
       .describe("With a quorum: everyone whose acceptance counted"),
     answer: given.optional().describe("What the caller answered"),

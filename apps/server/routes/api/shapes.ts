@@ -52,6 +52,14 @@ export const anyObject = z.record(z.string(), z.unknown());
 
 export const person = named("Person", z.object({ principal: z.string(), isCaller: z.boolean().describe("Whether this is the caller") }));
 
+export const answerer = named(
+  "Answerer",
+  z.object({
+    ...person.shape,
+    name: z.string().optional().describe("What the person was called when they answered. For people to read: several may have the same"),
+  }),
+);
+
 export const violation = named(
   "Violation",
   z.object({

@@ -318,11 +318,22 @@ function cut(text: string, max: number): string {
 /** How it ended, in a sentence. `hasAnswers`: they follow. */
 function endText({ texts: { record } }: Reader, { end, by, answer, owner, acceptedBy }: SettledRead, hasAnswers: boolean): string {
   const isOwner = by?.principal === owner.principal;
-  const who = by?.isCaller === true || answer !== undefined ? "you" : isOwner ? "owner" : "other";
+  const who = by?.isCaller === true || answer !== undefined ? "you" : by?.name !== undefined ? "named" : isOwner ? "owner" : "other";
+  const name = by?.name ?? "";
   const ends: Readonly<Record<SettledRead["end"], string>> = {
-    accepted: { you: hasAnswers ? record.youAnswered : record.youAccepted, owner: record.ownerAnswered, other: record.otherAnswered }[who],
+    accepted: {
+      you: hasAnswers ? record.youAnswered : record.youAccepted,
+      named: filled(record.namedAnswered, { name }),
+      owner: record.ownerAnswered,
+      other: record.otherAnswered,
+    }[who],
     answered: record.answered,
-    declined: { you: record.youDeclined, owner: record.ownerDeclined, other: record.otherDeclined }[who],
+    declined: {
+      you: record.youDeclined,
+      named: filled(record.namedDeclined, { name }),
+      owner: record.ownerDeclined,
+      other: record.otherDeclined,
+    }[who],
     cancelled: record.cancelled,
     timed_out: record.timedOut,
     withdrawn: record.withdrawn,
