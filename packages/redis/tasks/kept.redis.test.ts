@@ -130,7 +130,7 @@ describe("a task that is over", () => {
     const before = await usedMemory();
     for (let i = 0; i < count; i += 1) await finished("r".repeat(returned), { text: "a".repeat(given) });
     for (const key of await keysOf(look, opened.prefix)) if (key.endsWith(":feed")) await look.del(key);
-    const bytes = ((await usedMemory()) - before) / count;
-    expect(bytes).toBeLessThanOrEqual(atMost);
+    // Redis has two tables of its keys while it grows one, and buffers of its clients that it frees later.
+    await expect.poll(async () => ((await usedMemory()) - before) / count, { timeout: 20_000, interval: 200 }).toBeLessThanOrEqual(atMost);
   });
 });
