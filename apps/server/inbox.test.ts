@@ -1,4 +1,5 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
+import { PRIORITIES } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { PAGES_SCRIPT } from "@parley/web";
 import { expect, onTestFinished, test } from "vitest";
@@ -15,13 +16,21 @@ import { stateKeys } from "./seals/state-keys.ts";
 const asks = (name: string) =>
   defineTool({
     name,
-    input: z.object({ message: z.string(), group: z.string().optional(), timeout: z.string().default("2 days") }),
-    run: async ({ message, group, timeout }, ctx) =>
+    input: z.object({
+      message: z.string(),
+      group: z.string().optional(),
+      timeout: z.string().default("2 days"),
+      priority: z.enum(PRIORITIES).default("normal"),
+      dueMs: z.number().optional(),
+    }),
+    run: async ({ message, group, timeout, priority, dueMs }, ctx) =>
       JSON.stringify(
         await ctx.ask("it", {
           message,
           schema: z.object({ ok: z.boolean() }),
           timeout: timeout as "2 days",
+          priority,
+          ...(dueMs !== undefined && { due: dueMs }),
           ...(group !== undefined && { to: { groups: [group] } }),
         }),
       ),
@@ -114,6 +123,45 @@ test("a person finds what is asked of them regardless of whose task asks, by dea
   expect(german.text).toContain("2 Fragen warten auf Sie");
 });
 
+test("filters narrow the list and are kept by its links; what is no filter filters nothing", async () => {
+  const { open } = await asked([
+    ["pay", { message: "Urgent?", group: "finance", priority: "urgent" }],
+    ["pay", { message: "Soon?", group: "finance", timeout: "30 minutes" }],
+    ["ship", { message: "Today?", group: "finance", timeout: "5 hours", priority: "high" }],
+  ]);
+  const of = async (query: string, who = "bob") => listed((await open(query, who)).text);
+  expect(await of("?priority=urgent")).toEqual(["Urgent?"]);
+  expect(await of("?priority=normal")).toEqual(["Soon?"]);
+  expect(await of("?closes=hour")).toEqual(["Soon?"]);
+  expect(await of("?closes=day")).toEqual(["Soon?", "Today?"]);
+  expect(await of("?closes=day&tool=ship&priority=high&from=others")).toEqual(["Today?"]);
+  expect([await of("?from=me"), await of("?from=others")]).toEqual([[], ["Soon?", "Today?", "Urgent?"]]);
+  expect(await of("?priority=constructor&from=x&closes=year&closes=day")).toEqual(["Soon?", "Today?", "Urgent?"]);
+  const { text } = await open("?priority=high&closes=day", "bob");
+  expect(text).toContain('data-view="High · Within a day"');
+  expect(text).toMatch(/href="inbox\?order=deadline&amp;priority=high&amp;closes=day&amp;ask=/);
+  const counted = async (query: string) => /id="count" role="status">([^<]*)/.exec((await open(query, "bob")).text)?.[1];
+  expect([await counted(""), await counted("?priority=low"), await counted("?priority=high"), await counted("?closes=day")]).toEqual([
+    "3 questions wait for you",
+    "No question matches",
+    "1 question matches",
+    "2 questions match",
+  ]);
+});
+
+test("an item of the list is headed by the first line, and marks its priority and that an answer is overdue", async () => {
+  const { open } = await asked([
+    ["pay", { message: "Moving files: may this call run?\n\nTool: Move\n  files", group: "finance", priority: "urgent", dueMs: 1 }],
+    ["pay", { message: "Later?", group: "finance", timeout: "3 days" }],
+  ]);
+  const { text } = await open("", "bob");
+  expect(listed(text)).toEqual(["Moving files: may this call run?", "Later?"]);
+  const [pressing = "", later = ""] = [...text.matchAll(/<li data-ask[^]*?<\/li>/g)].map(([item]) => item);
+  expect(pressing).toMatch(/class="pressing"[^]*<span class="rest" dir="auto">Tool: Move files<[^]*Urgent[^]*Overdue[^]*closes </);
+  expect(later).toMatch(/<span class="tag later">due <span/);
+  expect(later).not.toMatch(/pressing|rest|Overdue/);
+});
+
 test("the chosen question is beside the list, and its form goes to its page", async () => {
   const { open, taskIds, there } = await asked(FOUR);
   const { text } = await open(`?ask=${taskIds[0]}/it`, "bob");
@@ -174,7 +222,7 @@ test("a page that asks again receives nothing while nothing has changed, and the
 test("a question that somebody else has answered says so in its place", async () => {
   const { open, decline, taskIds } = await asked(FOUR);
   await decline(taskIds[0] ?? "", "carol");
-  expect((await open(`?ask=${taskIds[0]}/it`, "bob")).text).toContain("Somebody else declined it.");
+  expect((await open(`?ask=${taskIds[0]}/it`, "bob")).text).toContain("carol declined it.");
 });
 
 test("who has answered keeps a list of it, and the question's page says that it counted; nobody else has either", async () => {
@@ -200,7 +248,7 @@ test("who has answered keeps a list of it, and the question's page says that it 
     return (await response.text()).replace(/<style>[^]*<\/style>/, "");
   };
   expect(await page("bob")).toMatch(/Your answer counted[^]*You declined/);
-  expect(await page("carol")).toMatch(/Already answered[^]*Somebody else declined it/);
+  expect(await page("carol")).toMatch(/Already answered[^]*bob declined it/);
   expect(await page("mallory")).toContain("Not found");
 });
 

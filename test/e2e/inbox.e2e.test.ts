@@ -273,7 +273,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await bob.getByRole("button", { name: "Decline" }).dblclick();
     // Another page of the same person, which has no stream.
     const again = await as("bob", there, {}, (page) => page.route("**/inbox/changes", (route) => route.abort()));
-    await carol.locator("#ask", { hasText: "Somebody else declined it." }).waitFor();
+    await carol.locator("#ask", { hasText: "bob@example.com declined it." }).waitFor();
     expect(await carol.getByRole("link", { name: /Pay invoice/ }).count()).toBe(0);
     await again.getByRole("link", { name: /Pay invoice/ }).waitFor({ state: "detached" });
     await bob.locator(".toast", { hasText: "It counted" }).waitFor();
@@ -349,9 +349,28 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await findNothing(page);
   });
 
-  test("keys can be switched off, and a search narrows the list", async () => {
+  test("keys can be switched off, a search narrows the list, and a filter is kept as a view until it is removed", async () => {
     const { here, as } = await asked();
-    const page = await as("bob", here);
+    const page = await as("bob", here, { bypassCSP: true });
+    const view = page.locator("#views").getByRole("link", { name: "Within an hour" });
+    await page.locator(".filter summary").click();
+    await page.getByLabel("Closes").selectOption("hour");
+    await page.getByRole("button", { name: "Save this view" }).press("Enter");
+    expect(await page.locator("#asks li").count()).toBe(1);
+    await page.locator("#views").getByRole("link", { name: "All" }).click();
+    await page.getByText(`${asking.tools.size} questions wait for you`).waitFor();
+    await findNothing(page);
+    await view.click();
+    await page.getByText("1 question matches").waitFor();
+    // A question that is opened keeps the filter.
+    await page.keyboard.press("j");
+    await page.locator("#ask .said", { hasText: "Delete the archive" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("closes")).toBe("hour");
+    await findNothing(page);
+    await page.getByRole("button", { name: "Remove this view" }).click();
+    await view.waitFor({ state: "detached" });
+    await page.goto(`${new URL(here.url).origin}/inbox`);
+    expect(await page.locator("#views").isVisible()).toBe(false);
     await page.keyboard.press("/");
     await page.keyboard.type("archive");
     expect(await page.locator("#asks li:visible").count()).toBe(1);
@@ -381,7 +400,9 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await open(/Pay invoice/);
       await findNothing(page);
       const picture = async (name: string) => {
-        if (WRITES_PICTURES && colorScheme === "light") await page.screenshot({ path: join(PICTURES, `inbox-${name}.png`) });
+        if (!WRITES_PICTURES || colorScheme !== "light") return;
+        await page.evaluate("scrollTo(0, 0)");
+        await page.screenshot({ path: join(PICTURES, `inbox-${name}.png`) });
       };
       await picture(colorScheme);
       await page.setViewportSize({ width: 390, height: 780 });

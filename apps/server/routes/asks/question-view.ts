@@ -70,12 +70,19 @@ function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Ht
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
 <dt>${question.since}</dt><dd>${moment(reader, ask.askedAtMs)}</dd>
 ${priority && markup`<dt>${question.priority}</dt><dd><strong>${question.priorities[priority]}</strong></dd>`}
-${dueMs === undefined ? undefined : markup`<dt>${question.dueBy}</dt><dd>${moment(reader, ask.askedAtMs + dueMs)}</dd>`}
-<dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${ask.deadlineMs - nowMs < SOON_MS ? "soon" : "wait"}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
+${dueMs === undefined ? undefined : markup`<dt>${question.dueBy}</dt><dd>${moment(reader, ask.askedAtMs + dueMs)}${ask.askedAtMs + dueMs <= nowMs ? markup` <span class="tag soon">${texts.inbox.overdue}</span>` : undefined}</dd>`}
+<dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${haste(ask.deadlineMs - nowMs)}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
 </dl>`;
 }
 
 const SOON_MS = 60 * 60_000;
+const DAY_MS = 24 * SOON_MS;
+
+/** Class of the mark that says how long is left. apps/web/src/pages/clock.ts counts on with the same limits. */
+export function haste(leftMs: number): "soon" | "wait" | "later" {
+  if (leftMs < SOON_MS) return "soon";
+  return leftMs < DAY_MS ? "wait" : "later";
+}
 
 export function moment(reader: Reader, ms: number): Html {
   return markup`<time datetime="${new Date(ms).toISOString()}">${momentText(reader, ms)}</time>`;

@@ -1,14 +1,26 @@
 /**
  * The inbox: everything that is asked of a person, regardless of whose task asks, with the chosen question beside the list.
  *
- *   GET, HEAD  /inbox?tool=…&order=…&cursor=…&ask=<task>/<key>. They change nothing.
+ *   GET, HEAD  /inbox?tool=…&priority=…&from=…&closes=…&order=…&cursor=…&ask=<task>/<key>. They change nothing.
  *   GET, HEAD  /inbox/answered?cursor=…: what the person has answered.
  *   GET        /inbox/changes: a stream that tells the page when to look again (changes.ts).
  *
  * Answers go to the page of the question (routes/asks). The index of open asks narrows, and the policy decides about each question as it is
  * read: a question that is not for this person is left out of the list and, named in the address, does not exist.
  */
-import { type AskedPage, countAsks, listAnswered, listAsks, namesOfCaller, noteShown, ParleyError, readAsk } from "@parley/core";
+import {
+  type AskedPage,
+  type AskFilter,
+  countAsks,
+  listAnswered,
+  listAsks,
+  namesOfCaller,
+  noteShown,
+  ParleyError,
+  type Priority,
+  PRIORITIES,
+  readAsk,
+} from "@parley/core";
 import { hash } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -22,7 +34,7 @@ import { questionView, settledRecord } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
 import { answeredPage } from "./answered-view.ts";
 import { createTellChanges } from "./changes.ts";
-import { type Chosen, inboxPage, type ListAddress } from "./view.ts";
+import { type Chosen, CLOSES_MS, inboxPage, isOverdue, type ListAddress } from "./view.ts";
 
 export interface InboxRoute {
   readonly frontEnd: FrontEnd;
@@ -67,7 +79,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     await permit(frontEnd, request, "reads");
     const { caller } = request;
     const address = addressIn(request);
-    const filter = address.tool === undefined ? {} : { called: address.tool };
+    const filter = filterOf(address, services.clock.now());
     const { order, cursor } = address;
     const [list, chosen] = await Promise.all([
       listAsks(services, { caller, filter, order, limit: INBOX_PAGE, ...(cursor !== undefined && { cursor }) }),
@@ -106,6 +118,8 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       headers["accept-language"],
       headers.cookie,
       list,
+      // A question becomes overdue while nothing else changes.
+      list.asks.map((ask) => isOverdue(ask, services.clock.now())),
       count,
       chosen?.id,
       chosen?.digest,
@@ -157,7 +171,26 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
 
 function addressIn(request: FastifyRequest): ListAddress {
   const [tool, cursor, ticket] = [textIn(request, "tool"), textIn(request, "cursor"), textIn(request, "k")];
-  return { tool, cursor, ticket, order: textIn(request, "order") === "oldest" ? "oldest" : "deadline" };
+  const [priority, from, closes] = [textIn(request, "priority"), textIn(request, "from"), textIn(request, "closes")];
+  return {
+    tool,
+    cursor,
+    ticket,
+    order: textIn(request, "order") === "oldest" ? "oldest" : "deadline",
+    // What is none of these filters nothing, as an address without it.
+    priority: PRIORITIES.find((each): each is Priority => each === priority),
+    from: from === "me" || from === "others" ? from : undefined,
+    closes: closes === "hour" || closes === "day" ? closes : undefined,
+  };
+}
+
+function filterOf({ tool, priority, from, closes }: ListAddress, nowMs: number): AskFilter {
+  return {
+    ...(tool !== undefined && { called: tool }),
+    ...(priority && { priority }),
+    ...(from && { owner: from === "me" ? "caller" : "others" }),
+    ...(closes && { deadlineBeforeMs: nowMs + CLOSES_MS[closes] }),
+  };
 }
 
 /** Of several with one name, none: such an address does not come from this page. */

@@ -1,17 +1,24 @@
 /** The markup of the inbox: the list of what is asked of a person, and the question beside it. */
-import type { AskedPage, AskSummary } from "@parley/core";
+import type { AskedPage, AskSummary, Priority } from "@parley/core";
 import { distanceText, filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
-import { moment } from "../asks/question-view.ts";
+import { haste, moment } from "../asks/question-view.ts";
 
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
 export interface ListAddress {
   readonly tool?: string | undefined;
   readonly order: "deadline" | "oldest";
+  readonly priority?: Priority | undefined;
+  /** Whose calls ask. */
+  readonly from?: "me" | "others" | undefined;
+  /** Within how long the question closes. */
+  readonly closes?: keyof typeof CLOSES_MS | undefined;
   readonly cursor?: string | undefined;
   /** The ticket of the inbox of a server without identity. */
   readonly ticket?: string | undefined;
 }
+
+export const CLOSES_MS = { hour: 3_600_000, day: 86_400_000 } as const;
 
 export interface InboxView {
   readonly reader: Reader;
@@ -42,7 +49,8 @@ export function idOf({ taskId, key }: Pick<AskSummary, "taskId" | "key">): strin
 
 export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted, changes }: InboxView): string {
   const { inbox } = reader.texts;
-  const counted = countText(inbox, count);
+  const view = viewText(reader.texts, address);
+  const counted = countText(inbox, count, view !== "");
   return page(
     {
       reader,
@@ -55,8 +63,9 @@ export function inboxPage({ reader, address, list, count, nowMs, chosen, account
 <main class="inbox${chosen ? " has-ask" : ""}"${changes === undefined ? undefined : markup` data-changes="${changes}"`}>
 <section class="inbox-list" id="list" aria-label="${inbox.list}" tabindex="0">
 <div class="search" id="search" hidden><label for="q">${inbox.search}</label><input id="q" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/"><p class="quiet" id="none-found" role="status" data-none="${inbox.noneFound}"></p></div>
-${filters(inbox, address)}
-<div id="asks">${list.asks.length === 0 ? empty(inbox, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, chosen: chosen?.id }))}</ol>`}
+${filters(reader.texts, address)}
+<nav class="views" id="views" aria-label="${inbox.views}" data-view="${view}" hidden></nav>
+<div id="asks">${list.asks.length === 0 ? empty(reader, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, chosen: chosen?.id }))}</ol>`}
 ${pages(inbox, address, list)}</div>
 </section>
 <section class="inbox-ask" id="ask" aria-label="${inbox.ask}" tabindex="-1"${chosen && markup` data-ask="${chosen.id}" data-digest="${chosen.digest}"`}>
@@ -89,27 +98,66 @@ function keysSheet({ keys }: Reader["texts"]): Html {
 
 type Words = Reader["texts"]["inbox"];
 
-function countText(inbox: Words, { count, isMore }: InboxView["count"]): string {
-  if (isMore) return filled(inbox.more, { count });
-  if (count === 0) return inbox.none;
-  return count === 1 ? inbox.one : filled(inbox.many, { count });
+function countText(inbox: Words, { count, isMore }: InboxView["count"], isNarrowed: boolean): string {
+  if (isMore) return filled(isNarrowed ? inbox.moreMatch : inbox.more, { count });
+  if (count === 0) return isNarrowed ? inbox.noneMatch : inbox.none;
+  if (count === 1) return isNarrowed ? inbox.oneMatches : inbox.one;
+  return filled(isNarrowed ? inbox.manyMatch : inbox.many, { count });
 }
 
-function filters(inbox: Words, { tool, order, ticket }: ListAddress): Html {
-  const option = (value: ListAddress["order"], title: string) =>
-    markup`<option value="${value}"${value === order ? markup` selected` : undefined}>${title}</option>`;
-  const isUsed = tool !== undefined || order !== "deadline";
-  return markup`<details class="filter"${isUsed ? markup` open` : undefined}><summary>${inbox.filters}</summary>
+/** Words of the filters in use. Empty if everything is listed. */
+function viewText({ inbox, question }: Reader["texts"], { tool, priority, from, closes }: ListAddress): string {
+  const priorities = { ...question.priorities, normal: inbox.normal };
+  return [
+    priority && priorities[priority],
+    closes && { hour: inbox.closesHour, day: inbox.closesDay }[closes],
+    from && { me: inbox.fromMe, others: inbox.fromOthers }[from],
+    tool,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function filters(texts: Reader["texts"], address: ListAddress): Html {
+  const { inbox, question } = texts;
+  const { tool, order, ticket, priority = "", from = "", closes = "" } = address;
+  const select = (name: string, title: string, chosen: string, options: readonly (readonly [value: string, title: string])[]) =>
+    markup`<div><label for="${name}">${title}</label><select id="${name}" name="${name}">${options.map(([value, text]) => markup`<option value="${value}"${value === chosen ? markup` selected` : undefined}>${text}</option>`)}</select></div>`;
+  const view = viewText(texts, address);
+  return markup`<details class="filter"${view === "" ? undefined : markup` open`}><summary>${inbox.filters}${view === "" ? undefined : markup`<span>: <strong dir="auto">${view}</strong></span>`}</summary>
 <form class="filters" method="get" role="search" aria-label="${inbox.filters}">
 ${ticket === undefined ? undefined : markup`<input type="hidden" name="k" value="${ticket}">`}
 <div><label for="tool">${inbox.tool}</label><input id="tool" name="tool" value="${tool ?? ""}" placeholder="${inbox.anyTool}" autocomplete="off" maxlength="128" dir="auto"></div>
-<div><label for="order">${inbox.order}</label><select id="order" name="order">${option("deadline", inbox.byDeadline)}${option("oldest", inbox.byAge)}</select></div>
-<button>${inbox.apply}</button>
+${select("priority", question.priority, priority, [
+  ["", inbox.anyPriority],
+  ["urgent", question.priorities.urgent],
+  ["high", question.priorities.high],
+  ["normal", inbox.normal],
+  ["low", question.priorities.low],
+])}
+${select("closes", inbox.closes, closes, [
+  ["", inbox.anyTime],
+  ["hour", inbox.closesHour],
+  ["day", inbox.closesDay],
+])}
+${select("from", inbox.from, from, [
+  ["", inbox.fromAll],
+  ["me", inbox.fromMe],
+  ["others", inbox.fromOthers],
+])}
+${select("order", inbox.order, order, [
+  ["deadline", inbox.byDeadline],
+  ["oldest", inbox.byAge],
+])}
+<p class="row"><button>${inbox.apply}</button>${view === "" ? undefined : markup` <a href="${linkTo({ order, ticket })}">${inbox.clear}</a>`}</p>
 </form></details>`;
 }
 
-function empty(inbox: Words, { tool, cursor, ticket }: ListAddress): Html {
-  if (tool === undefined && cursor === undefined) return markup`<p class="nothing">${inbox.none}</p>`;
+function empty({ texts }: Reader, address: ListAddress): Html {
+  const { inbox } = texts;
+  const { cursor, ticket } = address;
+  if (viewText(texts, address) === "" && cursor === undefined)
+    return markup`<p class="nothing"><strong>${inbox.none}</strong><br>${inbox.noneNote}</p>`;
   return markup`<p class="nothing">${inbox.noneMatch} <a href="${linkTo({ order: "deadline", ticket })}">${inbox.clear}</a></p>`;
 }
 
@@ -117,23 +165,39 @@ interface ItemView extends Pick<InboxView, "reader" | "address" | "nowMs"> {
   readonly chosen: string | undefined;
 }
 
-const SOON_MS = 60 * 60_000;
+/** When an answer is wanted has passed, and the question is still open. */
+export function isOverdue({ dueAtMs }: Pick<AskSummary, "dueAtMs">, nowMs: number): boolean {
+  return dueAtMs !== undefined && dueAtMs <= nowMs;
+}
+
+/** The first line, and what follows it in one line. An approval begins with what it is about, and goes on with the tool and its arguments. */
+function headline(message: string): readonly [first: string, rest: string] {
+  const text = message.trim();
+  const end = text.search(/[\r\n]/);
+  return end === -1 ? [text, ""] : [text.slice(0, end), text.slice(end).replaceAll(/\s+/g, " ").trim()];
+}
+
+const PRIORITY_TAGS = { urgent: "soon", high: "wait", low: "later" } as const;
 
 function item(ask: AskSummary, { reader, address, nowMs, chosen }: ItemView): Html {
   const { inbox } = reader.texts;
   const id = idOf(ask);
+  const [first, rest] = headline(ask.message);
+  const late = isOverdue(ask, nowMs);
   // When an answer is wanted, while that is still to come.
-  const endMs = ask.dueAtMs !== undefined && ask.dueAtMs > nowMs ? ask.dueAtMs : ask.deadlineMs;
+  const endMs = late ? ask.deadlineMs : (ask.dueAtMs ?? ask.deadlineMs);
   const leftMs = endMs - nowMs;
-  const isUrgent = ask.priority === "urgent" || ask.priority === "high";
   const priority =
-    ask.priority !== "normal" &&
-    markup`<span class="tag ${isUrgent ? "soon" : "wait"}">${reader.texts.question.priorities[ask.priority]}</span> `;
+    ask.priority === "normal"
+      ? undefined
+      : markup`<span class="tag ${PRIORITY_TAGS[ask.priority]}">${reader.texts.question.priorities[ask.priority]}</span> `;
   const left = markup`<span data-until="${endMs}">${distanceText(reader, leftMs)}</span>`;
-  const due = markup`<span class="tag ${leftMs < SOON_MS ? "soon" : "wait"}">${say(inbox.due, { when: left })}</span>`;
-  return markup`<li data-ask="${id}"><a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
-<span class="what" dir="auto">${ask.message.trim() === "" ? ask.called.name : ask.message}</span>
-<span class="who"><bdi>${ask.called.name}</bdi> ${priority || undefined}${due} <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
+  const due = markup`<span class="tag ${haste(leftMs)}">${say(late ? inbox.ends : inbox.due, { when: left })}</span>`;
+  return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined}><a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
+<span class="what" dir="auto">${first === "" ? ask.called.name : first}</span>
+${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
+<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}</span>
+<span class="who"><bdi>${ask.called.name}</bdi> <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
 </a></li>`;
 }
 
@@ -149,8 +213,8 @@ function pages(inbox: Words, address: ListAddress, { nextCursor }: AskedPage): H
 }
 
 /** Relative, so that a proxy may serve this server below a path. */
-function linkTo({ tool, order, cursor, ticket }: ListAddress, ask?: string): string {
-  const given = { k: ticket, tool, order, cursor, ask };
+function linkTo({ tool, order, priority, from, closes, cursor, ticket }: ListAddress, ask?: string): string {
+  const given = { k: ticket, tool, order, priority, from, closes, cursor, ask };
   const query = new URLSearchParams(
     Object.entries(given).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]])),
   );

@@ -24,6 +24,7 @@ const UNITS = [
   ["second", 1_000],
 ] as const;
 const SOON_MS = 3_600_000;
+const DAY_MS = 24 * SOON_MS;
 
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "always" });
 
@@ -42,7 +43,8 @@ function count(): void {
     if (element.textContent !== text) element.textContent = text;
     const tag = element.closest(".tag");
     tag?.classList.toggle("soon", ms < SOON_MS);
-    tag?.classList.toggle("wait", ms >= SOON_MS);
+    tag?.classList.toggle("wait", ms >= SOON_MS && ms < DAY_MS);
+    tag?.classList.toggle("later", ms >= DAY_MS);
   }
 }
 

@@ -10,6 +10,7 @@ import { load, type Loaded } from "./load.ts";
 import { find, findAll, make, say } from "./page.ts";
 import { isSending, shortened, undoLast } from "./sending.ts";
 import { lasting, toast, type Toast } from "./toasts.ts";
+import { showViews } from "./views.ts";
 
 const POLL_MS = 4_000;
 /** With a stream: for questions of one's own calls, of which it does not tell. */
@@ -305,10 +306,11 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   box?.addEventListener("keydown", (event) => {
     if (event.key === "Enter") linkOf(seen()[0] ?? main)?.focus();
   });
-  find("select", main)?.addEventListener("change", (event) => {
-    if (event.target instanceof HTMLSelectElement && event.target.id === "order") event.target.form?.requestSubmit();
+  find(".filters", main)?.addEventListener("change", ({ target }) => {
+    if (target instanceof HTMLSelectElement) target.form?.requestSubmit();
   });
 
+  showViews();
   listen({
     j: () => move(1),
     k: () => move(-1),
