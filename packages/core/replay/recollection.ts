@@ -189,7 +189,7 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
   function recordOfItem(kind: EntryKind, scoped: string, item: string): RecordOfItem | undefined {
     const isNext = ({ id, calledAt }: RecordedCall) =>
       recorded.ahead.has(id) && (isFromOutside(calledAt) || settledBefore(calledAt) <= course.settled);
-    const withOthers = recorded.inOrder(entryKey(kind, scoped)).find((call) => itemOf(call.calledAt) === item && isNext(call));
+    const withOthers = recorded.ofItem(entryKey(kind, scoped), item).find(isNext);
     const counter = entryKey(kind, ofItem(scoped, item));
     const alone = recorded.ofName(counter)?.get(madeOf(counter).next);
     // Both can be next only within one gap (C1), in which an item's call that follows from ctx comes before one behind an outside await.

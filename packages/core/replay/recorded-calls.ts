@@ -33,6 +33,8 @@ export interface RecordedCalls {
   ofName(kindAndName: string): ReadonlyMap<number, RecordedCall> | undefined;
   /** In the order of their occurrences. */
   inOrder(kindAndName: string): readonly RecordedCall[];
+  /** Those that are noted with that item of a Promise.all, in the order of their occurrences. */
+  ofItem(kindAndName: string, item: string): readonly RecordedCall[];
   /** The kinds and names of all recorded calls. */
   names(): readonly string[];
   /** The handler has made the call, which may be a new one. */
@@ -48,6 +50,7 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
   const calls = new Map<string, RecordedCall>();
   const names = new Map<string, Map<number, RecordedCall>>();
   const sorted = new Map<string, readonly RecordedCall[]>();
+  const items = new Map<string, RecordedCall[]>();
   /** The first drain that may have calls left. */
   let earliest = 0;
   let hasOutside = false;
@@ -58,7 +61,6 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
     if (ahead.has(id)) return;
     ahead.add(id);
     hasOutside ||= isFromOutside(calledAt);
-    hasItems ||= itemOf(calledAt) !== undefined;
     const at = settledBefore(calledAt);
     uncalled[at] = (uncalled[at] ?? 0) + 1;
     const { name, occurrence } = readOccurrence(id);
@@ -67,6 +69,12 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
     const known = names.get(name);
     if (known) known.set(occurrence, call);
     else names.set(name, new Map([[occurrence, call]]));
+    const item = itemOf(calledAt);
+    if (item === undefined) return;
+    hasItems = true;
+    const noted = items.get(`${name} ${item}`);
+    if (noted) noted.push(call);
+    else items.set(`${name} ${item}`, [call]);
   }
 
   for (const [id, entry] of journal) {
@@ -77,6 +85,7 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
   }
   for (const { key, calledAt } of openOf(task)) expect(entryKey("ask", key), calledAt);
   arrived.sort(byArrival);
+  for (const noted of items.values()) if (noted.length > 1) noted.sort((a, b) => a.occurrence - b.occurrence);
 
   return {
     settled,
@@ -98,6 +107,7 @@ export function readRecordedCalls(task: Task, journal: Journal): RecordedCalls {
       sorted.set(kindAndName, inOrder);
       return inOrder;
     },
+    ofItem: (kindAndName, item) => items.get(`${kindAndName} ${item}`) ?? [],
     names: () => [...names.keys()],
     madeAgain(id) {
       if (!ahead.delete(id)) return;
