@@ -112,7 +112,7 @@ function indented(text: string): string {
 
 /** `was answered by bob`, to follow the name of a question. */
 export function howEnded({ end, by }: SettledAsk): string {
-  const who = by === undefined || by.isCaller ? "already" : `by ${cleanLine(by.principal)}`;
+  const who = by === undefined || by.isCaller ? "already" : `by ${cleanLine(by.name ?? by.principal)}`;
   switch (end) {
     case "answered":
     case "accepted":
