@@ -18,7 +18,7 @@ export type Said =
   | { readonly type: "failed"; readonly message: string };
 
 /** Compiled, as in the package, it has the extension of this file. */
-const SERVED = new URL(`served${extname(import.meta.filename)}`, import.meta.url);
+const SERVER_PROCESS = new URL(`server-process${extname(import.meta.filename)}`, import.meta.url);
 
 /** Grace period for runs in progress. Then the process is killed, and the next one takes over its tasks. */
 const STOP_MS = 10_000;
@@ -26,7 +26,7 @@ const STOP_MS = 10_000;
 /** Throws an Error that says why the process does not start. */
 export async function serve(env: NodeJS.ProcessEnv): Promise<Served> {
   // In a process group of its own, so that Ctrl-C reaches only the parent. When the parent ends for any reason, the channel closes and the child exits.
-  const child = fork(SERVED, { env, detached: true, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = fork(SERVER_PROCESS, { env, detached: true, stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const ended = new Promise<string>((done) => {
     child.once("exit", (code, signal) => done(signal ?? `exit code ${code}`));
     child.once("error", (error) => done(error.message));
