@@ -841,6 +841,22 @@ describe("items that look into a cache first, and await a read of what it does n
     expect(await tried({ handler, latencies: ["cold, in reverse", "warm"] })).toMatchObject({ result: saved(...ITEMS) });
   });
 
+  test("an item's call behind a read has its record, also if an item of a later list is on the handler's line", async () => {
+    const handler: Handler = async ({ effects, read, save }) => {
+      const [first] = await Promise.all([
+        (async () => {
+          await read("a");
+          const done = await save("a");
+          await Promise.resolve();
+          return done;
+        })(),
+      ]);
+      const [second] = await Promise.all([(async () => (await Promise.all([save("b"), effects.step("beside", () => 1)]))[0])()]);
+      return [first, second];
+    };
+    expect(await tried({ handler, latencies: ["cold, in order", "warm"] })).toMatchObject({ result: saved("a", "b") });
+  });
+
   test("calls that an item's function makes at once have their own records, also if only the last of them has one", async () => {
     const done: string[] = [];
     let holdsBack = true;

@@ -192,8 +192,9 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     const withOthers = recorded.ofItem(entryKey(kind, scoped), item).find(isNext);
     const counter = entryKey(kind, ofItem(scoped, item));
     const alone = recorded.ofName(counter)?.get(madeOf(counter).next);
-    // Both can be next only within one gap (C1), in which an item's call that follows from ctx comes before one behind an outside await.
-    if (alone && isNext(alone) && !withOthers) return { counted: ofItem(scoped, item), occurrence: alone.occurrence };
+    // In one gap, the call that follows from ctx comes first. One behind an outside await may have been made later than it is now.
+    const isAloneFirst = !withOthers || (alone && settledBefore(alone.calledAt) < settledBefore(withOthers.calledAt));
+    if (alone && isNext(alone) && isAloneFirst) return { counted: ofItem(scoped, item), occurrence: alone.occurrence };
     return withOthers && { counted: scoped, occurrence: withOthers.occurrence };
   }
 
