@@ -843,15 +843,15 @@ describe("items that look into a cache first, and await a read of what it does n
 
   test("an item's call behind a read has its record, also if an item of a later list is on the handler's line", async () => {
     const handler: Handler = async ({ effects, read, save }) => {
-      const [first] = await Promise.all([
-        (async () => {
-          await read("a");
-          const done = await save("a");
+      const [first] = await Promise.all(
+        ["a"].map(async (item) => {
+          await read(item);
+          const done = await save(item);
           await Promise.resolve();
           return done;
-        })(),
-      ]);
-      const [second] = await Promise.all([(async () => (await Promise.all([save("b"), effects.step("beside", () => 1)]))[0])()]);
+        }),
+      );
+      const [second] = await Promise.all(["b"].map(async (item) => (await Promise.all([save(item), effects.step("beside", () => 1)]))[0]));
       return [first, second];
     };
     expect(await tried({ handler, latencies: ["cold, in order", "warm"] })).toMatchObject({ result: saved("a", "b") });
