@@ -406,10 +406,10 @@ describe("the end of a run leaves no work behind", () => {
         async ({ attempt }) => {
           running += 1;
           most = Math.max(most, running);
-          await wait(attempt === 1 ? 15 : 1);
+          await wait(attempt === 1 ? 1_500 : 1);
           running -= 1;
         },
-        { timeoutMs: 10, attempts: 2, backoffMs: 1 },
+        { timeoutMs: 1_000, attempts: 2, backoffMs: 1 },
       );
       return {};
     });
