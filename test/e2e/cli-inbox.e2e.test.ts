@@ -174,6 +174,18 @@ describe("what is asked in other people's tasks", () => {
     expect(receipts).toEqual(tasks.map((taskId) => ({ taskId, key: "amount", receipt: "accepted" })));
     for (const taskId of tasks) expect(JSON.parse(await result(taskId))).toEqual({ action: "accept", content: { cents: 500 } });
     expect(await run("bob", ...pay, "--decline", "--yes")).toMatchObject({ code: 0, stdout: "no open questions\n" });
+
+    // What cannot be undone is answered by itself.
+    const [archive, lamps] = [await called("ann", "delete_archive"), await called("ann", "pay", "--what", "lamps")];
+    expect(await json("bob", "inbox", "--owner", "others", "--decline", "--yes")).toEqual({
+      receipts: [{ taskId: lamps, key: "amount", receipt: "accepted" }],
+      leftOpen: [{ taskId: archive, key: "sure" }],
+    });
+    expect(await run("bob", "inbox", "--owner", "others", "--accept", "--yes")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: `sure of task ${archive} stays open: it cannot be undone, so it is answered by itself, with \`parley answer ${archive} sure\`\n`,
+    });
   });
 });
 

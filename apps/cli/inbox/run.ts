@@ -115,18 +115,30 @@ function isRisky({ request: { hints } }: OpenAsk): boolean {
   return destructive === true || dangerous === true;
 }
 
+function staysOpen({ taskId, key }: OpenAsk): string {
+  const [task, name] = [cleanLine(taskId), cleanLine(key)];
+  return `${name} of task ${task} stays open: it cannot be undone, so it is answered by itself, with \`parley answer ${task} ${name}\``;
+}
+
 async function answerAll(
   api: Api,
   asks: readonly OpenAsk[],
   { given, json, yes }: { readonly given: Given; readonly json: boolean; readonly yes: boolean },
 ): Promise<void> {
   if (asks.length === 0) return json ? printJson({ receipts: [] }) : print("no open questions");
-  const answers = alike(asks, given);
+  const risky = asks.filter(isRisky);
+  const leftOpen = risky.length > 0 && { leftOpen: risky.map(({ taskId, key }) => ({ taskId, key })) };
+  if (!json) for (const ask of risky) printToStderr(staysOpen(ask));
+  // Also if the others are answered: not all that was asked for is done.
+  if (risky.length > 0) process.exitCode = 1;
+  const common = asks.filter((ask) => !isRisky(ask));
+  if (common.length === 0) return json ? printJson({ receipts: [], ...leftOpen }) : undefined;
+  const answers = alike(common, given);
   if (!yes) {
-    if (!isInteractive()) throw new Error(`${counted(asks.length, "question")} would be answered: add --yes to answer them`);
-    for (const ask of asks) printToStderr(showAsked(ask, Date.now()));
+    if (!isInteractive()) throw new Error(`${counted(common.length, "question")} would be answered: add --yes to answer them`);
+    for (const ask of common) printToStderr(showAsked(ask, Date.now()));
     const isMeant = await confirm({
-      message: `Answer ${counted(asks.length, "question")} alike?`,
+      message: `Answer ${counted(common.length, "question")} alike?`,
       initialValue: false,
       output: process.stderr,
     });
@@ -137,7 +149,7 @@ async function answerAll(
   // An answer that fits only some of the questions was not meant for all of them.
   if (wrong.length > 0) throw new Error(`nothing was answered. ${wrong.map(showReceipt).join("\n")}`);
   const receipts = await sendAll(api, answers, false);
-  if (json) printJson({ receipts });
+  if (json) printJson({ receipts, ...leftOpen });
   else for (const receipt of receipts) print(showReceipt(receipt));
   if (!receipts.every(counts)) process.exitCode = 1;
 }

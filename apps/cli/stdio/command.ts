@@ -17,7 +17,7 @@ export function addStdio(program: Command): void {
     )
     .option(
       "-t, --tools <modules>",
-      "Tool modules for its own server, separated by commas (default: PARLEY_TOOLS, package.json, or the gallery)",
+      "Tool modules for its own server, separated by commas (default: PARLEY_TOOLS, package.json, or the gallery if there are no upstreams)",
     )
     .option("-d, --data-dir <directory>", "Directory where its own server keeps its data (default: a directory in your home)")
     .action(async (options: StdioCommand) => (await import("./run.ts")).serveStdio(options));
