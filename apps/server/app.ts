@@ -26,6 +26,7 @@ import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import { pageAddresses, withPageAddresses } from "./front-end/page-addresses.ts";
 import { METADATA_PATH, type ProtectedResource } from "./front-end/protected-resource.ts";
+import { toolTitles } from "./front-end/tool-titles.ts";
 import type { Visitors } from "./front-end/visitors.ts";
 import { showOperator } from "./operator-view.ts";
 import { authenticated, declareCaller, visited } from "./plugins/authenticated.ts";
@@ -206,7 +207,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     visited(scope, visitors, log);
-    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors });
+    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, titleOf: toolTitles(catalogues) });
   });
   // Without a login everyone is the same person, and nothing is kept.
   const hasAccounts = services.grants !== undefined && visitors.ticket === undefined;
@@ -254,7 +255,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       await playPages(scope);
     });
   }
-  // Served even without the page, because `parley task` reads it.
+  // Served even without the page: earlier versions of `parley task` read it.
   await server.register(async (scope) => {
     await trustedCallers(scope, trusted);
     authenticated(scope, { authenticate, resource, log });

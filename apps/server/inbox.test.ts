@@ -1,4 +1,6 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
+import type { ServerResponse } from "node:http";
+import { connect } from "node:net";
 import { PRIORITIES } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { PAGES_SCRIPT } from "@parley/web";
@@ -13,9 +15,10 @@ import { signatures } from "./seals/signatures.ts";
 import { anonymous } from "./front-end/caller.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
-const asks = (name: string) =>
+const asks = (name: string, title?: string) =>
   defineTool({
     name,
+    ...(title !== undefined && { title }),
     input: z.object({
       message: z.string(),
       group: z.string().optional(),
@@ -35,7 +38,7 @@ const asks = (name: string) =>
         }),
       ),
   });
-const asking = catalogue([asks("pay"), asks("ship")]);
+const asking = catalogue([asks("pay"), asks("ship", "Send a parcel")]);
 
 const GROUPS: Readonly<Record<string, readonly string[]>> = { bob: ["finance"], carol: ["finance", "<i>stock</i>"] };
 const visitors: Visitors = {
@@ -116,7 +119,8 @@ test("a person finds what is asked of them regardless of whose task asks, by dea
   expect(listed((await open("", "bob")).text)).toEqual(["Pay 2?", "Pay 1?"]);
   expect(listed((await open("?order=oldest", "carol")).text)).toEqual(["Pay 1?", "Ship &lt;b&gt;it&lt;/b&gt;?", "Pay 2?"]);
   expect(listed((await open("?tool=ship", "carol")).text)).toEqual(["Ship &lt;b&gt;it&lt;/b&gt;?"]);
-  expect(listed((await open("", "ann")).text)).toEqual(["Mine?"]);
+  const own = (await open("", "ann")).text;
+  expect([listed(own), /class="who"><bdi>([^<]*)/.exec(own)?.[1]]).toEqual([["Mine?"], "Send a parcel"]);
   const nothing = await open("", "mallory");
   expect([nothing.status, listed(nothing.text), nothing.text]).toEqual([200, [], expect.stringContaining("Nothing waits for you")]);
   const german = await open("", "bob", { "accept-language": "de" });
@@ -139,7 +143,7 @@ test("filters narrow the list and are kept by its links; what is no filter filte
   expect(await of("?priority=constructor&from=x&closes=year&closes=day")).toEqual(["Soon?", "Today?", "Urgent?"]);
   const { text } = await open("?priority=high&closes=day", "bob");
   expect(text).toContain('data-view="High · Within a day"');
-  expect(text).toMatch(/href="inbox\?order=deadline&amp;priority=high&amp;closes=day&amp;ask=/);
+  expect(text).toMatch(/href="inbox\?priority=high&amp;closes=day&amp;order=deadline&amp;ask=/);
   const counted = async (query: string) => /id="count" role="status">([^<]*)/.exec((await open(query, "bob")).text)?.[1];
   expect([await counted(""), await counted("?priority=low"), await counted("?priority=high"), await counted("?closes=day")]).toEqual([
     "3 questions wait for you",
@@ -304,6 +308,31 @@ test("no stream for a page of another site, or for people who cannot be told apa
   const query = `?k=${local.ticket?.("", "") ?? ""}`;
   expect((await laptop.follow("ann", { query })).status).toBe(204);
   expect((await laptop.open(query, "ann")).text).not.toContain("data-changes");
+});
+
+test("a page that reads nothing is written nothing more, is cut off, and leaves its place to others", async () => {
+  const { here, there, follow, decline, taskIds } = await asked(FOUR, {
+    limits: { listensMax: 1 },
+    times: { keepAliveMs: 50, stallTimeoutMs: 1_000 },
+  });
+  const opened = Promise.withResolvers<ServerResponse>();
+  there.app.server.server.on("request", (incoming, response) => incoming.url === "/inbox/changes" && opened.resolve(response));
+  const socket = connect(Number(new URL(there.url).port), "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  socket.on("error", () => undefined);
+  socket.write("GET /inbox/changes HTTP/1.1\r\nhost: 127.0.0.1\r\nx-principal: bob\r\naccept: text/event-stream\r\n\r\n");
+  socket.pause();
+  const response = await opened.promise;
+  await until(() => response.headersSent);
+  // More than the buffers of both ends hold.
+  for (let count = 0; count < 40; count += 1) response.write(`: ${"x".repeat(1_000_000)}\n\n`);
+  const { writableLength } = response;
+  await decline(taskIds[0] ?? "", "carol");
+  await decline(taskIds[2] ?? "", "carol");
+  expect(response.writableLength).toBeLessThanOrEqual(writableLength);
+  await until(() => response.destroyed);
+  await until(async () => (await follow("carol")).status === 200);
+  expect((await follow("carol", { front: here })).status).toBe(200);
 });
 
 test("without identity it opens only at the address with its ticket", async () => {

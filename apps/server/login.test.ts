@@ -36,6 +36,7 @@ async function browser(login = provider(), frontCount = 1) {
     fronts: frontCount,
     login,
     publicUrl: PUBLIC,
+    times: { keepAliveMs: 50 },
     visitors: (seal, claims) =>
       loggedIn({ authenticate: nobody, login, seal: { ...seal, open: noting(seal.open) }, claims, now: Date.now }),
   });
@@ -179,6 +180,30 @@ describe("a person who is logged in with the wrong account", () => {
       restore(other);
       expect(await (await get(PAGE, {}, front)).text()).toContain("You are logged in as ann.");
     }
+  });
+
+  test("has no stream of changes any more, at any front end, and keeps those of another login", async () => {
+    const { jar, get, post, logIn } = await browser(provider(), 2);
+    const follow = async (front: number) => {
+      const { status, body } = await get("/inbox/changes", { accept: "text/event-stream" }, front);
+      expect(status).toBe(200);
+      const followed = { isOver: false };
+      void (async () => {
+        for await (const _ of body ?? []);
+        followed.isOver = true;
+      })().catch(() => undefined);
+      return followed;
+    };
+    await logIn();
+    const kept = await follow(1);
+    jar.clear();
+    const before = Date.now();
+    await until(() => Date.now() > before);
+    await logIn();
+    const ended = [await follow(0), await follow(1)];
+    await post("/logout", { origin: new URL(PUBLIC).origin });
+    await until(() => ended.every(({ isOver }) => isOver));
+    expect(kept.isOver).toBe(false);
   });
 
   test("is not logged out by another site", async () => {

@@ -15,6 +15,7 @@ const STAMP = join(import.meta.dirname, "dist.made-of");
 const MADE_OF = [
   "apps/web/{index.html,build.ts,vite.config.ts,package.json}",
   "apps/web/src/**/*",
+  "apps/web/{form,times}/*",
   "apps/web/styles/*",
   "packages/core/asks/form.ts",
 ];

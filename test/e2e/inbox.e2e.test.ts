@@ -318,6 +318,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.getByLabel("Note").fill("mine");
     await until(async () => (await drafts()).length === 1);
     await page.route("**/logout", (route) => route.fulfill({ body: "left" }));
+    await page.getByText("Menu").click();
     await page.getByRole("button", { name: "Log out" }).click();
     await page.getByText("left").waitFor();
     expect(await drafts()).toEqual([]);
@@ -333,6 +334,8 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.getByText("Your record").waitFor();
     expect(await received("delete_archive")).toContain("true");
     await page.goto(`${new URL(here.url).origin}/inbox`);
+    await page.getByText("Menu").click();
+    await findNothing(page);
     await page.getByRole("link", { name: "Answered by me" }).click();
     await page.getByRole("link", { name: /You answered: yes/ }).waitFor();
     // 390 pixels, and 1,280 at 400 %.

@@ -28,7 +28,10 @@ export function addCall(program: Command): void {
     .option("--no-input", "Do not ask questions; print how to answer them")
     .option("--idempotency-key <key>", "Calls with the same key are one call: a repeated call returns the task of the first")
     .option("--no-wait", "Print the id of the task and exit")
-    .option("-t, --tools <modules>", "Tool modules for a new server (default: PARLEY_TOOLS, package.json, or the gallery if there are no upstreams)")
+    .option(
+      "-t, --tools <modules>",
+      "Tool modules for a new server (default: PARLEY_TOOLS, package.json, or the gallery if there are no upstreams)",
+    )
     .option("-d, --data-dir <directory>", "Directory where a new server keeps its data")
     .allowUnknownOption()
     .allowExcessArguments()

@@ -4,8 +4,8 @@ import type { McpClient } from "../client/mcp-client.ts";
 import type { Reached } from "../client/reach.ts";
 import { showAsk, showError, showResult, showTask, type TaskState } from "../questions/show.ts";
 import { cleanAll, cleanLine, jsonText, print, printJson } from "../terminal/terminal.ts";
-import { moment } from "../terminal/times.ts";
-import { showTimeline, timelineOf } from "./timeline.ts";
+import { duration, moment } from "../terminal/times.ts";
+import { endsOf, showTimeline, timelineOf } from "./timeline.ts";
 
 export async function getTask(client: McpClient, taskId: string): Promise<TaskState> {
   return await client.request<TaskState>("tasks/get", { taskId });
@@ -24,8 +24,9 @@ export async function printTask(server: Reached, taskId: string, { json }: { rea
   if (timeline) print(`  tool     ${cleanLine(timeline.task.name)}`);
   print(`  called   ${moment(Date.parse(createdAt), nowMs)}`);
   print(`  changed  ${moment(Date.parse(lastUpdatedAt), nowMs)}`);
+  if (result || error || status === "cancelled") print(`  took     ${duration(Date.parse(lastUpdatedAt) - Date.parse(createdAt))}`);
   if (ttlMs !== null && ttlMs !== undefined && (result || error)) print(`  kept     until ${moment(Date.parse(createdAt) + ttlMs, nowMs)}`);
-  if (timeline) for (const line of showTimeline(timeline)) print(line);
+  if (timeline) for (const line of showTimeline(timeline, await endsOf(server, timeline))) print(line);
   for (const [key, request] of Object.entries(asksOf(task))) print(showAsk(taskId, key, request));
   if (result) print(showResult(result));
   if (error) print(showError(error));

@@ -33,3 +33,36 @@ test("a task that no worker has begun is shown as queued, and a run by its numbe
   expect(shown(0)).toContain("  run      queued: no worker has begun this task; 0 of 0 entries");
   expect(shown(1)).toContain("  run      1; 0 of 0 entries");
 });
+
+test("a question that is over says how it ended, who answered, and when", () => {
+  const common = { state: "settled" as const, taskId: "0-a", tool: "pay", owner: { principal: "ann", isCaller: true } };
+  const bob = { principal: "b0b", name: "bob@example.com", isCaller: false };
+  const at = new Date(NOW_MS - 120_000).toISOString();
+  const ends = new Map([
+    ["a", { ...common, key: "a", end: "accepted" as const, by: bob, at }],
+    ["b", { ...common, key: "b", end: "declined" as const, by: { principal: "ann", isCaller: true }, reason: "too\u001b dear" }],
+    [
+      "c",
+      {
+        ...common,
+        key: "c",
+        end: "accepted" as const,
+        by: bob,
+        acceptedBy: [
+          { ...bob, at },
+          { principal: "eve", isCaller: false, at },
+        ],
+      },
+    ],
+    ["d", { ...common, key: "d", end: "timed_out" as const }],
+  ]);
+  const lines = [...ends.keys(), "e"].map((name, index) => ({ kind: "ask", name, place: index + 1, state: "recorded" as const }));
+  const journal = { entries: lines.length, settled: lines.length, lines };
+  expect(showTimeline({ task: { run: 2, generation: 0 }, nowMs: NOW_MS, asks: [], journal }, ends).slice(1)).toEqual([
+    "        1  question  a  answered by bob@example.com  2026-11-23T08:58:00Z, 2 minutes ago",
+    "        2  question  b  declined by you: too dear",
+    "        3  question  c  answered by bob@example.com, eve",
+    "        4  question  d  its deadline passed",
+    "        5  question  e  recorded",
+  ]);
+});

@@ -1,35 +1,36 @@
 /** The timeline of a task: its journal in the order in which a replay settles it, and what it waits for. docs/playground.md describes the shape. */
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
-import { credentialsFor } from "../credentials/credentials.ts";
+import type { SettledAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
-import { readText } from "../bridge/events.ts";
-import { ask as send } from "../bridge/remote.ts";
+import { readAsk } from "../questions/answer-ask.ts";
 import { cleanAll, cleanLine } from "../terminal/terminal.ts";
 import { moment } from "../terminal/times.ts";
 import { counted } from "../terminal/counted.ts";
 
 /** Of a longer journal, only the last lines are shown. */
 const LINES_SHOWN = 50;
-const TIMEOUT_MS = 10_000;
+/** Of more questions, only the ends of the last ones are read. */
+const ENDS_READ = 20;
 const KINDS: Readonly<Record<string, string>> = { ask: "question", now: "clock" };
 
 /** Undefined if the server offers no timelines (an older version) or denies this caller's: the task itself is still shown. */
-export async function timelineOf({ url }: Pick<Reached, "url">, taskId: string): Promise<TaskTimeline | undefined> {
-  const at = new URL(`play/api/tasks/${encodeURIComponent(taskId)}/timeline`, url).href;
-  const remote = { url: () => Promise.resolve(at), lost: () => undefined, token: credentialsFor(url) };
+export async function timelineOf({ api }: Pick<Reached, "api">, taskId: string): Promise<TaskTimeline | undefined> {
   try {
-    const response = await send(remote, {
-      method: "GET",
-      headers: { accept: "application/json" },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    if (response.ok) return JSON.parse(await readText(response)) as TaskTimeline;
-    await response.body?.cancel();
-    return undefined;
+    return (await api.get("/tasks/{taskId}/timeline", { path: { taskId } })) as unknown as TaskTimeline;
   } catch {
     return undefined;
   }
 }
+
+/** How the last questions ended that are no longer open, by their keys. */
+export async function endsOf({ api }: Pick<Reached, "api">, { task, asks, journal }: TaskTimeline): Promise<Ends> {
+  const isOpen = new Set(asks.map(({ key }) => key));
+  const settled = journal.lines.filter(({ kind, name }) => kind === "ask" && !isOpen.has(name)).slice(-ENDS_READ);
+  const read = await Promise.all(settled.map(({ name }) => readAsk(api, task.id, name).catch(() => undefined)));
+  return new Map(read.flatMap((each) => (each?.state === "settled" ? [[each.key, each] as const] : [])));
+}
+
+export type Ends = ReadonlyMap<string, SettledAsk>;
 
 /** The lines that show a timeline. */
 export type Shown = Pick<TaskTimeline, "asks" | "calls" | "nowMs"> & {
@@ -37,7 +38,7 @@ export type Shown = Pick<TaskTimeline, "asks" | "calls" | "nowMs"> & {
   readonly journal: TaskTimeline["journal"];
 };
 
-export function showTimeline(timeline: Shown): string[] {
+export function showTimeline(timeline: Shown, ends: Ends = new Map()): string[] {
   const { task, asks, calls = [], journal, nowMs } = cleanAll(timeline);
   const restarts = task.generation > 0 ? `, restarted ${counted(task.generation, "time")}` : "";
   const shown = journal.lines.slice(-LINES_SHOWN);
@@ -46,16 +47,40 @@ export function showTimeline(timeline: Shown): string[] {
     ...(task.parent === undefined ? [] : [`  called by ${cleanLine(task.parent)}`]),
     `  run      ${task.run === 0 ? "queued: no worker has begun this task" : task.run}${restarts}; ${journal.settled} of ${journal.entries} entries of the journal replay`,
     ...(hidden > 0 ? [`           … ${hidden} earlier`] : []),
-    ...shown.map((line) => showLine(line, nowMs)),
+    ...shown.map((line) => showLine(line, nowMs, line.kind === "ask" ? ends.get(line.name) : undefined)),
     ...calls.map((each) => showCall(each, nowMs)),
     ...asks.map((each) => showOpen(each, nowMs)),
   ];
 }
 
-function showLine({ kind, name, place, arrivedAtMs, state, child }: TimelineLine, nowMs: number): string {
+function showLine({ kind, name, place, arrivedAtMs, state, child }: TimelineLine, nowMs: number, end: SettledAsk | undefined): string {
   const task = child === undefined ? "" : `  task ${cleanLine(child)}`;
-  const arrived = arrivedAtMs === undefined ? "" : `  ${moment(arrivedAtMs, nowMs)}`;
-  return `${String(place ?? "·").padStart(9)}  ${cleanLine(KINDS[kind] ?? kind).padEnd(9)} ${cleanLine(name)}  ${state}${arrived}${task}`;
+  const at = end?.at === undefined ? arrivedAtMs : Date.parse(end.at);
+  const arrived = at === undefined || Number.isNaN(at) ? "" : `  ${moment(at, nowMs)}`;
+  const became = end === undefined ? state : cleanLine(endText(end));
+  return `${String(place ?? "·").padStart(9)}  ${cleanLine(KINDS[kind] ?? kind).padEnd(9)} ${cleanLine(name)}  ${became}${arrived}${task}`;
+}
+
+/** Who answered, by the name that they had then. */
+function endText({ end, by, acceptedBy, reason }: SettledAsk): string {
+  const named = (each: NonNullable<typeof by>) => (each.isCaller ? "you" : (each.name ?? each.principal));
+  const who = acceptedBy?.map(named).join(", ") ?? (by && named(by));
+  const whom = who === undefined ? "" : ` by ${who}`;
+  switch (end) {
+    case "answered":
+    case "accepted":
+      return `answered${whom}`;
+    case "declined":
+      return `declined${by ? ` by ${named(by)}` : ""}${reason === undefined ? "" : `: ${reason}`}`;
+    case "cancelled":
+      return `closed without an answer${whom}`;
+    case "timed_out":
+      return "its deadline passed";
+    case "withdrawn":
+      return "withdrawn by the tool";
+    case "closed":
+      return "closed with the call";
+  }
 }
 
 function showCall({ key, tool, child, askedAtMs, deadlineMs }: TimelineCall, nowMs: number): string {

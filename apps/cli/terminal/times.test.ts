@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { moment, relative } from "./times.ts";
+import { duration, moment, relative } from "./times.ts";
 
 const NOW = Date.parse("2026-11-23T00:50:00.500Z");
 const MINUTE = 60_000;
@@ -23,4 +23,15 @@ describe("a relative time", () => {
   test("follows the absolute time", () => {
     expect(moment(NOW - 2 * MINUTE, NOW)).toBe("2026-11-23T00:48:00Z, 2 minutes ago");
   });
+});
+
+test.each([
+  [0, "0 seconds"],
+  [400, "0.4 seconds"],
+  [1_000, "1 second"],
+  [119_999, "120 seconds"],
+  [2 * MINUTE, "2 minutes"],
+  [49 * 60 * MINUTE, "2 days"],
+])("%i ms last %s", (ms, says) => {
+  expect(duration(ms)).toBe(says);
 });

@@ -16,6 +16,14 @@ export function relative(atMs: number, nowMs: number): string {
   return count === 0 ? "now" : words.format(count, unit);
 }
 
+const lengths = (unit: string) => new Intl.NumberFormat("en", { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 1 });
+
+/** `3 minutes`, `0.4 seconds`, in the same units. */
+export function duration(ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms >= 2 * each) ?? (["second", 1_000] as const);
+  return lengths(unit).format(unit === "second" ? ms / size : Math.trunc(ms / size));
+}
+
 /** `2026-11-23T00:49:12Z, 3 minutes ago`. */
 export function moment(atMs: number, nowMs: number): string {
   return `${new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z")}, ${relative(atMs, nowMs)}`;

@@ -13,6 +13,8 @@ export interface Visitors {
   readonly logIn?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
   /** How a person who has logged in with this browser changes that. Undefined for everyone else. Called after `authenticate`. */
   readonly account?: (request: FastifyRequest) => Account | undefined;
+  /** Whether the login with which this request came has been ended since. Undefined if there is none. Throws UNAVAILABLE. */
+  readonly hasLoggedOut?: (request: FastifyRequest) => Promise<boolean>;
 }
 
 /** Addresses on this server. */

@@ -50,6 +50,7 @@ export const DE: Texts = {
     answeredNone: "Sie haben nichts beantwortet, das noch aufbewahrt wird.",
     answeredNote: "Das Neueste zuerst, solange die Aufrufe aufbewahrt werden.",
     inbox: "Eingang",
+    menu: "Menü",
     views: "Gespeicherte Ansichten",
     search: "In dieser Liste suchen",
     noneFound: "Keine Frage dieser Liste passt dazu.",

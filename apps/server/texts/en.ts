@@ -54,6 +54,7 @@ export const EN = {
     answeredNone: "You have answered nothing that is still kept.",
     answeredNote: "The newest first, for as long as the calls are kept.",
     inbox: "Inbox",
+    menu: "Menu",
     views: "Saved views",
     search: "Search in this list",
     noneFound: "No question of this list matches.",

@@ -1,6 +1,6 @@
 /**
- * A task's timeline as `GET /play/api/tasks/<id>/timeline` returns it and as the playground and the command line read
- * it. docs/playground.md shows an example.
+ * A task's timeline as `GET /api/v1/tasks/<id>/timeline` and `GET /play/api/tasks/<id>/timeline` return it, and as the command line and the playground
+ * read it. docs/playground.md shows an example.
  */
 import type { JournalLine } from "../journal.ts";
 import type { TaskStatus } from "../task.ts";

@@ -17,6 +17,7 @@ import {
   type SettledRead,
 } from "@parley/core";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
+import { haste } from "@parley/web/times";
 import type { Texts } from "../../texts/en.ts";
 import { distanceText, filled, inWords, momentText, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
@@ -73,15 +74,6 @@ ${priority && markup`<dt>${question.priority}</dt><dd><strong>${question.priorit
 ${dueMs === undefined ? undefined : markup`<dt>${question.dueBy}</dt><dd>${moment(reader, ask.askedAtMs + dueMs)}${ask.askedAtMs + dueMs <= nowMs ? markup` <span class="tag soon">${texts.inbox.overdue}</span>` : undefined}</dd>`}
 <dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${haste(ask.deadlineMs - nowMs)}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
 </dl>`;
-}
-
-const SOON_MS = 60 * 60_000;
-const DAY_MS = 24 * SOON_MS;
-
-/** Class of the mark that says how long is left. apps/web/src/pages/clock.ts counts on with the same limits. */
-export function haste(leftMs: number): "soon" | "wait" | "later" {
-  if (leftMs < SOON_MS) return "soon";
-  return leftMs < DAY_MS ? "wait" : "later";
 }
 
 export function moment(reader: Reader, ms: number): Html {

@@ -1,5 +1,7 @@
 /** Wall clocks of time zones, as the control `datetime-local` reads and writes them: `2026-12-24T19:30`. */
 
+import { DAY_MS } from "@parley/web/times";
+
 /** What a clock in that zone shows at that moment, to the second. */
 export function toZone(ms: number, zone: string): string {
   const parts = new Intl.DateTimeFormat("en-CA", {
@@ -30,5 +32,3 @@ export function inZone(local: string, zone: string): string | undefined {
   const moments = offsets.map((offset) => asUtc - offset).filter((ms) => toZone(ms, zone) === wanted);
   return moments.length === 0 ? undefined : new Date(Math.min(...moments)).toISOString().replace(".000Z", "Z");
 }
-
-const DAY_MS = 86_400_000;

@@ -1,5 +1,6 @@
 /** The markup of what a person has answered: how each question ended, and the way to its record. */
 import type { AnsweredPage } from "@parley/core";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, type Scripted } from "../asks/html.ts";
 import { moment, settledLine } from "../asks/question-view.ts";
@@ -10,16 +11,17 @@ export interface AnsweredView {
   readonly isFirst: boolean;
   readonly account: Html | undefined;
   readonly scripted: Scripted;
+  readonly titleOf: TitleOf;
   /** The path of a question's page. */
   readonly pathOf: (taskId: string, key: string) => string;
 }
 
-export function answeredPage({ reader, list, isFirst, account, scripted, pathOf }: AnsweredView): string {
+export function answeredPage({ reader, list, isFirst, account, scripted, titleOf, pathOf }: AnsweredView): string {
   const { inbox } = reader.texts;
   const items = list.answered.map(
     ({ answeredAtMs, ask }) => markup`<li><a href="${pathOf(ask.taskId, ask.key)}">
 <span class="what" dir="auto">${ask.state === "settled" ? settledLine(reader, ask) : ask.message}</span>
-<span class="who"><bdi>${ask.called.name}</bdi> <span>${moment(reader, answeredAtMs)}</span></span>
+<span class="who"><bdi>${titleOf(ask.called)}</bdi> <span>${moment(reader, answeredAtMs)}</span></span>
 </a></li>`,
   );
   const first = isFirst ? markup`<span></span>` : markup`<a href="answered">${inbox.first}</a>`;

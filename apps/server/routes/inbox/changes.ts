@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { enterStream, gates } from "../../front-end/gate.ts";
 import { untilExpiry } from "../../front-end/until-expiry.ts";
+import type { Visitors } from "../../front-end/visitors.ts";
 import { Outlet } from "../../streams/outlet.ts";
 
 /** Of one person, on one front end. A page that is not seen has none. */
@@ -22,10 +23,10 @@ const RETRY_MS = 2_000;
 export type TellChanges = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
- * The first event comes at once, for what has changed since the page was written. The stream ends when the page leaves, the login expires,
- * or this front end closes. Throws OVERLOADED and QUOTA_EXCEEDED before anything is sent.
+ * The first event comes at once, for what has changed since the page was written. The stream ends when the page leaves, the login expires
+ * or is ended (at the next heartbeat), the page reads nothing, or this front end closes. Throws OVERLOADED and QUOTA_EXCEEDED before anything is sent.
  */
-export function createTellChanges(frontEnd: FrontEnd): TellChanges {
+export function createTellChanges(frontEnd: FrontEnd, { hasLoggedOut }: Pick<Visitors, "hasLoggedOut">): TellChanges {
   const { services, times, heartbeat } = frontEnd;
   const ofPerson = gates("inbox pages of this person", INBOX_STREAMS_MAX, "QUOTA_EXCEEDED");
 
@@ -67,8 +68,19 @@ export function createTellChanges(frontEnd: FrontEnd): TellChanges {
     }
 
     closing.addEventListener("abort", end);
+    // While Redis is away nobody can log out, and nothing is told.
+    const stopBeat =
+      hasLoggedOut &&
+      heartbeat.onBeat(
+        () =>
+          void hasLoggedOut(request).then(
+            (has) => has && end(),
+            () => undefined,
+          ),
+      );
     outlet.onClose(() => {
       isOver = true;
+      stopBeat?.();
       closing.removeEventListener("abort", end);
       stopWatching?.();
       release();

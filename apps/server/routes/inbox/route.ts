@@ -21,10 +21,12 @@ import {
   PRIORITIES,
   readAsk,
 } from "@parley/core";
+import { CLOSES_MS } from "@parley/web/times";
 import { hash } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { INBOX_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
@@ -34,13 +36,14 @@ import { questionView, settledRecord } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
 import { answeredPage } from "./answered-view.ts";
 import { createTellChanges } from "./changes.ts";
-import { type Chosen, CLOSES_MS, inboxPage, isOverdue, type ListAddress } from "./view.ts";
+import { type Chosen, inboxPage, isOverdue, type ListAddress } from "./view.ts";
 
 export interface InboxRoute {
   readonly frontEnd: FrontEnd;
   readonly addresses: PageAddresses;
   readonly signatures: Signatures;
   readonly visitors: Visitors;
+  readonly titleOf: TitleOf;
 }
 
 /** Below the list, so that a proxy that serves one serves both. */
@@ -49,9 +52,9 @@ const ANSWERED_PATH = `${INBOX_PATH}/answered`;
 /** Questions per page. */
 export const INBOX_PAGE = 50;
 
-export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors }: InboxRoute): void {
+export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors, titleOf }: InboxRoute): void {
   const { services } = frontEnd;
-  const tellChanges = createTellChanges(frontEnd);
+  const tellChanges = createTellChanges(frontEnd, visitors);
   /** Callers that cannot be told apart are asked by no name, so nothing would ever be told to them. */
   const hasChanges = ({ caller }: FastifyRequest) => namesOfCaller(caller).length > 0;
 
@@ -72,7 +75,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const list = await listAnswered(services, { caller, limit: INBOX_PAGE, ...(cursor !== undefined && { cursor }) });
     const scripted = scriptedFor(services, signatures, caller);
     const account = loggedInAs(reader.texts, caller, request.account);
-    return sendScripted(reply, 200, answeredPage({ reader, list, isFirst: cursor === undefined, account, scripted, pathOf }));
+    return sendScripted(reply, 200, answeredPage({ reader, list, isFirst: cursor === undefined, account, scripted, titleOf, pathOf }));
   });
 
   scope.get(INBOX_PATH, async (request, reply) => {
@@ -105,6 +108,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
         account,
         scripted,
         nowMs: scripted.nowMs,
+        titleOf,
         changes: hasChanges(request) ? CHANGES_PATH.slice(1) : undefined,
       }),
     );

@@ -1,8 +1,10 @@
 /** The markup of the inbox: the list of what is asked of a person, and the question beside it. */
 import type { AskedPage, AskSummary, Priority } from "@parley/core";
+import { type CLOSES_MS, haste } from "@parley/web/times";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { distanceText, filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
-import { haste, moment } from "../asks/question-view.ts";
+import { moment } from "../asks/question-view.ts";
 
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
 export interface ListAddress {
@@ -18,7 +20,8 @@ export interface ListAddress {
   readonly ticket?: string | undefined;
 }
 
-export const CLOSES_MS = { hour: 3_600_000, day: 86_400_000 } as const;
+/** What narrows and orders a list. The script keeps these as a view. */
+export const FILTERS = ["tool", "priority", "from", "closes", "order"] as const;
 
 export interface InboxView {
   readonly reader: Reader;
@@ -30,6 +33,7 @@ export interface InboxView {
   readonly chosen?: Chosen | undefined;
   readonly account: Html | undefined;
   readonly scripted: Scripted;
+  readonly titleOf: TitleOf;
   /** Address of the stream of changes, from the page. Undefined if there are none to tell. */
   readonly changes: string | undefined;
 }
@@ -47,7 +51,7 @@ export function idOf({ taskId, key }: Pick<AskSummary, "taskId" | "key">): strin
   return `${taskId}/${key}`;
 }
 
-export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted, changes }: InboxView): string {
+export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted, titleOf, changes }: InboxView): string {
   const { inbox } = reader.texts;
   const view = viewText(reader.texts, address);
   const counted = countText(inbox, count, view !== "");
@@ -59,13 +63,13 @@ export function inboxPage({ reader, address, list, count, nowMs, chosen, account
       scripted,
     },
     markup`<a class="skip" href="#ask">${inbox.skip}</a>
-<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true">?</kbd></button>${changes === undefined ? undefined : markup`<a href="inbox/answered">${inbox.answered}</a>`}${account}</header>
+<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true">?</kbd></button>${menu(inbox, account, changes !== undefined)}</header>
 <main class="inbox${chosen ? " has-ask" : ""}"${changes === undefined ? undefined : markup` data-changes="${changes}"`}>
 <section class="inbox-list" id="list" aria-label="${inbox.list}" tabindex="0">
 <div class="search" id="search" hidden><label for="q">${inbox.search}</label><input id="q" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/"><p class="quiet" id="none-found" role="status" data-none="${inbox.noneFound}"></p></div>
 ${filters(reader.texts, address)}
-<nav class="views" id="views" aria-label="${inbox.views}" data-view="${view}" hidden></nav>
-<div id="asks">${list.asks.length === 0 ? empty(reader, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, chosen: chosen?.id }))}</ol>`}
+<nav class="views" id="views" aria-label="${inbox.views}" data-view="${view}" data-filters="${FILTERS.join(" ")}" hidden></nav>
+<div id="asks">${list.asks.length === 0 ? empty(reader, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, titleOf, chosen: chosen?.id }))}</ol>`}
 ${pages(inbox, address, list)}</div>
 </section>
 <section class="inbox-ask" id="ask" aria-label="${inbox.ask}" tabindex="-1"${chosen && markup` data-ask="${chosen.id}" data-digest="${chosen.digest}"`}>
@@ -74,6 +78,12 @@ ${chosen ? markup`<div class="flow"><p class="back"><a href="${linkTo(address)}"
 </main>
 ${keysSheet(reader.texts)}`,
   );
+}
+
+/** What is needed now and then, so that the header of a phone is one line. */
+function menu({ menu: name, answered }: Words, account: Html | undefined, hasAnswered: boolean): Html | undefined {
+  if (!account && !hasAnswered) return undefined;
+  return markup`<details class="menu"><summary>${name}</summary><nav aria-label="${name}">${hasAnswered ? markup`<a href="inbox/answered">${answered}</a>` : undefined}${account}</nav></details>`;
 }
 
 /** Shown by the script alone. */
@@ -161,7 +171,7 @@ function empty({ texts }: Reader, address: ListAddress): Html {
   return markup`<p class="nothing">${inbox.noneMatch} <a href="${linkTo({ order: "deadline", ticket })}">${inbox.clear}</a></p>`;
 }
 
-interface ItemView extends Pick<InboxView, "reader" | "address" | "nowMs"> {
+interface ItemView extends Pick<InboxView, "reader" | "address" | "nowMs" | "titleOf"> {
   readonly chosen: string | undefined;
 }
 
@@ -179,9 +189,10 @@ function headline(message: string): readonly [first: string, rest: string] {
 
 const PRIORITY_TAGS = { urgent: "soon", high: "wait", low: "later" } as const;
 
-function item(ask: AskSummary, { reader, address, nowMs, chosen }: ItemView): Html {
+function item(ask: AskSummary, { reader, address, nowMs, titleOf, chosen }: ItemView): Html {
   const { inbox } = reader.texts;
   const id = idOf(ask);
+  const title = titleOf(ask.called);
   const [first, rest] = headline(ask.message);
   const late = isOverdue(ask, nowMs);
   // When an answer is wanted, while that is still to come.
@@ -194,10 +205,10 @@ function item(ask: AskSummary, { reader, address, nowMs, chosen }: ItemView): Ht
   const left = markup`<span data-until="${endMs}">${distanceText(reader, leftMs)}</span>`;
   const due = markup`<span class="tag ${haste(leftMs)}">${say(late ? inbox.ends : inbox.due, { when: left })}</span>`;
   return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined}><a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
-<span class="what" dir="auto">${first === "" ? ask.called.name : first}</span>
+<span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
 <span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}</span>
-<span class="who"><bdi>${ask.called.name}</bdi> <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
+<span class="who"><bdi>${title}</bdi> <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
 </a></li>`;
 }
 
@@ -213,10 +224,9 @@ function pages(inbox: Words, address: ListAddress, { nextCursor }: AskedPage): H
 }
 
 /** Relative, so that a proxy may serve this server below a path. */
-function linkTo({ tool, order, priority, from, closes, cursor, ticket }: ListAddress, ask?: string): string {
-  const given = { k: ticket, tool, order, priority, from, closes, cursor, ask };
-  const query = new URLSearchParams(
-    Object.entries(given).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]])),
-  );
+function linkTo(address: ListAddress, ask?: string): string {
+  const { ticket, cursor } = address;
+  const given = [["k", ticket], ...FILTERS.map((name) => [name, address[name]] as const), ["cursor", cursor], ["ask", ask]] as const;
+  const query = new URLSearchParams(given.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]])));
   return `inbox?${query.toString()}`;
 }

@@ -20,7 +20,7 @@ import { queryOf } from "../../front-end/query.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import { formBodies, isOwnForm, notice, showErrors } from "../asks/every-page.ts";
 import { type LoginCookies, loginCookies } from "./cookies.ts";
-import { endedLogins } from "./ended-logins.ts";
+import { endedLogins, type SessionLogin } from "./ended-logins.ts";
 
 /** How long a person may take at the provider. */
 const LOGIN_MS = 10 * 60_000;
@@ -40,19 +40,23 @@ export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): 
   const ended = endedLogins(claims);
   const cookies = loginCookies(seal, login?.isSecure ?? true);
   /** Requests of people who have logged in with their browser, so that the cookie is opened once. */
-  const withLogin = new WeakSet<FastifyRequest>();
+  const logins = new WeakMap<FastifyRequest, SessionLogin>();
   return {
     async authenticate(request) {
       const session = cookies.login(request, now());
       if (!session || (await ended.has(session))) return await authenticate(request);
-      withLogin.add(request);
+      logins.set(request, session);
       return session.caller;
     },
     ticket: undefined,
+    async hasLoggedOut(request) {
+      const session = logins.get(request);
+      return session !== undefined && (await ended.has(session));
+    },
     ...(login && {
       logIn: (request, reply) => begin({ login, cookies, now }, { request, reply, back: request.url }),
       account: (request) =>
-        withLogin.has(request) ? { other: otherAccount(login, request.url), out: `${pathOf(login)}${LOGOUT_PATH}` } : undefined,
+        logins.has(request) ? { other: otherAccount(login, request.url), out: `${pathOf(login)}${LOGOUT_PATH}` } : undefined,
     }),
   };
 }

@@ -45,7 +45,7 @@ interface TimelineRequest {
   readonly Querystring: { readonly after?: string | string[] };
 }
 
-/** Serves the timeline of a task, in an authenticated scope. Served even if the page is not, because the command line reads it. */
+/** Serves the timeline of a task, in an authenticated scope. Served even if the page is not: earlier versions of the command line read it. */
 export function playApi(scope: FastifyInstance, frontEnd: FrontEnd): void {
   scope.get<TimelineRequest>(`${PLAY}/api/tasks/:taskId/timeline`, async (request, reply) => {
     const { caller, params, query } = request;

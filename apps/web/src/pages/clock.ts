@@ -1,4 +1,5 @@
 /** The time zone of the person, and how long is left until each deadline. */
+import { DAY_MS, haste, HASTES, HOUR_MS } from "../../times/haste.ts";
 import { findAll, locale, now, say, zone } from "./page.ts";
 
 const YEAR_SECONDS = 31_536_000;
@@ -18,13 +19,11 @@ export function tellZone(): boolean {
 }
 
 const UNITS = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
+  ["day", DAY_MS],
+  ["hour", HOUR_MS],
   ["minute", 60_000],
   ["second", 1_000],
 ] as const;
-const SOON_MS = 3_600_000;
-const DAY_MS = 24 * SOON_MS;
 
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "always" });
 
@@ -42,9 +41,7 @@ function count(): void {
     const text = left(ms);
     if (element.textContent !== text) element.textContent = text;
     const tag = element.closest(".tag");
-    tag?.classList.toggle("soon", ms < SOON_MS);
-    tag?.classList.toggle("wait", ms >= SOON_MS && ms < DAY_MS);
-    tag?.classList.toggle("later", ms >= DAY_MS);
+    for (const each of HASTES) tag?.classList.toggle(each, each === haste(ms));
   }
 }
 

@@ -300,6 +300,11 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   addEventListener("offline", () => void notice({ status: 0, page: undefined, tag: undefined }));
   document.addEventListener("visibilitychange", () => void (document.hidden ? again() : refresh()));
 
+  const menu = find<HTMLDetailsElement>(".menu");
+  document.addEventListener("click", ({ target }) => {
+    if (menu?.open && target instanceof Node && !menu.contains(target)) menu.open = false;
+  });
+
   const searching = find("#search");
   if (searching) searching.hidden = false;
   box?.addEventListener("input", search);
@@ -330,6 +335,11 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       return true;
     },
     Escape: ({ target }) => {
+      if (menu?.open) {
+        menu.open = false;
+        find("summary", menu)?.focus();
+        return true;
+      }
       if (target === box) {
         box.value = "";
         search();

@@ -5,7 +5,8 @@ import { button, find, make, person, say } from "./page.ts";
 const VIEWS_MAX = 12;
 const NAME_CHARS_MAX = 200;
 const KEY = `parley-views-${person}`;
-const PARTS = ["tool", "priority", "from", "closes", "order"];
+/** What the server lists by. */
+const FILTERS = (find("#views")?.dataset["filters"] ?? "").split(" ");
 
 interface View {
   readonly name: string;
@@ -15,7 +16,7 @@ interface View {
 
 /** The parts of an address that say what is listed, always in the same order. */
 function queryOf(from: URLSearchParams): string {
-  const parts = PARTS.map((name) => [name, from.get(name) ?? ""]).filter(
+  const parts = FILTERS.map((name) => [name, from.get(name) ?? ""]).filter(
     ([name, value]) => value && `${name}=${value}` !== "order=deadline",
   );
   return new URLSearchParams(parts).toString();

@@ -1,0 +1,12 @@
+/** What people read as the name of a tool. */
+import type { Catalogues } from "@parley/core";
+
+export type TitleOf = (called: { readonly kind: "tool" | "prompt"; readonly name: string }) => string;
+
+/** Of what workers run, because the people who are asked may not be offered the tool itself. Its name if it has no title, or is gone. */
+export function toolTitles(catalogues: Pick<Catalogues, "runnable">): TitleOf {
+  return ({ kind, name }) => {
+    const { tools, prompts } = catalogues.runnable();
+    return (kind === "tool" ? tools : prompts).get(name)?.title ?? name;
+  };
+}
