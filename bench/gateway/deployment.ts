@@ -46,8 +46,8 @@ export async function startGateway(frontEndEnv: Readonly<Record<string, string>>
     const entry = { url: `${upstream.url}/mcp`, concurrency: CALLS_MAX, connectTimeout: "60s" };
     const upstreams = [
       { ...entry, name: "up" },
-      { ...entry, name: "again", reuseSessions: true },
-      { ...entry, name: "taskless", reuseSessions: true, taskless: true, repeatable: true },
+      { ...entry, name: "again", reuseSessions: "stateless" },
+      { ...entry, name: "taskless", reuseSessions: "stateless", taskless: true, repeatable: true },
     ];
     writeFileSync(file, JSON.stringify({ upstreams }));
     await untilServed(`${upstream.url}/readyz`);

@@ -127,8 +127,10 @@ export const ERRORS = {
     "The MCP server that has the tool took longer than its `callTimeout` without asking or ending, and was told to stop. The call may have taken effect.",
   UPSTREAM_INVALID:
     "The MCP server that has the tool sent a response that MCP does not allow. The call may have taken effect; the owner of that server has to fix it.",
+  UPSTREAM_STATE_LOST:
+    "The MCP server that has the tool keeps state for each caller, and that of earlier calls is lost; the message says why. The call was not made: call again to start anew.",
   UPSTREAM_BUSY:
-    "The gateway has as many open calls to the MCP server that has the tool as it may. The call was not started: try again after `retryAfterMs`.",
+    "The gateway has as many open calls to the MCP server that has the tool as it may, or an earlier call uses the caller's session there. The call was not started: try again after `retryAfterMs`.",
 
   // Quotas and load
   QUOTA_EXCEEDED:

@@ -7,6 +7,7 @@
  *   parley:gateway:calls:<process> hash: its tasks; 1 for those whose call cannot be made again
  *   parley:gateway:lists           hash: the lists of each upstream as JSON, and :revision beside it
  *   parley:gateway:lister:<name>   the process that reads the lists of an upstream
+ *   parley:gateway:state:<digest>  the process that has the state of a caller at an upstream
  *   parley:gateway:claim:<id>      the process that handles a front end's request with that id; expires soon after
  */
 import { randomUUID } from "node:crypto";
@@ -41,6 +42,17 @@ export interface GatewayShare {
   readLists(known: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, { readonly revision: string; readonly text?: string }>>;
   writeList(upstream: string, text: string): Promise<void>;
   lease(upstream: string, ttlMs: number): Promise<boolean>;
+  /**
+   * Names this process as the one that has a caller's state at an upstream, if none is named. Resolves to the process
+   * that is named otherwise, and whether it lives.
+   */
+  takeState(key: string, ttlMs: number): Promise<"new" | { readonly process: string; readonly isAlive: boolean }>;
+  /** Prolongs the name, unless another process is named. */
+  keepState(key: string, ttlMs: number): Promise<void>;
+  /** Removes the name of that process. */
+  releaseState(state: { readonly key: string; readonly process: string }): Promise<void>;
+  /** Where the state is: `here`, which includes state that no live process has, or at another process. */
+  stateAt(key: string): Promise<"here" | { readonly process: string }>;
   /** Counts questions to a caller, for all processes. Resolves to how long to wait if they are too many, in which case none is counted, or to 0. */
   takeQuestions(who: string, count: number, perMinute: number): Promise<number>;
   /**
@@ -106,6 +118,17 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
     return { process, untilMs, calls: Object.entries(calls).map(([taskId, isFinal]) => ({ taskId, isFinal: isFinal === "1" })) };
   }
 
+  async function isAlive(process: string): Promise<boolean> {
+    const aliveUntilMs = await reached(redis.zscore(holders, process));
+    return aliveUntilMs !== null && Number(aliveUntilMs) > now();
+  }
+
+  /** The live process that the key names, unless it is this one. */
+  async function livingIn(key: string): Promise<"here" | { readonly process: string }> {
+    const process = await reached(redis.get(key));
+    return process !== null && process !== id && (await isAlive(process)) ? { process } : "here";
+  }
+
   return {
     id,
     async takeQuestions(who, count, perMinute) {
@@ -135,11 +158,22 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
     },
     async holderOf(taskId) {
       const holder = keys.holder(taskId);
-      const process = holder === undefined ? null : await reached(redis.get(holder));
-      if (process === null || process === id) return "here";
-      const aliveUntilMs = await reached(redis.zscore(holders, process));
-      return aliveUntilMs !== null && Number(aliveUntilMs) > now() ? { process } : "here";
+      return holder === undefined ? "here" : await livingIn(holder);
     },
+    async takeState(key, ttlMs) {
+      const named = keys.gateway.state(key);
+      if ((await reached(redis.set(named, id, "PX", ttlMs, "NX"))) !== null) return "new";
+      const process = await reached(redis.get(named));
+      // It was removed in between: the caller was told.
+      return process === null ? await this.takeState(key, ttlMs) : { process, isAlive: await isAlive(process) };
+    },
+    async keepState(key, ttlMs) {
+      await reached(claims.take([keys.gateway.state(key), id, ttlMs]));
+    },
+    async releaseState({ key, process }) {
+      await reached(claims.release([keys.gateway.state(key), process]));
+    },
+    stateAt: (key) => livingIn(keys.gateway.state(key)),
     async ask(text) {
       await reached(redis.publish(keys.gateway.asked, text));
     },

@@ -109,6 +109,8 @@ export interface Keys {
     /** The channels of one process. */
     box(of: Box, process: string): string;
     claim(id: string): string;
+    /** `digest`: of an upstream and its caller. */
+    state(digest: string): string;
   };
   readonly serving: string;
   /** The channel on which a worker is offered due runs of the partition. */
@@ -178,6 +180,7 @@ export function createKeys(prefix = "parley"): Keys {
       asked: `${prefix}:gateway:asked`,
       box: (of, process) => `${prefix}:gateway:${BOXES[of]}:${process}`,
       claim: (id) => `${prefix}:gateway:claim:${id}`,
+      state: (digest) => `${prefix}:gateway:state:${digest}`,
     },
     serving: `${prefix}:serving`,
     lane: (partition, worker) => `${slot(partition)}:lane:${worker}`,

@@ -262,6 +262,36 @@ export function describeShare(where: string, open: () => Promise<UnderTest>): vo
       expect(await other.claimAsked("1", 300)).toBe(true);
     });
 
+    test("names the process that has the state of a caller, as long as it lives, and says so when it does not", async () => {
+      const [owner, other] = [share(), share()];
+      for (const process of [owner, other]) await process.beat();
+      expect(await other.stateAt("a")).toBe("here");
+      expect(await owner.takeState("a", 60_000)).toBe("new");
+      expect(await owner.takeState("a", 60_000)).toEqual({ process: owner.id, isAlive: true });
+      expect(await other.takeState("a", 60_000)).toEqual({ process: owner.id, isAlive: true });
+      expect([await owner.stateAt("a"), await other.stateAt("a"), await other.stateAt("b")]).toEqual([
+        "here",
+        { process: owner.id },
+        "here",
+      ]);
+      await owner.leave();
+      expect([await other.stateAt("a"), await other.takeState("a", 60_000)]).toEqual(["here", { process: owner.id, isAlive: false }]);
+      // Only its own name is prolonged, and only the one that is meant is removed.
+      await other.keepState("a", 60_000);
+      await other.releaseState({ key: "a", process: other.id });
+      expect(await other.takeState("a", 60_000)).toEqual({ process: owner.id, isAlive: false });
+      await other.releaseState({ key: "a", process: owner.id });
+      expect(await other.takeState("a", 60_000)).toBe("new");
+    });
+
+    test("forgets who had the state of a caller when its time is over, unless that is prolonged", async () => {
+      const [owner, other] = [share(), share()];
+      for (const key of ["a", "b"]) await owner.takeState(key, 900);
+      await owner.keepState("a", 30_000);
+      await under.pass(950);
+      expect([await other.takeState("b", 300), await other.takeState("a", 300)]).toEqual(["new", { process: owner.id, isAlive: false }]);
+    });
+
     test("counts the questions to a caller, for all processes together", async () => {
       const [one, other] = [share(), share()];
       const taken = await Promise.all([one, other, one].map((process) => process.takeQuestions("ann", 1, 3)));

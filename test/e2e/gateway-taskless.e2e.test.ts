@@ -22,7 +22,7 @@ beforeAll(async () => {
   marks = join(directory, "marks");
   upstream = await startUpstream("classic.ts", ["http"], { MARKS: marks });
   const file = await writeUpstreams(directory, [
-    { name: "up", url: upstream.url, reuseSessions: true, taskless: true, repeatable: ["plain", "hangs-once", "confirm"] },
+    { name: "up", url: upstream.url, reuseSessions: "stateless", taskless: true, repeatable: ["plain", "hangs-once", "confirm"] },
   ]);
   deployment = await startDeployment({ env: { PARLEY_UPSTREAMS: file } });
   const client = await classic();

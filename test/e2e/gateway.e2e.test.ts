@@ -23,6 +23,7 @@ import { marksIn, type RunningUpstream, startUpstream, UPSTREAMS, writeUpstreams
 
 const SERVERS = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol");
 const EVERYTHING = join(SERVERS, "server-everything/dist/index.js");
+const THINKING = join(SERVERS, "server-sequential-thinking/dist/index.js");
 const FILESYSTEM = join(SERVERS, "server-filesystem/dist/index.js");
 
 let directory: string;
@@ -50,7 +51,7 @@ beforeAll(async () => {
       args: [join(UPSTREAMS, "classic.ts"), "stdio"],
       include: ["plain", "pid", "confirm", "die"],
     },
-    { name: "again", url: classic.url, reuseSessions: true, include: ["confirm", "visit"] },
+    { name: "again", url: classic.url, reuseSessions: "stateless", include: ["confirm", "visit"] },
     {
       name: "held",
       command: process.execPath,
@@ -59,6 +60,7 @@ beforeAll(async () => {
       include: ["pid", "confirm"],
     },
     { name: "everything", command: process.execPath, args: [EVERYTHING, "stdio"], prefix: "any." },
+    { name: "thinking", command: process.execPath, args: [THINKING], reuseSessions: true },
     { name: "files", command: process.execPath, args: [FILESYSTEM, directory] },
     { name: "away", url: "http://127.0.0.1:1/mcp" },
   ]);
@@ -68,7 +70,16 @@ beforeAll(async () => {
     workerEnv: { KEY: "a secret of the gateway", PARLEY_ELICITATIONS_CALL_MAX: "5", PARLEY_DRAIN_TIMEOUT: "8s" },
   });
   workers = [...deployment.workers];
-  await offered(["classic_plain", "stateless_deploy", "pipe_plain", "again_confirm", "held_pid", "any.echo", "files_list_directory"]);
+  await offered([
+    "classic_plain",
+    "stateless_deploy",
+    "pipe_plain",
+    "again_confirm",
+    "held_pid",
+    "thinking_sequentialthinking",
+    "any.echo",
+    "files_list_directory",
+  ]);
 });
 
 afterAll(async () => {
@@ -187,7 +198,21 @@ describe("a call without questions", () => {
       return found.size;
     };
     expect(await pids("pipe_pid")).toBe(10);
-    expect(await pids("held_pid")).toBeLessThanOrEqual(deployment.workers.length);
+    expect(await pids("held_pid")).toBe(1);
+  });
+
+  test("finds what earlier calls left at a server with state, on either worker; when its worker is gone, its caller is told once", async () => {
+    const think = async (number: number) => {
+      const thought = { thought: `${number}`, thoughtNumber: number, totalThoughts: 9, nextThoughtNeeded: true };
+      return await ended((await client.call("thinking_sequentialthinking", thought)).taskId);
+    };
+    for (let number = 1; number <= 8; number += 1) expect(said(await think(number))).toMatchObject({ thoughtHistoryLength: number });
+    await Promise.all(workers.splice(0).map((worker) => worker.kill()));
+    workers.push(await deployment.addWorker(), await deployment.addWorker());
+    const told = await think(9);
+    expect(told).toMatchObject({ status: "failed", error: { data: { code: "UPSTREAM_STATE_LOST", upstream: "thinking" } } });
+    expect(told.error?.message).toContain("the state that earlier calls left there is lost, because the worker that kept it has ended");
+    for (let number = 1; number <= 2; number += 1) expect(said(await think(number))).toMatchObject({ thoughtHistoryLength: number });
   });
 });
 

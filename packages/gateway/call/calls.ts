@@ -17,6 +17,7 @@ import { type Gate, gate } from "../gate.ts";
 import type { CallRequest } from "../wire/call-request.ts";
 import type { RefusedQuestion } from "./questions.ts";
 import { type CallDeps, type Leading, startCall, type UpstreamCall } from "./upstream-call.ts";
+import type { StateOwner } from "../connection/upstream-session.ts";
 import type { Given, UpstreamEvent } from "../wire/upstream-event.ts";
 
 /** `isFinal`: without its holder, the call cannot be repeated. */
@@ -57,6 +58,8 @@ export interface Calls {
   lead(request: Lead): Promise<UpstreamEvent>;
   /** Makes a call that belongs to no task, and ends it after its first event. Resolves to undefined if `signal` was aborted before. */
   callOnce(request: CallRequest, leading: Once): Promise<UpstreamEvent | undefined>;
+  /** The caller learns that this state is lost: the next call starts without any. */
+  told(state: StateOwner): Promise<void>;
   give(taskId: string, callId: string, given: readonly Given[]): void;
   /** Keys of the task's questions that the upstream no longer waits for. */
   abandoned(taskId: string): ReadonlySet<string>;
@@ -241,6 +244,7 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
       return event;
     },
     callOnce,
+    told: async (state) => await deps.connector.told?.(state),
     give(taskId, callId, given) {
       const one = held.get(taskId);
       if (one?.call.callId === callId) one.call.give(given);

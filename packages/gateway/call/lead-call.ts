@@ -128,6 +128,11 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       await access?.refused();
       continue;
     }
+    if (event.type === "forgotten") {
+      // After the event was recorded: if this worker dies before, the next one tells the caller.
+      await effects.step("told", () => calls.told(event.state).then(() => null));
+      throw failureOf(event, led);
+    }
     if (event.type !== "required") {
       if (!round?.task || !isAway(event)) throw failureOf(event, led);
       // The upstream's task survives an upstream that is down for a while.
@@ -227,6 +232,7 @@ function requestOf(
   { effects: { call }, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers, visits }: Leading,
   round: Round | undefined,
 ): CallRequest {
+  const { taskSupport } = listed.execution ?? {};
   const given = answers.given();
   const awaited = visits.awaited();
   return {
@@ -235,7 +241,8 @@ function requestOf(
     tool: listed.name,
     args,
     ...(paramHeaders && { paramHeaders }),
-    ...(listed.execution?.taskSupport !== undefined && { asTask: true }),
+    // The upstream's task would take the session along, and the state in it.
+    ...((upstream.keepsState ? taskSupport === "required" : taskSupport !== undefined) && { asTask: true }),
     principal: call.principal,
     ...(call.session !== undefined && { session: call.session }),
     capabilities: askable(call),
@@ -422,10 +429,12 @@ function failureOf(event: Failed, led: LeadCall): Error {
       invalid: "UPSTREAM_INVALID",
       large: "TOO_LARGE",
       busy: "UPSTREAM_BUSY",
+      forgotten: "UPSTREAM_STATE_LOST",
     } as const
   )[event.type];
   const data = { upstream: led.upstream.name, ...(event.type === "busy" && { retryAfterMs: 1_000 }) };
-  return new ParleyError(code, `${about(led)}: ${event.message}`, { data });
+  const message = event.type === "forgotten" ? `the state that earlier calls left there is lost, because ${event.message}` : event.message;
+  return new ParleyError(code, `${about(led)}: ${message}`, { data });
 }
 
 function about({ kind, listed, upstream }: LeadCall): string {

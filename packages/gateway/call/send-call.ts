@@ -15,6 +15,7 @@ import type { Questions } from "./questions.ts";
 import { receive, reportNotification, reportProgress } from "./receive.ts";
 import { isUnauthorized } from "../connection/sent-answers.ts";
 import { isSessionTask } from "../connection/session-tasks.ts";
+import { SessionBusy, StateLost, stateKeyOf } from "../connection/kept-sessions.ts";
 import type { ElicitationSettings } from "../config/settings.ts";
 import { requiresOnly, type UpstreamEvent } from "../wire/upstream-event.ts";
 import type { UpstreamConnector, UpstreamSession } from "../connection/upstream-session.ts";
@@ -76,6 +77,8 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
   try {
     session = await openSession(sending, isFresh);
   } catch (error) {
+    if (error instanceof StateLost) return { type: "forgotten", message: error.message, state: error.state };
+    if (error instanceof SessionBusy) return { type: "busy", message: error.message };
     return refusedToken(error, sending) ?? { type: "unavailable", message: `cannot be reached: ${describeFailure(error)}` };
   }
   if (isOver()) {
@@ -95,6 +98,8 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
     // First: an upstream that answers the call has taken it.
     const error = withBodyError(thrown);
     const hasAsked = questions.asked() > askedBefore;
+    if (session.state && !hasAsked && !isOver() && wasNotTaken(error))
+      return { type: "forgotten", message: "its server no longer has the session", state: session.state };
     if (!session.isPrepared || isOver() || hasAsked || !wasNotTaken(error))
       return (hasAsked ? undefined : (refusedToken(error, sending) ?? refusedCall(error, sending))) ?? failure(error, judging(sending));
     onSession(undefined);
@@ -113,10 +118,12 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
     isFresh,
     principal: request.principal,
     ...(request.session !== undefined && { session: request.session }),
+    stateKey: stateKeyOf(request.upstream, request),
     accessToken,
     owner: {
       onNotification: (method, params) => reportNotification(method, params, sending),
       onDropped: sending.onDropped,
+      isAsking: () => questions.waiting() > 0,
       onUnauthorized: accessToken && sending.onUnauthorized,
       onFlood: (sent) => end({ type: "invalid", message: `sent ${sent}` }),
       onCut: (message) => setTimeout(() => end({ type: "lost", message }), CUT_GRACE_MS),

@@ -109,13 +109,18 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     if (ended) return;
     ended = storable(event, settings);
     clearTimeout(working);
-    isDone = event.type === "result" && questions.waiting() === 0 && questions.pages() === 0;
+    isDone = isOrderly(event) && questions.waiting() === 0 && questions.pages() === 0;
     questions.abandonAll();
     wake();
     // An upstream that has answered does not wait for the closing; a session that is reused is available at once.
     if (event.type === "result" && !upstream.reusesSessions) whenQuiet(release);
     else if (openTask !== undefined && FAILURES.has(ended.type)) leaving = letGo(openTask);
     else void release();
+  }
+
+  /** Whether the session can serve another call. One with state also does after an error, or after input was required first: closing it loses more. */
+  function isOrderly({ type }: UpstreamEvent): boolean {
+    return type === "result" || (upstream.keepsState && (type === "error" || type === "required"));
   }
 
   /** The upstream's task would wait in vain: its question was refused, or is too large. In a session, it can be cancelled only before that ends. */

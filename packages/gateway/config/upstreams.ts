@@ -34,6 +34,10 @@ export interface Upstream {
   readonly revisions: "auto" | "sessions" | "newest";
   /** Whether the next call of the same caller may use the session, or the process, of a call that has returned its result. */
   readonly reusesSessions: boolean;
+  /** Whether that session has state that a later call needs: it is the caller's only one, and its end is reported (kept-sessions.ts). */
+  readonly keepsState: boolean;
+  /** How long a session with state waits for the next call. */
+  readonly sessionTimeoutMs: number;
   /** Whether calls that may be repeated are made without a task as long as they ask nothing (taskless.ts). */
   readonly isTaskless: boolean;
   /** Whether a secret that it asks for in a form is entered on a page instead; otherwise the question is refused. */
@@ -136,7 +140,8 @@ const entry = z.strictObject({
     })
     .optional(),
   revisions: z.enum(["auto", "sessions", "newest"]).default("auto"),
-  reuseSessions: z.boolean().default(false),
+  reuseSessions: z.union([z.boolean(), z.literal("stateless")]).default(false),
+  sessionTimeout: timed.prefault("10m"),
   taskless: z.boolean().default(false),
   secrets: z.enum(["refuse", "page"]).default("refuse"),
   connectTimeout: timed.prefault("10s"),
@@ -277,7 +282,9 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
     offersAll: include === undefined && exclude.length === 0,
     repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
     revisions: given.revisions,
-    reusesSessions: given.reuseSessions,
+    reusesSessions: given.reuseSessions !== false,
+    keepsState: given.reuseSessions === true,
+    sessionTimeoutMs: given.sessionTimeout,
     isTaskless: given.taskless,
     takesSecretsOnPages: given.secrets === "page",
     connectTimeoutMs: given.connectTimeout,
@@ -327,7 +334,8 @@ function oauthOf(
 ): UpstreamOauth | undefined {
   if (!oauth) return undefined;
   if (command !== undefined) say("oauth", "can only be used with `url`: a command has no Authorization header");
-  if (reuseSessions) say("reuseSessions", "cannot be combined with `oauth`: a session would outlive the token that it was opened with");
+  if (reuseSessions !== false)
+    say("reuseSessions", "cannot be combined with `oauth`: a session would outlive the token that it was opened with");
   if (taskless) say("taskless", "cannot be combined with `oauth`: only a task can ask its caller for access");
   const { provider, scopes, keep: keepMs } = oauth;
   const allowed = providers && Object.hasOwn(providers, provider) ? providers[provider] : undefined;

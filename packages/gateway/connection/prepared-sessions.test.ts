@@ -59,7 +59,7 @@ beforeEach(async () => {
 
 function preparing(
   options: PreparedOptions = {},
-  reuseSessions = false,
+  reuseSessions: false | "stateless" = false,
 ): { readonly prepared: PreparedSessions; readonly upstream: Upstream } {
   const { fetch, close } = createUpstreamFetch();
   const prepared = prepareSessions(createConnector({ fetch, version: "1", deployment: "d" }), options);
@@ -166,7 +166,7 @@ describe("a session", () => {
 });
 
 describe("a session that is used again", () => {
-  const reusing = (options: PreparedOptions = {}) => preparing(options, true);
+  const reusing = (options: PreparedOptions = {}) => preparing(options, "stateless");
 
   test("serves one call after another, with questions and without", async () => {
     const up = reusing();
@@ -267,7 +267,7 @@ describe("a session that is used again", () => {
   test("that is a process is limited per upstream, over all callers; the oldest is closed", async () => {
     const up = reusing();
     const args = [join(import.meta.dirname, "../../../test/e2e/upstreams/classic.ts"), "stdio"];
-    const file = { upstreams: [{ name: "pipe", command: process.execPath, args, reuseSessions: true, connectTimeout: "60s" }] };
+    const file = { upstreams: [{ name: "pipe", command: process.execPath, args, reuseSessions: "stateless", connectTimeout: "60s" }] };
     const [upstream] = parseUpstreams("up.json", JSON.stringify(file));
     const open = async (principal: string) => await up.prepared.open(upstream!, { capabilities: {}, principal });
     const callers = Array.from({ length: PREPARED_EACH_MAX + 1 }, (_, number) => `caller ${number}`);

@@ -3,7 +3,7 @@
  * or the start of a process. So while calls are made to an upstream, the sessions for the next calls are opened in the background.
  *
  *   open ─▶ a ready session, if any ─▶ its call ─▶ closed
- *       └▶ else a new one                      └▶ with `reuseSessions`: ready again, for the same caller
+ *       └▶ else a new one                      └▶ with `reuseSessions: "stateless"`: ready again, for the same caller
  *
  *   - A session is used by one call at a time, and only by calls with the same capabilities, because it declared them to the upstream.
  *   - Where sessions are not reused, as many are opened as calls came recently, once it is quiet.
@@ -12,12 +12,14 @@
  *   - A session in which the upstream asks something while no call is open is closed: the question belongs to a call that has ended.
  *   - The upstream may have forgotten a session. If it refuses the call for that reason, the call has not begun: upstream-call.ts opens another.
  */
-import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
 import { ANONYMOUS } from "@parley/core";
+import { refuseQuestions, serveCall, stopWatching, watchIdle } from "./idle-session.ts";
 import type { Closing, OpenSession, SessionOwner, UpstreamConnector, UpstreamSession } from "./upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
 
 export interface PreparedSessions extends UpstreamConnector {
+  /** Opens a session for one call, and none ahead. */
+  openNew: UpstreamConnector["open"];
   close(): Promise<void>;
 }
 
@@ -65,9 +67,6 @@ interface Pool {
   cameAtMs: readonly number[];
 }
 
-/** The requests of an upstream that have handlers of their own (receive.ts). */
-const HANDLED = ["sampling/createMessage", "roots/list"] as const;
-
 export function prepareSessions(
   connector: UpstreamConnector,
   {
@@ -88,11 +87,8 @@ export function prepareSessions(
   }
 
   function remove(pool: Pool, one: Ready): boolean {
-    const { client } = one.session;
     clearTimeout(one.timer);
-    delete client.onclose;
-    delete client.onerror;
-    delete client.fallbackRequestHandler;
+    stopWatching(one);
     return pool.ready.delete(one);
   }
 
@@ -139,13 +135,8 @@ export function prepareSessions(
   /** Keeps the session until a call takes it, or until the upstream does something in it. */
   function wait(pool: Pool, { session, owner, uses }: Opened, ms: number): Ready {
     const one: Ready = { session, owner, uses, sinceMs: performance.now(), timer: setTimeout(() => leave(pool, one), ms) };
-    const { client } = session;
-    client.onclose = () => leave(pool, one);
-    client.onerror = () => leave(pool, one);
-    owner.onCut = undefined;
-    owner.onNotification = undefined;
-    owner.onDropped = undefined;
-    owner.onFlood = () => leave(pool, one);
+    watchIdle(one, () => leave(pool, one));
+    session.client.onerror = () => leave(pool, one);
     pool.ready.add(one);
     return one;
   }
@@ -153,12 +144,7 @@ export function prepareSessions(
   /** Makes the session available to the next call of the same caller. */
   function giveBack(pool: Pool, upstream: Upstream, opened: Opened): void {
     const one = wait(pool, opened, reusedMs);
-    const { client } = opened.session;
-    for (const method of HANDLED) client.removeRequestHandler(method);
-    client.fallbackRequestHandler = async ({ method }) => {
-      leave(pool, one);
-      throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `${method} came while no call was open`);
-    };
+    refuseQuestions(one, () => leave(pool, one));
     const beside = upstream.reached.by === "url" ? [pool] : [...pools.values()].filter((other) => other.upstream === upstream.name);
     if (count(beside) > PREPARED_EACH_MAX) leaveOldest(beside);
     if (count() > preparedMax) leaveOldest(pools.values());
@@ -218,15 +204,11 @@ export function prepareSessions(
       }
       const { session, owner, uses } = one;
       remove(pool, one);
-      session.begin();
-      request.prepare?.(session.client, session.isMute ?? false);
-      owner.onCut = request.owner?.onCut;
-      owner.onNotification = request.owner?.onNotification;
-      owner.onDropped = request.owner?.onDropped;
-      owner.onFlood = request.owner?.onFlood;
+      serveCall(one, request);
       prepareNext();
       return { ...(upstream.reusesSessions ? reusable(key, upstream, { session, owner, uses }) : session), isPrepared: true };
     },
+    openNew: connector.open,
     sessionTasks: connector.sessionTasks,
     forget: connector.forget,
     async close() {

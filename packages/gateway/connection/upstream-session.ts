@@ -31,7 +31,7 @@ import type { ConnectorOptions, OpenSession, UpstreamConnector, UpstreamSession 
 import { MESSAGES_MAX } from "./upstream-tasks.ts";
 
 export { INSTRUCTIONS_CHARS_MAX, INTRODUCTION_CHARS_MAX } from "./upstream-session/bounds.ts";
-export type { Closing, OpenSession, SessionOwner, UpstreamConnector, UpstreamSession } from "./upstream-session/session.ts";
+export type { Closing, OpenSession, SessionOwner, StateOwner, UpstreamConnector, UpstreamSession } from "./upstream-session/session.ts";
 
 export interface Connector extends UpstreamConnector {
   /** The file was read again: open sessions send its present headers, because a question may be open for longer than a credential is valid. */

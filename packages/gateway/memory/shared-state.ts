@@ -29,6 +29,7 @@ export function createMemoryShares(now: () => number): () => Share {
   const holders = new Map<string, Held>();
   const lists = new Map<string, { readonly revision: string; readonly text: string }>();
   const leases = new Map<string, Held>();
+  const states = new Map<string, Held>();
   const claimed = new Map<string, number>();
   const buckets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
   const listeners = new Map<string, Set<Listener>>();
@@ -131,6 +132,24 @@ export function createMemoryShares(now: () => number): () => Share {
         if (lease && lease.process !== id && lease.untilMs > now()) return false;
         leases.set(upstream, { process: id, untilMs: now() + ttlMs });
         return true;
+      },
+      async takeState(key, ttlMs) {
+        const named = states.get(key);
+        if (named && named.untilMs > now()) return { process: named.process, isAlive: (alive.get(named.process) ?? 0) > now() };
+        states.set(key, { process: id, untilMs: now() + ttlMs });
+        return "new";
+      },
+      async keepState(key, ttlMs) {
+        const named = states.get(key);
+        if (!named || named.process === id || named.untilMs <= now()) states.set(key, { process: id, untilMs: now() + ttlMs });
+      },
+      async releaseState({ key, process }) {
+        if (states.get(key)?.process === process) states.delete(key);
+      },
+      async stateAt(key) {
+        const named = states.get(key);
+        if (!named || named.process === id || named.untilMs <= now()) return "here";
+        return (alive.get(named.process) ?? 0) > now() ? { process: named.process } : "here";
       },
       async takeQuestions(who, count, perMinute) {
         const { tokens, atMs } = buckets.get(who) ?? { tokens: perMinute, atMs: now() };

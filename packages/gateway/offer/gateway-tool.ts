@@ -90,7 +90,8 @@ export function gatewayPrompt(listed: ListedPrompt, deps: GatewayToolDeps): Prom
 }
 
 function withoutTask(callee: Callee, { upstream, taskless, hasResources = false }: GatewayToolDeps): Pick<Runnable, "callTaskless"> {
-  if (!taskless || !upstream.isTaskless) return {};
+  // Any worker makes such a call, and state is at one.
+  if (!taskless || !upstream.isTaskless || upstream.keepsState) return {};
   return {
     async callTaskless(call) {
       const made = await taskless.call(upstream, callee, call);

@@ -25,6 +25,8 @@ export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
 export interface Offer extends Catalogues {
   /** Whether it is a tool or a prompt of an upstream. */
   isUpstreams(kind: "tool" | "prompt", name: string): boolean;
+  /** The upstream whose tool or prompt it is. */
+  upstreamOf(kind: "tool" | "prompt", name: string): Upstream | undefined;
   /** Replaces the upstreams. Resolves when what they list is offered. */
   replace(upstreams: readonly Upstream[]): Promise<void>;
   close(): void;
@@ -167,11 +169,14 @@ export async function createOffer({
   await readLists();
   const timer = setInterval(() => void readAgain(), READ_EVERY_MS);
   timer.unref();
+  const isUpstreams: Offer["isUpstreams"] = (kind, name) =>
+    kind === "tool" ? runnable.tools.has(name) && !own.tools.has(name) : runnable.prompts.has(name) && !own.prompts.has(name);
   return {
     current: () => offered,
     runnable: () => runnable,
-    isUpstreams: (kind, name) =>
-      kind === "tool" ? runnable.tools.has(name) && !own.tools.has(name) : runnable.prompts.has(name) && !own.prompts.has(name),
+    isUpstreams,
+    // No prefix is the beginning of another one.
+    upstreamOf: (kind, name) => (isUpstreams(kind, name) ? upstreams.find(({ prefix }) => name.startsWith(prefix)) : undefined),
     replace(given) {
       const before = new Map(upstreams.map(({ name, fingerprint }) => [name, fingerprint]));
       const stays = new Set(given.filter(({ name, fingerprint }) => before.get(name) === fingerprint).map(({ name }) => name));

@@ -1,7 +1,7 @@
 /**
  * The gateway in a worker: decides which process executes a run.
  *
- *   a run is due ─▶ does another living process hold the task's call? ─▶ send the run there
+ *   a run is due ─▶ does another living process hold the task's call, or state that the call needs? ─▶ send the run there
  *                └▶ execute it here; a run that leads a call gives its slot back and continues beside the others
  *
  * Runs that lead calls spend their time waiting for an upstream. They therefore take no slot (PARLEY_CONCURRENCY) and are bounded by the calls that
@@ -21,6 +21,7 @@ import { becomeMember, type Members } from "./membership.ts";
 import type { Listings } from "../lists/listings.ts";
 import { createOffer, type Offer } from "../offer/offer.ts";
 import { prepareSessions } from "../connection/prepared-sessions.ts";
+import { keepSessions, stateKeyOf, type StateOwners } from "../connection/kept-sessions.ts";
 import type { CountedQuestion, QuestionDeps } from "../call/questions.ts";
 import { createQuiet } from "../idle-work.ts";
 import { type Asking, serveReads } from "../lists/reads.ts";
@@ -32,7 +33,7 @@ import { createConnector } from "../connection/upstream-session.ts";
 import type { Upstream } from "../config/upstreams.ts";
 
 /** State that the processes of a deployment share. packages/redis implements it, and memory/shared-state.ts is the readable reference. */
-export interface Share extends Members, CallHolders, Asking, Callers {
+export interface Share extends Members, CallHolders, Asking, Callers, StateOwners {
   holderOf(taskId: string): Promise<"here" | { readonly process: string }>;
   readLists: Listings["read"];
   writeList: Listings["write"];
@@ -92,10 +93,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   const { whenQuiet } = quiet;
   const background = createBackground(log);
   const prepared = prepareSessions(connector, { whenQuiet });
+  const kept = keepSessions(prepared, { owners: share });
   const runs = createRuns({ quiet, background, after: (taskId, report) => tasks.after(taskId, report) });
   const calls = createCalls({
     call: {
-      connector: prepared,
+      connector: kept,
       elicitation,
       settings: services.settings,
       open: gate(elicitation.openMax),
@@ -126,7 +128,14 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     onAnnouncement: (listener) => wakeUps.onAnnouncement(listener),
     log,
   });
-  const membership = await becomeMember({ members: share, calls, tasks, background, log });
+  const membership = await becomeMember({
+    members: share,
+    calls,
+    tasks,
+    background,
+    log,
+    onGivenUp: () => kept.endAll("its worker was taken for dead"),
+  });
   const listers = createListers({
     connector,
     deployment,
@@ -151,6 +160,18 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     }),
   ];
 
+  /** Where a run belongs that begins a call which may need state of an earlier one. */
+  async function placeOf({ taskId, cause, isSecondHand, calls: callee }: GatewayRun): Promise<"here" | { readonly process: string }> {
+    if ((cause !== "created" && !isSecondHand) || calls.has(taskId) || !listers.upstreams().some(({ keepsState }) => keepsState))
+      return "here";
+    if (callee && offer.upstreamOf(callee.kind, callee.name)?.keepsState !== true) return "here";
+    // The run finds out what is wrong with a task that cannot be read.
+    const task = await services.store.load(taskId).catch(() => undefined);
+    if (!task) return "here";
+    const upstream = offer.upstreamOf(task.call.kind, task.call.name);
+    return upstream?.keepsState === true ? await share.stateAt(stateKeyOf(upstream, task.call)) : "here";
+  }
+
   return {
     offer,
     counts: calls.counts,
@@ -166,6 +187,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
         const holder = await share.holderOf(taskId);
         if (holder !== "here") return void (await share.post("run", holder.process, JSON.stringify(run)));
       }
+      const place = await placeOf(run);
+      if (place !== "here") return void (await share.post("run", place.process, JSON.stringify(run)));
       await runs.executeInSlot(run, work);
     },
     begun(taskId, { kind, name }) {
@@ -187,7 +210,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       for (const stop of [...stops, offer.close]) stop();
       await membership.leave();
       quiet.close();
-      await Promise.all([background.settled(), listersClosed, prepared.close()]);
+      await Promise.all([background.settled(), listersClosed, kept.close()]);
       await closeFetch();
       return left.length === 0;
     },

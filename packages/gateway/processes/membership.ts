@@ -39,13 +39,15 @@ export interface MembershipDeps {
   readonly calls: Pick<Calls, "taskIds">;
   readonly tasks: HeldTasks;
   readonly background: Background;
+  /** The others have taken this process for dead. */
+  readonly onGivenUp?: () => void;
   readonly log: Log;
 }
 
 const BEAT_EVERY_MS = 2_000;
 
 /** Resolves when this process is a member. */
-export async function becomeMember({ members, calls, tasks, background, log }: MembershipDeps): Promise<Membership> {
+export async function becomeMember({ members, calls, tasks, background, onGivenUp, log }: MembershipDeps): Promise<Membership> {
   let isMember = false;
   let isGivenUp = false;
 
@@ -56,6 +58,7 @@ export async function becomeMember({ members, calls, tasks, background, log }: M
     const dead = await members.takeDead();
     if (isGivenUp || dead.some(({ process }) => process === members.id)) {
       log.warn({ calls: calls.taskIds().length }, "this worker missed its heartbeats and was given up, its calls are ended");
+      onGivenUp?.();
       await drop(calls.taskIds());
       isGivenUp = false;
     }

@@ -1,5 +1,5 @@
 /** The runs in progress in this process. A run that leads a call gives its slot back, because it spends its time waiting for an upstream. */
-import type { RunCause, RunReport } from "@parley/core";
+import type { Call, RunCause, RunReport } from "@parley/core";
 import type { Background } from "../unawaited-work.ts";
 import type { Quiet } from "../idle-work.ts";
 
@@ -9,6 +9,8 @@ export interface GatewayRun {
   readonly cause: RunCause;
   readonly queuedAtMs: number;
   readonly isSecondHand: boolean;
+  /** What a new task calls, if that is known before the run has begun. */
+  readonly calls?: Pick<Call, "kind" | "name">;
 }
 
 type Work = (run: GatewayRun) => Promise<RunReport>;

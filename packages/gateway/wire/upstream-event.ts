@@ -36,6 +36,8 @@ export type UpstreamEvent =
   | { readonly type: "error"; readonly error: UpstreamFailure }
   /** The upstream refused the caller's access token before it did anything, or refused only an answer for it. */
   | { readonly type: "unauthorized" }
+  /** The call was not made: the state that earlier calls left at the upstream is gone. `process` had it. */
+  | { readonly type: "forgotten"; readonly message: string; readonly state: { readonly key: string; readonly process: string } }
   /** There is no access token: the caller's grant has ended. */
   | { readonly type: "expired" }
   | { readonly type: "lost" | "unavailable" | "timeout" | "invalid" | "large" | "busy"; readonly message: string };

@@ -56,6 +56,7 @@ test("the catalogue's codes are those that these revisions know", () => {
     "UPSTREAM_LOST",
     "UPSTREAM_TIMEOUT",
     "UPSTREAM_INVALID",
+    "UPSTREAM_STATE_LOST",
     "UPSTREAM_BUSY",
     "OVERLOADED",
     "STORAGE_SCARCE",

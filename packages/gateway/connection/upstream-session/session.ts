@@ -15,10 +15,18 @@ export interface UpstreamSession {
   readonly isMute?: boolean;
   /** It was opened in advance (prepared-sessions.ts), so the upstream may have forgotten it. */
   readonly isPrepared?: boolean;
+  /** An earlier call has left state in it (kept-sessions.ts). */
+  readonly state?: StateOwner;
   /** Another call starts in the session: resets the count of its messages. */
   begin(): void;
   /** Resolves when none of its processes and connections is left. Never throws. */
   close(options?: Closing): Promise<void>;
+}
+
+/** Names a caller's state at an upstream, and the process that has it. */
+export interface StateOwner {
+  readonly key: string;
+  readonly process: string;
 }
 
 export interface Closing {
@@ -40,6 +48,8 @@ export interface SessionOwner {
   onFlood?: ((sent: string) => void) | undefined;
   /** A question was dropped, because the upstream sends the messages of one session to others. */
   onDropped?: (() => void) | undefined;
+  /** Whether a question of the call waits for an answer. */
+  isAsking?: (() => boolean) | undefined;
   /** The session must serve no other call. */
   isSpent?: boolean;
 }
@@ -49,6 +59,8 @@ export interface OpenSession {
   /** The caller: a reused session serves only calls of the same caller. See CallFacts.session. */
   readonly principal?: string;
   readonly session?: string;
+  /** Names the caller's state at the upstream, for a call that may need it. */
+  readonly stateKey?: string;
   /** Returns the caller's current access token, which each request sends in place of an `authorization` header of the file. */
   readonly accessToken?: (() => string) | undefined;
   readonly capabilities: ClientCapabilities;
@@ -65,6 +77,8 @@ export interface UpstreamConnector {
   open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession>;
   /** Polls tasks in sessions that any worker opened earlier. */
   sessionTasks(upstream: Upstream, accessToken?: () => string, onNotification?: SessionOwner["onNotification"]): TaskRequests;
+  /** The caller was told that this state is lost: the next call starts without any. */
+  told?(state: StateOwner): Promise<void>;
   /** Forgets what was detected about an upstream, because another server may answer there now. */
   forget(upstream: Upstream): void;
 }

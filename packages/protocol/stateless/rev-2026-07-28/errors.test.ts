@@ -90,6 +90,7 @@ test("the catalogue's codes travel as the specification says", () => {
     UPSTREAM_LOST: { code: -32603, httpStatus: 200 },
     UPSTREAM_TIMEOUT: { code: -32603, httpStatus: 200 },
     UPSTREAM_INVALID: { code: -32603, httpStatus: 200 },
+    UPSTREAM_STATE_LOST: { code: -32603, httpStatus: 200 },
     UPSTREAM_BUSY: { code: -32603, httpStatus: 200 },
   });
 });

@@ -70,6 +70,7 @@ export const ERROR_CODES: { readonly [code in ErrorCode]: Shown } = {
   UPSTREAM_LOST: SERVER,
   UPSTREAM_TIMEOUT: SERVER,
   UPSTREAM_INVALID: SERVER,
+  UPSTREAM_STATE_LOST: SERVER,
   UPSTREAM_BUSY: SERVER,
   UNAVAILABLE: ELSEWHERE,
   // These occur only in sessions. They are callers' mistakes.
