@@ -56,7 +56,7 @@ beforeAll(async () => {
       name: "held",
       command: process.execPath,
       args: [join(UPSTREAMS, "classic.ts"), "stdio"],
-      reuseSessions: true,
+      reuseSessions: "stateless",
       include: ["pid", "confirm"],
     },
     { name: "everything", command: process.execPath, args: [EVERYTHING, "stdio"], prefix: "any." },
@@ -198,7 +198,7 @@ describe("a call without questions", () => {
       return found.size;
     };
     expect(await pids("pipe_pid")).toBe(10);
-    expect(await pids("held_pid")).toBe(1);
+    expect(await pids("held_pid")).toBeLessThanOrEqual(deployment.workers.length);
   });
 
   test("finds what earlier calls left at a server with state, on either worker; when its worker is gone, its caller is told once", async () => {
