@@ -186,6 +186,80 @@ describe("asks", () => {
     others.leave();
   });
 
+  test("are claimed, released and commented on, which all who were asked see at any front end, and others do not", async () => {
+    const { send, answer, path, changes } = await subject();
+    const stream = await changes("bob", {}, 1);
+    await stream.next();
+    const claim = await answer("eve", `${path}/claim`, { minutes: 20 });
+    expect([claim.status, claim.body]).toMatchObject([200, { receipt: "claimed", claimedBy: { principal: "eve", isCaller: true } }]);
+    const { id } = await stream.next();
+    expect((await send("bob", "/asks", {}, 1)).body.asks).toMatchObject([{ claimedBy: { principal: "eve", isCaller: false } }]);
+    const taken = await answer("bob", `${path}/claim`, {}, 1);
+    expect([taken.status, taken.body]).toMatchObject([409, { receipt: "taken", claimedBy: { principal: "eve" } }]);
+    expect((await answer("ada", `${path}/claim`, {})).body).toMatchObject({ status: 403, receipt: "forbidden" });
+
+    expect((await answer("ada", `${path}/comments`, { text: "That of March" })).body).toEqual({ receipt: "commented" });
+    expect((await stream.next()).id).not.toBe(id);
+    expect((await answer("eve", `${path}/release`, {})).body).toEqual({ receipt: "released" });
+    for (const verb of ["claim", "release", "comments"]) {
+      const body = verb === "comments" ? { text: "?" } : {};
+      const gone = await answer("sam", `${path}/${verb}`, body);
+      const never = await answer("sam", `${path.replace("amount", "never")}/${verb}`, body);
+      expect([gone.status, gone.body.code, gone.body.detail.length]).toEqual([404, "TASK_NOT_FOUND", never.body.detail.length]);
+    }
+    await answer("bob", path, { action: "accept", content: { amount: 4 } });
+
+    const read = (await send("eve", path)).body;
+    expect(read.history.map(({ what, by }: { what: string; by?: { principal: string } }) => [what, by?.principal])).toEqual([
+      ["asked", undefined],
+      ["claimed", "eve"],
+      ["commented", "ada"],
+      ["released", "eve"],
+      ["accepted", "bob"],
+    ]);
+    expect(read.comments).toMatchObject([{ text: "That of March", by: { principal: "ada", isCaller: false } }]);
+    const late = await answer("eve", `${path}/comments`, { text: "Thanks" });
+    expect([late.status, late.body.receipt]).toEqual([409, "late"]);
+    stream.leave();
+  });
+
+  test.each([
+    ["claim", { minutes: 0 }],
+    ["claim", { minutes: 61 }],
+    ["claim", { minutes: 1.5 }],
+    ["claim", { until: "noon" }],
+    ["claim", []],
+    ["release", { force: true }],
+    ["comments", {}],
+    ["comments", { text: "" }],
+    ["comments", { text: " \n " }],
+    ["comments", { text: "x".repeat(1_001) }],
+    ["comments", { text: 5 }],
+  ])("refuse %s with %j", async (verb, body) => {
+    const { answer, path, services, taskId } = await subject({ fronts: 1 });
+    expect((await answer("eve", `${path}/${verb}`, body)).status).toBe(400);
+    expect(await services.store.thread(taskId, "amount")).toEqual([]);
+  });
+
+  test("with a key that has slashes are claimed at its encoded address, and answered at either", async () => {
+    const key = `${"ü".repeat(58)}/claim`;
+    const nested = catalogue([
+      defineTool({
+        name: "pay",
+        async run(_args, ctx) {
+          await ctx.elicit("amount", { message: "How much?", schema: z.object({}), key, to: { groups: ["finance"] } });
+          return "paid";
+        },
+      }),
+    ]);
+    const { send, answer, taskId } = await subject({ fronts: 1, catalogue: nested });
+    const [{ key: asked }] = (await send("eve", "/asks")).body.asks;
+    const path = `/asks/${taskId}/${encodeURIComponent(asked)}`;
+    expect((await answer("eve", `${path}/claim`, {})).status).toBe(200);
+    expect((await send("bob", `/asks/${taskId}/${asked}`)).body.claimedBy).toMatchObject({ principal: "eve" });
+    expect((await answer("bob", path, { action: "decline" })).body).toEqual({ receipt: "accepted" });
+  });
+
   test("have as many streams as a caller may have", async () => {
     const { send, changes } = await subject({ fronts: 1, limits: { streamsMax: 1 } });
     const one = await changes("eve");

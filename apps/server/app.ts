@@ -158,6 +158,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     forceCloseConnections: "idle",
     return503OnClosing: false,
     frameworkErrors: unroutable,
+    // As long as a key of a question may be where it does not end an address.
+    routerOptions: { maxParamLength: 1_000 },
     ...connectionOptions(times, { text: noticePage(NOTICES.late), headers: PAGE_HEADERS }),
   });
   declareCaller(server);

@@ -22,6 +22,7 @@ export * from "./errors.ts";
 export { answerOfChild, CHILD_END_TOO_LARGE } from "./replay/child-end.ts";
 export { childId, isChildId } from "./replay/child-id.ts";
 export { QUORUM_MAX } from "./callers/quorum.ts";
+export { CLAIM_MINUTES, CLAIM_MINUTES_MAX, COMMENT_CHARS_MAX, COMMENTS_MAX } from "./callers/threads.ts";
 
 // The environment
 export * from "./ports.ts";
@@ -62,6 +63,7 @@ export * from "./use-cases/list-answered.ts";
 export * from "./use-cases/list-asks.ts";
 export * from "./use-cases/find-tasks.ts";
 export * from "./use-cases/read-ask.ts";
+export * from "./use-cases/join-thread.ts";
 export * from "./use-cases/watch-task.ts";
 export * from "./use-cases/read-timeline.ts";
 export * from "./use-cases/answer-task.ts";

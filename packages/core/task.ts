@@ -217,6 +217,8 @@ export interface Ask extends Awaited<AskRequest> {
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
   /** The person agreed to visit the ask's page and has not completed it. Set by the store. */
   readonly agreed?: true;
+  /** What people do around the ask besides answering it; absent while nobody has. Set by the store. */
+  readonly thread?: AskThread;
   /** The ask belongs to a child: the child's id, and the ask's key there. Set by the store. */
   readonly route?: { readonly taskId: string; readonly key: string };
 }
@@ -313,6 +315,37 @@ export type Acceptance = {
   readonly content: JsonObject;
   readonly atMs: number;
 };
+
+/** What every reader of an open ask sees of what people do around it (callers/threads.ts). */
+export interface AskThread {
+  /** The task's revision at the last change. */
+  readonly revision: number;
+  /** Who is on it. Whoever may answer still may. */
+  readonly claim?: ThreadClaim;
+  readonly comments: number;
+}
+
+/** A person who did something around an ask. */
+export interface Participant {
+  /** The principal. */
+  readonly by: string;
+  /** See Caller.person. */
+  readonly person?: string;
+  /** See Given.name. */
+  readonly name?: string;
+}
+
+export interface ThreadClaim extends Participant {
+  readonly untilMs: number;
+}
+
+/** One thing that happened around an ask. */
+export type ThreadEntry = { readonly atMs: number } & (
+  | { readonly what: "asked" }
+  | (Participant & { readonly what: "claimed"; readonly untilMs: number })
+  | (Participant & { readonly what: "released" })
+  | (Participant & { readonly what: "commented"; readonly text: string })
+);
 
 /** Anyone who matches at least one of these names, as the identity provider spells them. */
 export interface Addressees {

@@ -5,6 +5,7 @@
  *   parley:{p0}:task:0-V1StGXR8…:journal    what replay reads
  *   parley:{p0}:task:0-V1StGXR8…:feed       what its runs reported
  *   parley:{p0}:task:0-V1StGXR8…:deposits   what people left on its pages; created by scripts/answer.lua
+ *   parley:{p0}:task:0-V1StGXR8…:threads    what people did around its asks; created by scripts/thread.lua
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:census                      number of open asks, for monitoring
  *   parley:{p0}:audit                       audit records

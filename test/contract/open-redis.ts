@@ -45,7 +45,7 @@ export async function everlasting(redis: Redis, keys: readonly string[]): Promis
     ),
   );
   return lifetimes.flatMap(([key, ms]) => {
-    const task = ofKeys.get(key) ?? /^(.*:task:[^:]+)(?::journal|:feed|:deposits)?$/.exec(key)?.[1];
+    const task = ofKeys.get(key) ?? /^(.*:task:[^:]+)(?::journal|:feed|:deposits|:threads)?$/.exec(key)?.[1];
     const isBounded = task === undefined ? WITHOUT_TTL.some((allowed) => allowed.test(key)) : unfinished.has(task);
     return ms === -1 && !isBounded ? [key] : [];
   });

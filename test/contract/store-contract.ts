@@ -15,9 +15,10 @@ import { questions } from "./store/questions-contract.ts";
 import { records } from "./store/records-contract.ts";
 import { runs } from "./store/runs-contract.ts";
 import { type StoreUnderTest, underTest } from "./store/under-test.ts";
+import { threads } from "./store/threads-contract.ts";
 import { wakeUps } from "./store/wake-ups-contract.ts";
 
-const PARTS = [createAndEnd, runs, questions, answers, events, calls, compensation, records, listsAndQuotas, asked, wakeUps];
+const PARTS = [createAndEnd, runs, questions, answers, events, calls, compensation, records, listsAndQuotas, asked, threads, wakeUps];
 
 /** `partitions`: several count separately, and each admits a little more than its part of a quota. */
 export function describeStore(name: string, open: () => Promise<StoreUnderTest>, { partitions = 1 } = {}): void {

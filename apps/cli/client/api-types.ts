@@ -72,6 +72,66 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/asks/{taskId}/{key}/claim": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Says that the caller is on a question, for some minutes
+         * @description A claim keeps nobody from answering. It ends by itself, by a release, and by an answer; another one of the same person renews it. In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["claimAsk"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/asks/{taskId}/{key}/release": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Ends the caller's claim, if there is one
+         * @description In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["releaseAsk"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/asks/{taskId}/{key}/comments": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Adds a comment, which everyone who may read the question sees
+         * @description The question stays open, and its tool learns nothing of it. In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["commentOnAsk"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/asks/batch": {
         readonly parameters: {
             readonly query?: never;
@@ -231,7 +291,7 @@ export interface components {
             readonly principal: string;
             /** @description Whether this is the caller */
             readonly isCaller: boolean;
-            /** @description What the person was called when they answered. For people to read: several may have the same */
+            /** @description What the person was called when they did it. For people to read: several may have the same */
             readonly name?: string;
         };
         readonly Ask: components["schemas"]["OpenAsk"] | components["schemas"]["SettledAsk"];
@@ -279,6 +339,10 @@ export interface components {
             readonly audience?: components["schemas"]["Audience"];
             /** @description With a quorum: how many people have accepted */
             readonly accepted?: number;
+            /** @description Who is on it; absent if nobody is. Everyone who may answer still may */
+            readonly claimedBy?: components["schemas"]["Claim"];
+            /** @description Absent for none */
+            readonly commentCount?: number;
         };
         readonly Audience: {
             readonly to: "tenant" | {
@@ -349,6 +413,40 @@ export interface components {
              */
             readonly receipt: "cancelled" | "finished";
         };
+        readonly Claim: {
+            readonly principal: string;
+            /** @description Whether this is the caller */
+            readonly isCaller: boolean;
+            /** @description What the person was called when they did it. For people to read: several may have the same */
+            readonly name?: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself
+             */
+            readonly until: string;
+        };
+        readonly ClaimReceipt: {
+            /** @constant */
+            readonly receipt: "claimed";
+            readonly claimedBy: components["schemas"]["Claim"];
+        };
+        readonly ClaimRequest: {
+            /** @default 10 */
+            readonly minutes: number;
+        };
+        readonly Comment: {
+            readonly text: string;
+            readonly by: components["schemas"]["Answerer"];
+            /** Format: date-time */
+            readonly at: string;
+        };
+        readonly CommentReceipt: {
+            /** @constant */
+            readonly receipt: "commented";
+        };
+        readonly CommentRequest: {
+            readonly text: string;
+        };
         readonly ContextPart: {
             /** @constant */
             readonly type: "text";
@@ -371,6 +469,22 @@ export interface components {
             readonly title?: string;
             readonly before: string;
             readonly after: string;
+        };
+        readonly Happened: {
+            /** @enum {string} */
+            readonly what: "asked" | "claimed" | "released" | "commented" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
+            /** @description Absent if nobody did it, or if it is no longer known who */
+            readonly by?: components["schemas"]["Answerer"];
+            /**
+             * Format: date-time
+             * @description Absent if it is no longer known
+             */
+            readonly at?: string;
+            /**
+             * Format: date-time
+             * @description Of a claim: when it ends, unless it ended before
+             */
+            readonly until?: string;
         };
         readonly OpenAsk: {
             readonly taskId: string;
@@ -405,6 +519,10 @@ export interface components {
             readonly audience?: components["schemas"]["Audience"];
             /** @description With a quorum: how many people have accepted */
             readonly accepted?: number;
+            /** @description Who is on it; absent if nobody is. Everyone who may answer still may */
+            readonly claimedBy?: components["schemas"]["Claim"];
+            /** @description Absent for none */
+            readonly commentCount?: number;
             /**
              * @description `accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others
              * @enum {string}
@@ -427,6 +545,10 @@ export interface components {
             };
             /** @description What the person should see to decide, above the form */
             readonly context?: readonly components["schemas"]["ContextPart"][];
+            /** @description What happened with it, the oldest first */
+            readonly history: readonly components["schemas"]["Happened"][];
+            /** @description The oldest first */
+            readonly comments: readonly components["schemas"]["Comment"][];
         };
         readonly Person: {
             readonly principal: string;
@@ -454,6 +576,11 @@ export interface components {
             /** @description How many more people must accept */
             readonly missing?: number;
         };
+        readonly ReleaseReceipt: {
+            /** @constant */
+            readonly receipt: "released";
+        };
+        readonly ReleaseRequest: Record<string, never>;
         readonly SettledAsk: {
             /** @constant */
             readonly state: "settled";
@@ -470,7 +597,7 @@ export interface components {
                 readonly principal: string;
                 /** @description Whether this is the caller */
                 readonly isCaller: boolean;
-                /** @description What the person was called when they answered. For people to read: several may have the same */
+                /** @description What the person was called when they did it. For people to read: several may have the same */
                 readonly name?: string;
                 /** Format: date-time */
                 readonly at: string;
@@ -487,6 +614,10 @@ export interface components {
             readonly reason?: string;
             /** Format: date-time */
             readonly at?: string;
+            /** @description What happened with it, the oldest first */
+            readonly history: readonly components["schemas"]["Happened"][];
+            /** @description The oldest first */
+            readonly comments: readonly components["schemas"]["Comment"][];
         };
         readonly Task: {
             readonly taskId: string;
@@ -869,6 +1000,186 @@ export interface operations {
             };
             /** @description The answer does not fit the question, which stays open; `violations` says why */
             readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly claimAsk: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ClaimReceipt"];
+                };
+            };
+            /** @description The question is put to others */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Somebody else is on it (`receipt` is `taken`; `claimedBy` says who), or the question is closed (`late`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly releaseAsk: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ReleaseRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ReleaseReceipt"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is closed */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly commentOnAsk: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["CommentRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["CommentReceipt"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is closed (`receipt` is `late`), or has too many comments (`full`) */
+            readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
                 };

@@ -13,11 +13,24 @@ import type { Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
 
 export interface AuditFact {
   /**
-   * `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
+   * `claim`, `release`, `comment`: what people do around a question. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over.
    */
-  readonly action: "call" | "shown" | "answer" | "refuse" | "cancel" | "keys" | "export" | "grant" | "quota" | "purge";
+  readonly action:
+    | "call"
+    | "shown"
+    | "answer"
+    | "claim"
+    | "release"
+    | "comment"
+    | "refuse"
+    | "cancel"
+    | "keys"
+    | "export"
+    | "grant"
+    | "quota"
+    | "purge";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;
@@ -37,6 +50,8 @@ export interface AuditFact {
   readonly did?: string;
   /** Digest of the reason of a decline. */
   readonly reason?: string;
+  /** Digest of a comment. */
+  readonly comment?: string;
   /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;
   /** What a grant allows. */

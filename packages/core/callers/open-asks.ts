@@ -11,7 +11,7 @@
 import type { Caller } from "./caller.ts";
 import { namesOfPerson } from "./names.ts";
 import type { EntryOutcome } from "../journal.ts";
-import type { Audience } from "../task.ts";
+import type { Audience, ThreadEntry } from "../task.ts";
 
 /** `oldest`: those that were asked first. `deadline`: those that end first. */
 export const ASK_ORDERS = ["oldest", "newest", "deadline"] as const;
@@ -57,6 +57,8 @@ export interface SettledAsk {
   readonly arrivedAtMs?: number;
   /** One of the given names belonged to the ask's audience. */
   readonly wasAsked: boolean;
+  /** What people did around it; absent if nobody did anything. */
+  readonly history?: readonly ThreadEntry[];
 }
 
 /** Names under which the index knows an audience. Each begins with its kind, so that no group is taken for a role. */

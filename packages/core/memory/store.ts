@@ -119,7 +119,8 @@ export function createMemoryStore({
     for (const ask of asks) {
       const shown = before.find(({ route }) => route?.key === ask.key);
       const isSame = shown?.refused?.count === ask.refused?.count && shown?.agreed === ask.agreed;
-      if (shown && isSame && shown.accepted?.revision === ask.accepted?.revision) continue;
+      const isNoted = shown?.accepted?.revision === ask.accepted?.revision && shown?.thread?.revision === ask.thread?.revision;
+      if (shown && isSame && isNoted) continue;
       // An ask that was agreed to keeps its position.
       const isAskedAnew = !shown || shown.refused?.count !== ask.refused?.count;
       const since = isAskedAnew ? { revision: root.revision + 1, position: ask.since?.position ?? 0 } : shown.since;
@@ -225,6 +226,7 @@ export function createMemoryStore({
         journal: new Map(),
         childEndsSize: 0,
         audiences: new Map(),
+        threads: new Map(),
         deposits: new Map(),
         onPages: new Set(),
         feed: [],
@@ -424,6 +426,22 @@ export function createMemoryStore({
       return "accepted";
     },
 
+    async writeThread({ taskId, key, digest, seen, thread, history, nowMs }) {
+      const task = find(taskId);
+      const ask = question(task, key);
+      if (!task || ask?.digest !== digest) return "late"; // I4
+      if (ask.thread?.revision !== seen) return "overtaken";
+      const noted = { ...structuredClone(thread), revision: task.revision + 1 };
+      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, thread: noted } : open)) };
+      task.threads.set(key, structuredClone(history));
+      noteChange(task, nowMs);
+      return "accepted";
+    },
+
+    async thread(taskId, key) {
+      return structuredClone(find(taskId)?.threads.get(key) ?? []);
+    },
+
     async deposit(taskId, key) {
       return find(taskId)?.deposits.get(key);
     },
@@ -514,12 +532,14 @@ export function createMemoryStore({
       const audience = task.audiences.get(key);
       // A task that is over keeps what was put to others (task.lua).
       const isKept = !isFinished(task.state.status) || task.owed !== undefined || audience !== undefined || entry.outcome.type !== "answer";
+      const history = task.threads.get(key);
       const isOfTenant = (task.call.tenant ?? DEFAULT_TENANT) === tenant;
       return {
         digest: entry.digest,
         ...(isKept && { outcome: structuredClone(entry.outcome) }),
         ...(entry.arrived && { arrivedAtMs: entry.arrived.atMs }),
         wasAsked: isOfTenant && audience !== undefined && namesOfAudience(audience).some((name) => names.includes(name)),
+        ...(history && { history: structuredClone(history) }),
       };
     },
 
@@ -647,6 +667,7 @@ export function createMemoryStore({
     task.call = { ...call, arguments: structuredClone(args) };
     task.journal.clear();
     task.audiences.clear();
+    task.threads.clear();
     task.childEndsSize = 0;
     task.deposits.clear();
     const left = task.state.asks;

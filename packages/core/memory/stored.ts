@@ -16,6 +16,7 @@ import {
   split,
   type Task,
   type TaskAtWork,
+  type ThreadEntry,
 } from "../task.ts";
 
 export interface Stored {
@@ -45,6 +46,8 @@ export interface Stored {
   childEndsSize: number;
   /** Of asks that others may answer, or might have: by ask key, until the task restarts. */
   readonly audiences: Map<string, Audience>;
+  /** By ask key, until the task restarts. */
+  readonly threads: Map<string, readonly ThreadEntry[]>;
   /** By ask key. */
   readonly deposits: Map<string, string>;
   /** Keys of asks that were answered on a page. */

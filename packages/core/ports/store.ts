@@ -12,6 +12,7 @@ import type { Over, TaskQuotas } from "../callers/quotas.ts";
 import type { Given, Journal, JournalLine, KeyedEntry } from "../journal.ts";
 import type {
   Answer,
+  AskThread,
   AwaitedCall,
   Call,
   FeedItem,
@@ -22,6 +23,7 @@ import type {
   Receipt,
   Task,
   TaskAtWork,
+  ThreadEntry,
   Unreadable,
 } from "../task.ts";
 import type { TaskSummary } from "../task/summary.ts";
@@ -104,6 +106,15 @@ export interface TaskStore {
    * open until the page is completed. `duplicate`: the agreement was noted before. `late`: the ask is no longer open.
    */
   agree(request: AgreeRequest): Promise<"accepted" | "duplicate" | "late">;
+
+  /**
+   * Writes what people did around an open ask, if `seen` is still the revision of its thread. `overtaken`: another write
+   * came first, so the caller reads again. `late`: the ask is no longer open.
+   */
+  writeThread(request: ThreadRequest): Promise<"accepted" | "overtaken" | "late">;
+
+  /** Returns what people did around an ask, the oldest first; empty if nobody did anything, and for an ask that does not exist. */
+  thread(taskId: string, key: string): Promise<readonly ThreadEntry[]>;
 
   /** Replaces the deposit of an answer if it still equals `before`. Returns false if it has changed or is gone. */
   redeposit(request: {
@@ -222,6 +233,20 @@ export interface Once {
 /** The task has ended. This made a run of its parent due, which the caller must add. */
 export interface ParentDue {
   readonly parentRun: RunRef;
+}
+
+export interface ThreadRequest {
+  readonly taskId: string;
+  readonly key: string;
+  /** Of the ask that was read (I4). */
+  readonly digest: string;
+  /** `AskThread.revision` as it was read; absent if there was none. */
+  readonly seen?: number;
+  readonly thread: Omit<AskThread, "revision">;
+  /** All of it. */
+  readonly history: readonly ThreadEntry[];
+  readonly nowMs: number;
+  readonly audit?: AuditFact;
 }
 
 /** The task that was created earlier with the same idempotency key, and the fingerprint of its call. */

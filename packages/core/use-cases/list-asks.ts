@@ -13,10 +13,24 @@ import { cut } from "../values/cut.ts";
 import { may, owns } from "../callers/policy.ts";
 import { hasAccepted, tallied } from "../callers/quorum.ts";
 import { aboutOf, priorityOf } from "../asks/about.ts";
-import type { Ask, Audience, Priority, Task, TimeoutPolicy } from "../task.ts";
+import { claimOf, isParticipant } from "../callers/threads.ts";
+import type { Ask, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import { turns } from "../values/turns.ts";
 import type { Services } from "./services.ts";
+
+/** A person, for those who could see the question. */
+export interface Named {
+  readonly principal: string;
+  /** What they were called then (Given.name). */
+  readonly name?: string;
+  readonly isCaller: boolean;
+}
+
+/** Somebody who is on it. */
+export interface ClaimRead extends Named {
+  readonly untilMs: number;
+}
 
 /** What a list shows of an ask. */
 export interface AskSummary {
@@ -41,6 +55,10 @@ export interface AskSummary {
   readonly audience?: Audience;
   /** With a quorum: how many have accepted. */
   readonly accepted?: number;
+  /** Who is on it. Whoever may answer still may. */
+  readonly claimedBy?: ClaimRead;
+  /** Absent for none. */
+  readonly commentCount?: number;
 }
 
 export const ASK_SUMMARY_CHARS = 500;
@@ -87,12 +105,12 @@ export const ASKS_COUNTED_MAX = 100;
 
 /** Open asks that the caller may answer and has not accepted. Throws INVALID_CURSOR. */
 export async function listAsks(
-  { store }: Pick<Services, "store">,
+  { store, clock }: Pick<Services, "store" | "clock">,
   { caller, filter = {}, order = "oldest", limit, cursor }: ListAsks,
 ): Promise<AskedPage> {
   const names = namesOfCaller(caller);
   const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
-  const read = readerOf(store, caller);
+  const read = readerOf(store, caller, clock.now());
   let after = cursor === undefined ? undefined : parseCursor(order, cursor);
   const own = filter.owner === "others" ? [] : await ownPlaces(store, caller, order);
   const asks: AskSummary[] = [];
@@ -121,7 +139,7 @@ export async function listAsks(
 
 /** How many asks a list would show. `isMore`: at least so many; the rest is not counted. */
 export async function countAsks(
-  services: Pick<Services, "store">,
+  services: Pick<Services, "store" | "clock">,
   { caller, filter }: Pick<ListAsks, "caller" | "filter">,
 ): Promise<{ readonly count: number; readonly isMore: boolean }> {
   const { asks, nextCursor } = await listAsks(services, { caller, ...(filter && { filter }), limit: ASKS_COUNTED_MAX });
@@ -131,7 +149,7 @@ export async function countAsks(
 type Read = (place: Pick<AskPlace, "taskId" | "key">) => Promise<AskSummary | undefined>;
 
 /** Reads each task once, and of its asks those that the caller may answer. */
-function readerOf(store: Services["store"], caller: Caller): Read {
+function readerOf(store: Services["store"], caller: Caller, nowMs: number): Read {
   const turn = turns(READ_TOGETHER);
   const tasks = new Map<string, Promise<Task | undefined>>();
   return async ({ taskId, key }) => {
@@ -140,7 +158,7 @@ function readerOf(store: Services["store"], caller: Caller): Read {
     const task = await loading;
     const ask = task?.asks.find((open) => open.key === key);
     return task && ask && isForPerson(ask) && may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask)
-      ? summaryOfAsk(caller, task, ask)
+      ? summaryOfAsk(caller, task, ask, nowMs)
       : undefined;
   };
 }
@@ -189,11 +207,13 @@ function matches({ called, owner, askedAtMs, deadlineMs, priority }: AskSummary,
   return filter.deadlineBeforeMs === undefined || deadlineMs < filter.deadlineBeforeMs;
 }
 
-export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, ask: Ask): AskSummary {
+export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, ask: Ask, nowMs: number): AskSummary {
   const { key, request, askedAtMs, deadlineMs, onTimeout, audience } = ask;
   const { kind, name, principal } = task.call;
   const { tally } = tallied(caller, task, ask);
   const { dueMs } = aboutOf(request) ?? {};
+  const claim = claimOf(ask, task.call, nowMs);
+  const comments = ask.thread?.comments ?? 0;
   return {
     taskId: task.id,
     key,
@@ -208,7 +228,18 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     priority: priorityOf(request),
     ...(audience && { audience }),
     ...(tally && { accepted: tally.accepted }),
+    ...(claim && { claimedBy: claimRead(caller, claim) }),
+    ...(comments > 0 && { commentCount: comments }),
   };
+}
+
+export function claimRead(caller: Caller, { untilMs, ...person }: ThreadClaim): ClaimRead {
+  return { ...namedOf(caller, person), untilMs };
+}
+
+export function namedOf(caller: Caller, person: Participant): Named {
+  const { by, name } = person;
+  return { principal: by, ...(name !== undefined && { name }), isCaller: isParticipant(caller, person) };
 }
 
 const CURSOR = /^(oldest|newest|deadline)\.(\d{1,16})\.([\w~-]{1,200})\.(\S{1,500})$/;

@@ -12,9 +12,9 @@ import { noteShown } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { hasAnswered, may, maySeeEnd, owns } from "../callers/policy.ts";
 import { hasAccepted, isBy } from "../callers/quorum.ts";
-import { type Answer, type Ask, type AskRequest, isInternalKey, type Task } from "../task.ts";
+import { type Answer, type Ask, type AskRequest, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
-import { type AskSummary, summaryOfAsk } from "./list-asks.ts";
+import { type AskSummary, isForPerson, type Named, namedOf, summaryOfAsk } from "./list-asks.ts";
 import type { Services } from "./services.ts";
 import { type Asked, isOfChild, whereAsked } from "./where-asked.ts";
 
@@ -32,10 +32,10 @@ export type AskRead =
       readonly state: "open" | "accepted" | "of-others";
       readonly digest: string;
       readonly request: Extract<AskRequest, { type: "form" | "url" }>;
-    })
+    } & Around)
   | SettledRead;
 
-export interface SettledRead {
+export interface SettledRead extends Around {
   readonly state: "settled";
   readonly taskId: string;
   readonly key: string;
@@ -58,12 +58,28 @@ export interface SettledRead {
   readonly atMs?: number;
 }
 
-/** A person, for those who could see the question. */
-export interface Named {
-  readonly principal: string;
-  /** What they were called when they answered (Given.name). */
-  readonly name?: string;
-  readonly isCaller: boolean;
+/** One thing that happened with an ask. */
+export interface Happened {
+  /** `answered`, as an end: the task is over, and what was answered is no longer kept. */
+  readonly what: "asked" | "claimed" | "released" | "commented" | SettledRead["end"];
+  /** Absent if nobody did it, or if it is no longer known who. */
+  readonly by?: Named;
+  /** Absent if it is no longer known. */
+  readonly atMs?: number;
+  /** Of a claim: until when, unless it ended before. */
+  readonly untilMs?: number;
+}
+
+export interface Comment {
+  readonly by: Named;
+  readonly atMs: number;
+  readonly text: string;
+}
+
+/** What happened with an ask, the oldest first. */
+export interface Around {
+  readonly history: readonly Happened[];
+  readonly comments: readonly Comment[];
 }
 
 /**
@@ -71,6 +87,38 @@ export interface Named {
  * `readable` does.
  */
 export async function readAsk(services: Pick<Services, "store" | "audit" | "digest" | "clock">, ref: ReadAsk): Promise<AskRead> {
+  const { caller } = ref;
+  const { at, task, ask } = await find(services, ref);
+  if (task && ask) {
+    const history = ask.thread ? await services.store.thread(task.id, ask.key) : [];
+    const read = readOpen(ref, { task, ask, history, nowMs: services.clock.now() });
+    if (read.state === "open") noteShown(services, ref, task, [ask]);
+    return read;
+  }
+  // Read also if there is no task, so that another person's takes the same steps (docs/adr/0014).
+  const settled = task?.unreadable ? undefined : await settledFor(services, at ?? ref, caller);
+  if (!task || !settled || !maySeeEnd(caller, task, settled)) throw notFound(ref);
+  return readSettled(caller, { task, key: at?.key ?? ref.key, settled });
+}
+
+/** The ask, if it is open and the caller may read it. Throws TASK_NOT_FOUND and as `readable` does. */
+export async function openAsk(
+  services: Pick<Services, "store">,
+  ref: ReadAsk,
+): Promise<{ readonly task: Task; readonly ask: Ask } | undefined> {
+  const { task, ask } = await find(services, ref);
+  return task && ask && isForPerson(ask) ? { task, ask } : undefined;
+}
+
+interface Found {
+  /** Where the ask is; undefined if there is and was none. */
+  readonly at: Asked | undefined;
+  readonly task: Task | undefined;
+  /** Absent if it is not open, or not for the caller to read. */
+  readonly ask?: Ask;
+}
+
+async function find(services: Pick<Services, "store">, ref: ReadAsk): Promise<Found> {
   const { caller } = ref;
   const shownBy = await services.store.load(ref.taskId);
   // A child's ask is read at the task that shows it by the owner only; others know it by the child.
@@ -80,15 +128,7 @@ export async function readAsk(services: Pick<Services, "store" | "audit" | "dige
   const task = at && isVia ? await services.store.load(at.taskId) : shownBy;
   if (task?.unreadable && may(caller, "follow", task)) readable(task);
   const ask = task?.asks.find((open) => open.key === at?.key);
-  if (task && ask && mayRead(caller, task, ask)) {
-    const read = readOpen(caller, task, ask, ref);
-    if (read.state === "open") noteShown(services, ref, task, [ask]);
-    return read;
-  }
-  // Read also if there is no task, so that another person's takes the same steps (docs/adr/0014).
-  const settled = task?.unreadable ? undefined : await settledFor(services, at ?? ref, caller);
-  if (!task || !settled || !maySeeEnd(caller, task, settled)) throw notFound(ref);
-  return readSettled(caller, { task, key: at?.key ?? ref.key, settled });
+  return { at, task, ...(task && ask && mayRead(caller, task, ask) && { ask }) };
 }
 
 function settledFor({ store }: Pick<Services, "store">, { taskId, key }: Asked, caller: Caller): Promise<SettledAsk | undefined> {
@@ -100,11 +140,41 @@ function mayRead(caller: Caller, task: Task, ask: Ask): boolean {
   return may(caller, "answer", task, ask) || may(caller, "follow", task);
 }
 
-function readOpen(caller: Caller, task: Task, ask: Ask, ref: ReadAsk): AskRead {
+function readOpen(ref: ReadAsk, { task, ask, history, nowMs }: Reading): AskRead {
+  const { caller } = ref;
   const { request } = ask;
   if (request.type !== "form" && request.type !== "url") throw notFound(ref);
   const state = !may(caller, "answer", task, ask) ? "of-others" : hasAccepted(caller, task.call, ask) ? "accepted" : "open";
-  return { ...summaryOfAsk(caller, task, ask), state, digest: ask.digest, request };
+  const entries: readonly ThreadEntry[] = history.length === 0 ? [{ what: "asked", atMs: ask.askedAtMs }] : history;
+  return { ...summaryOfAsk(caller, task, ask, nowMs), state, digest: ask.digest, request, ...around(caller, entries) };
+}
+
+interface Reading {
+  readonly task: Task;
+  readonly ask: Ask;
+  readonly history: readonly ThreadEntry[];
+  readonly nowMs: number;
+}
+
+function around(caller: Caller, entries: readonly ThreadEntry[]): Around {
+  const history = entries.map((entry): Happened => {
+    const { what, atMs } = entry;
+    if (entry.what === "asked") return { what, atMs };
+    return { what, atMs, by: namedOf(caller, entry), ...(entry.what === "claimed" && { untilMs: entry.untilMs }) };
+  });
+  const comments = entries.flatMap((entry): Comment[] =>
+    entry.what === "commented" ? [{ by: namedOf(caller, entry), atMs: entry.atMs, text: entry.text }] : [],
+  );
+  return { history, comments };
+}
+
+/** With how it ended. */
+function ended(before: Around, { end, by, atMs, acceptedBy = [] }: Omit<SettledRead, keyof Around>): Around {
+  const accepted = acceptedBy.map(({ atMs: at, ...person }): Happened => ({ what: "accepted", by: person, atMs: at }));
+  const last: Happened = { what: end, ...(by && { by }), ...(atMs !== undefined && { atMs }) };
+  // The last acceptance is the end.
+  const all = [...before.history, ...accepted, ...(end === "accepted" && accepted.length > 0 ? [] : [last])];
+  return { ...before, history: all.toSorted((a, b) => (a.atMs ?? Infinity) - (b.atMs ?? Infinity) || 0) };
 }
 
 function readSettled(
@@ -114,6 +184,8 @@ function readSettled(
   const { outcome, arrivedAtMs } = settled;
   const { kind, name, principal } = task.call;
   const isOwner = owns(caller, task.call);
+  const before = around(caller, settled.history ?? []);
+  const withEnd = (read: Omit<SettledRead, keyof Around>): SettledRead => ({ ...read, ...ended(before, read) });
   const common = {
     state: "settled" as const,
     taskId: task.id,
@@ -122,8 +194,8 @@ function readSettled(
     owner: { principal, isCaller: isOwner },
     ...(arrivedAtMs !== undefined && { atMs: arrivedAtMs }),
   };
-  if (!outcome) return { ...common, end: "answered" };
-  if (outcome.type !== "answer") return { ...common, end: outcome.type === "withdrawn" ? "withdrawn" : "closed" };
+  if (!outcome) return withEnd({ ...common, end: "answered" });
+  if (outcome.type !== "answer") return withEnd({ ...common, end: outcome.type === "withdrawn" ? "withdrawn" : "closed" });
   const { answer, accepted, given } = outcome;
   const person = (by: string | undefined, called: string | undefined): Named => ({
     principal: by ?? principal,
@@ -133,7 +205,7 @@ function readSettled(
   const isByPerson = answer.action === "accept" || answer.action === "decline" || answer.action === "cancel";
   const mine = accepted?.find((each) => isBy(each, caller, task.call));
   const isMine = hasAnswered(caller, outcome) || (isOwner && outcome.by === undefined && isByPerson);
-  return {
+  return withEnd({
     ...common,
     end: ENDS[answer.action],
     ...(isByPerson && { by: person(outcome.by, given?.name) }),
@@ -141,7 +213,7 @@ function readSettled(
     ...(accepted && { acceptedBy: accepted.map(({ by, name: called, atMs }) => ({ ...person(by, called), atMs })) }),
     ...(isOwner && answer.action === "decline" && answer.reason !== undefined && { reason: answer.reason }),
     ...(isMine && isByPerson && { answer: mine ? { action: "accept", content: mine.content } : answer }),
-  };
+  });
 }
 
 const ENDS: Readonly<Record<Answer["action"], SettledRead["end"]>> = {

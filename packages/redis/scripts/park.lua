@@ -38,8 +38,8 @@ if restart ~= '' then
   for _, field in ipairs(open_asks()) do
     if not is_shown(field) then remove_ask(string.sub(field, 5), 'closed', now_ms) end
   end
-  redis.call('DEL', journal, deposits)
-  redis.call('HDEL', task, 'message', 'immediate', 'told')
+  redis.call('DEL', journal, deposits, task .. ':threads')
+  redis.call('HDEL', task, 'message', 'immediate', 'told', 'threads')
   write_arguments(restart)
   each_group(8, 2, write_field)
   count_anew(state, #restart)

@@ -43,7 +43,7 @@ for i = 9, #ARGV do
     if bytes < bytes_min then return end
     local counted = state.counted ~= '0' and kept_size()
     if not is_dry then
-      redis.call('DEL', task, journal, feed, deposits, task .. ':holder')
+      redis.call('DEL', task, journal, feed, deposits, task .. ':threads', task .. ':holder')
       if counted then give_back_kept(text, state, counted, now_ms) end
     end
     for _, each in ipairs({ of.kind .. ' ' .. of.name, of.principal, of.tenant, bytes }) do found[#found + 1] = each end

@@ -7,7 +7,7 @@ import type { TaskKeys } from "../keys.ts";
 import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
 
 /** Scripts with more keys than a task's own, such as the owner's list or the audit stream. */
-const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 9, answer: 5, agree: 5, refuse: 5, cancel: 5, note: 5 };
+const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 9, answer: 5, agree: 5, refuse: 5, thread: 5, cancel: 5, note: 5 };
 
 const SCRIPTS = [
   "create",
@@ -20,6 +20,7 @@ const SCRIPTS = [
   "agree",
   "redeposit",
   "refuse",
+  "thread",
   "finish",
   "settle",
   "cancel",
@@ -57,6 +58,7 @@ export interface Scripts {
   agree(keys: TaskKeys, auditKey: string, args: AgreeArguments): Promise<"accepted" | "duplicate" | "late">;
   redeposit(keys: TaskKeys, args: { key: string; before: string; deposit: string }): Promise<"replaced" | "refused">;
   refuse(keys: TaskKeys, auditKey: string, args: RefuseArguments): Promise<number | null>;
+  thread(keys: TaskKeys, auditKey: string, args: ThreadArguments): Promise<"accepted" | "overtaken" | "late">;
   note(dueKey: string, auditKey: string, args: { audit: AuditRecord; nowMs: number }): Promise<"noted">;
   finish(keys: TaskKeys, args: FinishArguments): Promise<"finished" | "refused" | PackedRun>;
   settle(keys: TaskKeys, args: { taskId: string; token: string; nowMs: number; entries: readonly Pair[] }): Promise<"settled" | "refused">;
@@ -99,6 +101,17 @@ export interface RefuseArguments {
   readonly key: string;
   readonly digest: string;
   readonly violations: string;
+  readonly nowMs: number;
+  readonly audit: AuditRecord;
+}
+
+export interface ThreadArguments {
+  readonly key: string;
+  readonly digest: string;
+  readonly seen: number | undefined;
+  /** Sealed, like `history`. */
+  readonly thread: string;
+  readonly history: string;
   readonly nowMs: number;
   readonly audit: AuditRecord;
 }
@@ -278,6 +291,18 @@ export function defineScripts(
     redeposit: (keys, args) => run.redeposit([...keys, args.key, args.before, args.deposit]) as never,
     refuse: (keys, auditKey, args) =>
       run.refuse([...keys, auditKey, args.key, args.digest, args.violations, args.nowMs, ...record(args.audit)]) as never,
+    thread: (keys, auditKey, args) =>
+      run.thread([
+        ...keys,
+        auditKey,
+        args.key,
+        args.digest,
+        args.seen ?? "",
+        args.thread,
+        args.history,
+        args.nowMs,
+        ...record(args.audit),
+      ]) as never,
     note: (dueKey, auditKey, args) => run.note([...fourTimes(dueKey), auditKey, ...record(args.audit), args.nowMs]) as never,
     finish: (keys, args) =>
       run.finish([

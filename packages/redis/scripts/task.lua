@@ -15,6 +15,7 @@ What a person or a tool said is sealed: scripts store it and never look into it.
   to:<key>        the ask has an audience, so it is in the index
   agreed:<key>    the person agreed to visit the page of the ask
   accepted:<key>  of an ask that several people must accept: the revision at which the last acceptance was counted, then all of them
+  thread:<key>    revision, then who is on the open ask and how many comments it has; `threads` is how many bytes all histories have
   refused:<key>   count revision violations: how often replies to the open ask were invalid, when the last one was, and what was wrong with it
   message, immediate, outcome   if present
   owed            the task has ended and has to be compensated: why, then `stopping` until the run that was open at the time lets go
@@ -233,7 +234,7 @@ local function remove_ask(key, why, now_ms)
   local is_unanswered = why == 'withdrawn' or why == 'closed'
   local ask = (is_call or is_unanswered) and redis.call('HGET', task, field) or ''
   local child_id = is_call and string.match(ask, '^%S+')
-  local is_noted = redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key, 'to:' .. key) > 0
+  local is_noted = redis.call('HDEL', task, 'refused:' .. key, 'agreed:' .. key, 'to:' .. key, 'thread:' .. key) > 0
   local was_open = redis.call('HDEL', task, field, 'accepted:' .. key) > 0
   if not was_open then return false end
   if is_noted then leave_ask(key) end
@@ -519,6 +520,7 @@ local function kept_size()
   local bytes, fields = 0, redis.call('HGETALL', task)
   for i = 1, #fields, 2 do
     if fields[i] ~= 'state' and fields[i] ~= 'call' then bytes = bytes + #fields[i + 1] end
+    if fields[i] == 'threads' then bytes = bytes + tonumber(fields[i + 1]) end
   end
   return bytes
 end
@@ -584,8 +586,9 @@ local FEED_KEPT_MS = 5 * 60 * 1000
 -- once, and a field that is written then would create a key that never expires.
 local function forget_task(state, task_id, now_ms)
   redis.call('ZREM', due, task_id)
-  local once = redis.call('HGET', task, 'once')
-  if once then redis.call('PEXPIREAT', ONCE .. once, state.expires_at_ms) end
+  local has = redis.call('HMGET', task, 'once', 'threads')
+  if has[1] then redis.call('PEXPIREAT', ONCE .. has[1], state.expires_at_ms) end
+  if has[2] then redis.call('PEXPIREAT', task .. ':threads', state.expires_at_ms) end
   local facts = trim_task()
   if state.counted ~= '0' then count_kept(facts, state, kept_size(), now_ms) end
   redis.call('PEXPIREAT', task, state.expires_at_ms)

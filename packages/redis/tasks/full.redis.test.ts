@@ -104,6 +104,10 @@ const CHANGES: Readonly<Record<string, () => Promise<Change>>> = {
     const taskId = await life.parked(asks);
     return () => opened.store.refuse({ ...size, taskId, violations: [], nowMs: Date.now() });
   },
+  async thread() {
+    const taskId = await life.parked(asks);
+    return () => opened.store.writeThread({ ...size, taskId, thread: { comments: 0 }, history: [], nowMs: Date.now() });
+  },
   async finish() {
     const { taskId, token } = await atWork(true);
     return () => life.finish(taskId, token);

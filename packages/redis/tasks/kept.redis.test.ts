@@ -133,4 +133,18 @@ describe("a task that is over", () => {
     // Redis has two tables of its keys while it grows one, and buffers of its clients that it frees later.
     await expect.poll(async () => ((await usedMemory()) - before) / count, { timeout: 20_000, interval: 200 }).toBeLessThanOrEqual(atMost);
   });
+
+  test("keeps what people did around its asks, counts it, and it is gone with the task", async () => {
+    const { store } = opened;
+    const life = aLife(store);
+    const taskId = await life.parked([anAsk("size")]);
+    const history = [{ what: "commented", atMs: 1, by: "ada", text: "x".repeat(900) }] as const;
+    await store.writeThread({ taskId, key: "size", digest: "digest-of-size", thread: { comments: 1 }, history, nowMs: Date.now() });
+    const key = (await keysOf(look, opened.prefix)).find((each) => each.includes(taskId) && each.endsWith(":threads"))!;
+    expect(await look.pttl(key)).toBeGreaterThan(365 * 24 * HOUR_MS);
+    await life.cancel(taskId);
+    expect(await look.pttl(key)).toBeLessThanOrEqual(HOUR_MS);
+    expect(Number(await look.hget(key.replace(/:threads$/, ""), "threads"))).toBeGreaterThan(900);
+    expect(await store.thread(taskId, "size")).toEqual(history);
+  });
 });

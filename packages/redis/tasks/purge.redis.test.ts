@@ -39,6 +39,9 @@ async function finished(call: Partial<Call> = {}, { text = "done", endedAtMs = n
     quotas: { principal: roomy, tenant: roomy },
   });
   const token = await aLife(store).begin({ taskId, run: 1 }, endedAtMs);
+  await store.record({ taskId, token, nowMs: endedAtMs, leaseMs: 10_000, entries: [], asks: [anAsk("size")] });
+  const thread = { thread: { comments: 0 }, history: [{ what: "asked", atMs: endedAtMs }] } as const;
+  await store.writeThread({ taskId, key: "size", digest: "digest-of-size", ...thread, nowMs: endedAtMs });
   await store.report({ taskId, token, nowMs: endedAtMs, items: [{ type: "progress", progress: 1 }] });
   const outcome: Outcome = { type: "result", result: { content: [{ type: "text", text }] } };
   await store.finish({ taskId, token, nowMs: endedAtMs, entries: [], outcome });
@@ -66,7 +69,7 @@ describe("a purge", () => {
     expect(dry).toEqual(counted);
     expect(dry[0]?.bytes).toBeGreaterThan(5_000);
     expect(dry[0]?.bytes).toBeLessThan(6_000);
-    expect((await keysOf(look, opened.prefix)).filter((key) => key.includes(taskId))).toHaveLength(2);
+    expect((await keysOf(look, opened.prefix)).filter((key) => key.includes(taskId))).toHaveLength(3);
     expect(await purge()).toEqual(counted);
     expect((await keysOf(look, opened.prefix)).filter((key) => key.includes(taskId))).toEqual([]);
     expect(await purge()).toEqual([]);

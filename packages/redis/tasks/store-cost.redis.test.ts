@@ -46,7 +46,7 @@ test("a plain task's life", async () => {
     load: "hgetall 1",
     answer: "evalsha 1, hdel 2, hget 2, hkeys 1, hset 2, publish 1, zadd 1",
     "begin again": "evalsha 1, hget 1, hgetall 2, hset 1, zadd 1",
-    finish: "del 2, evalsha 1, hdel 2, hget 3, hgetall 1, hkeys 1, hset 3, pexpireat 2, publish 1, zrem 1",
+    finish: "del 2, evalsha 1, hdel 2, hget 2, hgetall 1, hkeys 1, hmget 1, hset 3, pexpireat 2, publish 1, zrem 1",
   });
 });
 

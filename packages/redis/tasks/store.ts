@@ -38,6 +38,7 @@ import {
   type TaskQuota,
   type TaskQuotas,
   type TaskStore,
+  type ThreadEntry,
   unreadableError,
 } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -247,6 +248,13 @@ export function createRedisStore({
     const found = unpackTask(codec.of(taskId), taskId, fields, reason);
     if (!found) throw new Error("begin found a task without state");
     return { type: "unreadable", task: found.task, reason };
+  }
+
+  /** Throws as `withContent` does, and CONTENT_DAMAGED. */
+  async function readThread(taskKey: string, taskId: string, key: string): Promise<readonly ThreadEntry[]> {
+    const [sealed] = await reached(reads.fields(`${taskKey}:threads`, [key]));
+    if (typeof sealed !== "string") return [];
+    return await withContent(taskId, async (content) => opened(taskId, () => openJson<ThreadEntry[]>(content, `history ${key}`, sealed)));
   }
 
   const auditKey = (taskId: string) => keys.audit(partitionOf(taskId) ?? 0);
@@ -471,6 +479,29 @@ export function createRedisStore({
       );
     },
 
+    async writeThread({ taskId, key, digest, seen, thread, history, nowMs, audit }) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return "late";
+      return await withContent(taskId, (content) =>
+        acknowledge(
+          scripts.thread(taskKeys, auditKey(taskId), {
+            key: content.toStored(key),
+            digest,
+            seen,
+            thread: content.seal(`thread ${key}`, JSON.stringify(thread)),
+            history: content.seal(`history ${key}`, JSON.stringify(history)),
+            nowMs,
+            audit: auditRecord(content, audit),
+          }),
+        ),
+      );
+    },
+
+    async thread(taskId, key) {
+      const taskKeys = keys.task(taskId);
+      return taskKeys ? await readThread(taskKeys[0], taskId, key) : [];
+    },
+
     async deposit(taskId, key) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return undefined;
@@ -544,18 +575,23 @@ export function createRedisStore({
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return undefined;
       const entry = entryKey("ask", key);
-      const [[inJournal, namesInJournal], [ended, lines]] = await Promise.all([
+      const [[inJournal, namesInJournal], [ended, lines, threads]] = await Promise.all([
         reached(reads.fields(taskKeys[1], [entry, `asked ${key}`])),
         // Where it is once the task is over.
-        reached(reads.fields(taskKeys[0], [`end ${key}`, "lines"])),
+        reached(reads.fields(taskKeys[0], [`end ${key}`, "lines", "threads"])),
       ]);
+      const history = typeof threads === "string" ? await readThread(taskKeys[0], taskId, key) : [];
+      const around = history.length > 0 ? { history } : {};
       const [endedNames, text = inJournal] = typeof ended === "string" ? cutAt(ended, "\n") : [];
-      if (typeof text !== "string") return typeof lines === "string" ? settledByLine(lines, entry) : undefined;
+      if (typeof text !== "string") {
+        const settled = typeof lines === "string" ? settledByLine(lines, entry) : undefined;
+        return settled && { ...settled, ...around };
+      }
       return await withContent(taskId, async (content) => {
         const { digest, outcome, arrived } = opened(taskId, () => unpackEntry(content, entry, text)).entry;
         const those = new Set((endedNames ?? namesInJournal ?? "").split(" "));
         const wasAsked = names.map(codec.askedBy(taskId, tenant)).some((name) => those.has(name));
-        return { digest, outcome, ...(arrived && { arrivedAtMs: arrived.atMs }), wasAsked };
+        return { digest, outcome, ...(arrived && { arrivedAtMs: arrived.atMs }), wasAsked, ...around };
       });
     },
 

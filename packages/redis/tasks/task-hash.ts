@@ -9,6 +9,7 @@ import {
   type Acceptance,
   type Ask,
   type AskAbout,
+  type AskThread,
   type Audience,
   type Call,
   type CallFacts,
@@ -520,7 +521,7 @@ export function shownAsks(fields: Fields): ShownAsk[] {
 
 /** Fields of a child's hash that hold its ask of that key. */
 export function askFields(key: string): string[] {
-  return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`];
+  return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`, `thread:${key}`];
 }
 
 /** A child's ask as the root shows it; undefined if it is no longer open. */
@@ -573,6 +574,7 @@ function unpackAsk(content: Content, fields: Fields, { key, text }: { readonly k
   if (request.type === "call") return { ask: { ...common, request }, ...opened };
   const noted = fields[`refused:${key}`];
   const counted = fields[`accepted:${key}`];
+  const thread = fields[`thread:${key}`];
   const refused = noted === undefined ? undefined : unpackRefused(content, key, noted);
   const ask: Ask = {
     ...common,
@@ -582,6 +584,7 @@ function unpackAsk(content: Content, fields: Fields, { key, text }: { readonly k
     ...(refused && { refused: { count: refused.count, violations: refused.violations } }),
     ...(counted !== undefined && { accepted: unpackAccepted(content, key, counted) }),
     ...(fields[`agreed:${key}`] !== undefined && { agreed: true as const }),
+    ...(thread !== undefined && { thread: unpackThread(content, key, thread) }),
   };
   return { ask, ...opened };
 }
@@ -603,6 +606,13 @@ function unpackAccepted(content: Content, key: string, text: string): NonNullabl
     revision: Number(text.slice(0, space)),
     acceptances: openJson<Acceptance[]>(content, `accepted ${key}`, text.slice(space + 1)),
   };
+}
+
+/** `revision thread`, as thread.lua writes it. */
+function unpackThread(content: Content, key: string, text: string): AskThread {
+  const space = text.indexOf(" ");
+  const thread = openJson<Omit<AskThread, "revision">>(content, `thread ${key}`, text.slice(space + 1));
+  return { ...thread, revision: Number(text.slice(0, space)) };
 }
 
 function packRequest(request: Open["request"]): PackedRequest {

@@ -1,5 +1,5 @@
 /** What a question looks like in /api/v1, and what an answer to it must be. */
-import type { AnswerOnPage, AskRead, AskSummary } from "@parley/core";
+import type { AnswerOnPage, Around, AskRead, AskSummary, ClaimRead } from "@parley/core";
 import { aboutOf, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
 import { answerer, anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
@@ -38,6 +38,37 @@ const contextPart = named(
   "One thing that the person should see to decide",
 );
 
+export const claim = named(
+  "Claim",
+  z.object({ ...answerer.shape, until: time.describe("When it ends by itself") }),
+  "Somebody who is on a question. A claim keeps nobody from answering",
+);
+
+const HAPPENED = ["asked", "claimed", "released", "commented"] as const;
+const ENDS = ["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"] as const;
+
+const aroundFields = {
+  history: z
+    .array(
+      named(
+        "Happened",
+        z.object({
+          what: z.enum([...HAPPENED, ...ENDS]),
+          by: answerer.optional().describe("Absent if nobody did it, or if it is no longer known who"),
+          at: time.optional().describe("Absent if it is no longer known"),
+          until: time.optional().describe("Of a claim: when it ends, unless it ended before"),
+        }),
+        "One thing that happened with a question. More kinds may come",
+      ),
+    )
+    .readonly()
+    .describe("What happened with it, the oldest first"),
+  comments: z
+    .array(named("Comment", z.object({ text: z.string(), by: answerer, at: time })))
+    .readonly()
+    .describe("The oldest first"),
+};
+
 const summaryFields = {
   taskId: z.string(),
   key: z.string().describe("Names the question within its task"),
@@ -52,6 +83,8 @@ const summaryFields = {
   onTimeout: z.union([z.enum(["cancel", "decline", "fail"]), z.object({ default: anyObject })]).describe("What happens at the deadline"),
   audience: audience.optional().describe("Who else is asked; absent if only the owner of the task is"),
   accepted: z.number().optional().describe("With a quorum: how many people have accepted"),
+  claimedBy: claim.optional().describe("Who is on it; absent if nobody is. Everyone who may answer still may"),
+  commentCount: z.number().optional().describe("Absent for none"),
 };
 
 export const askSummary = named("AskSummary", z.object(summaryFields), "An open question in a list");
@@ -73,6 +106,7 @@ const openAsk = named(
       url: z.string().optional().describe("The address to visit"),
     }),
     context: z.array(contextPart).readonly().optional().describe("What the person should see to decide, above the form"),
+    ...aroundFields,
   }),
 );
 
@@ -84,7 +118,7 @@ const settledAsk = named(
     key: z.string(),
     tool: z.string(),
     owner: person,
-    end: z.enum(["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"]),
+    end: z.enum(ENDS),
     by: answerer.optional().describe("Who answered; absent if nobody did"),
     acceptedBy: z
       .array(z.object({ ...answerer.shape, at: time }))
@@ -93,6 +127,7 @@ const settledAsk = named(
     answer: given.optional().describe("What the caller answered"),
     reason: z.string().optional().describe("Why it was declined, for the owner of the task"),
     at: time.optional(),
+    ...aroundFields,
   }),
 );
 
@@ -102,12 +137,30 @@ export function summaryShown({ called, ...rest }: AskSummary): z.input<typeof as
   return { tool: called.name, ...timesShown(rest) };
 }
 
-function timesShown<T extends Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs">>({ askedAtMs, deadlineMs, dueAtMs, ...rest }: T) {
+export function claimShown({ untilMs, ...person }: ClaimRead): z.input<typeof claim> {
+  return { ...person, until: timeOf(untilMs) };
+}
+
+function aroundShown({ history, comments }: Around) {
+  return {
+    history: history.map(({ atMs, untilMs, ...rest }) => ({
+      ...rest,
+      ...(atMs !== undefined && { at: timeOf(atMs) }),
+      ...(untilMs !== undefined && { until: timeOf(untilMs) }),
+    })),
+    comments: comments.map(({ atMs, ...rest }) => ({ ...rest, at: timeOf(atMs) })),
+  };
+}
+
+type Timed = Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy">;
+
+function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, ...rest }: T) {
   return {
     ...rest,
     askedAt: timeOf(askedAtMs),
     deadline: timeOf(deadlineMs),
     ...(dueAtMs !== undefined && { due: timeOf(dueAtMs) }),
+    ...(claimedBy && { claimedBy: claimShown(claimedBy) }),
   };
 }
 
@@ -117,11 +170,12 @@ export function askShown(read: AskRead): z.input<typeof ask> {
     const { context } = aboutOf(request) ?? {};
     // What it says about the question stands beside the request, as in a list.
     const { about: _about, ...asked } = request;
-    return { ...timesShown(rest), tool: called.name, request: asked, ...(context && { context }) };
+    return { ...timesShown(rest), ...aroundShown(rest), tool: called.name, request: asked, ...(context && { context }) };
   }
   const { called, atMs, acceptedBy, ...rest } = read;
   return {
     ...rest,
+    ...aroundShown(rest),
     tool: called.name,
     ...(atMs !== undefined && { at: timeOf(atMs) }),
     ...(acceptedBy && { acceptedBy: acceptedBy.map(({ atMs: at, ...by }) => ({ ...by, at: timeOf(at) })) }),

@@ -96,7 +96,15 @@ export async function followChanges(frontEnd: FrontEnd, caller: Caller, request:
 
 function digestOf(asks: readonly AskSummary[], nextCursor: string | undefined): string {
   const text = JSON.stringify([
-    asks.map(({ taskId, key, askedAtMs, accepted }) => [taskId, key, askedAtMs, accepted]),
+    asks.map(({ taskId, key, askedAtMs, accepted, claimedBy, commentCount }) => [
+      taskId,
+      key,
+      askedAtMs,
+      accepted,
+      claimedBy?.principal,
+      claimedBy?.untilMs,
+      commentCount,
+    ]),
     nextCursor !== undefined,
   ]);
   return hash("sha256", text, "base64url").slice(0, 22);

@@ -3,6 +3,13 @@ import { ASK_OPERATIONS } from "./asks.ts";
 import { BATCH_OPERATIONS } from "./batches.ts";
 import type { Operation } from "./operation.ts";
 import { TASK_OPERATIONS } from "./tasks.ts";
+import { THREAD_OPERATIONS } from "./threads.ts";
 import { TOOL_OPERATIONS } from "./tools.ts";
 
-export const OPERATIONS: readonly Operation[] = [...ASK_OPERATIONS, ...BATCH_OPERATIONS, ...TASK_OPERATIONS, ...TOOL_OPERATIONS];
+export const OPERATIONS: readonly Operation[] = [
+  ...ASK_OPERATIONS,
+  ...THREAD_OPERATIONS,
+  ...BATCH_OPERATIONS,
+  ...TASK_OPERATIONS,
+  ...TOOL_OPERATIONS,
+];

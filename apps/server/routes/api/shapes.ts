@@ -56,7 +56,7 @@ export const answerer = named(
   "Answerer",
   z.object({
     ...person.shape,
-    name: z.string().optional().describe("What the person was called when they answered. For people to read: several may have the same"),
+    name: z.string().optional().describe("What the person was called when they did it. For people to read: several may have the same"),
   }),
 );
 

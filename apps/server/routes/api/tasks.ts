@@ -111,7 +111,7 @@ export const TASK_OPERATIONS: readonly Operation[] = [
       const page = { limit: most, ...(after !== undefined && { cursor: after }) };
       const found = await findTasks(services, { caller, owner: owner === "me" ? "caller" : "others", filter, ...page });
       return {
-        tasks: found.tasks.map((each) => taskShown(caller, each)),
+        tasks: found.tasks.map((each) => taskShown(caller, each, services.clock.now())),
         ...(found.nextCursor !== undefined && { nextCursor: found.nextCursor }),
       };
     },
@@ -131,7 +131,7 @@ export const TASK_OPERATIONS: readonly Operation[] = [
       const found = await getTask(services, { taskId, caller, door: DOOR });
       const { outcome } = found;
       return {
-        ...taskShown(caller, found),
+        ...taskShown(caller, found, services.clock.now()),
         ...(outcome?.type === "result" && { result: outcome.result }),
         ...(outcome?.type === "error" && { error: outcome.error }),
       };
@@ -181,7 +181,7 @@ export const TASK_OPERATIONS: readonly Operation[] = [
 ];
 
 /** `of` is the task as the caller may see it. */
-export function taskShown(caller: Caller, of: Task): z.input<typeof task> {
+export function taskShown(caller: Caller, of: Task, nowMs: number): z.input<typeof task> {
   const { id, call, status, message, updatedAtMs, expiresAtMs, asks, asksOfOthers = [] } = of;
   return {
     taskId: id,
@@ -192,7 +192,7 @@ export function taskShown(caller: Caller, of: Task): z.input<typeof task> {
     createdAt: timeOf(call.createdAtMs),
     updatedAt: timeOf(updatedAtMs),
     ...(expiresAtMs !== undefined && { expiresAt: timeOf(expiresAtMs) }),
-    asks: asks.filter(isForPerson).map((ask) => summaryShown(summaryOfAsk(caller, of, ask))),
+    asks: asks.filter(isForPerson).map((ask) => summaryShown(summaryOfAsk(caller, of, ask, nowMs))),
     asksOfOthers: may(caller, "follow", of) ? asksOfOthers.length : 0,
   };
 }

@@ -99,7 +99,7 @@ export const TOOL_OPERATIONS: readonly Operation[] = [
         ...(body.keepSeconds !== undefined && { retentionMs: body.keepSeconds * 1_000 }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
       });
-      return taskShown(caller, created);
+      return taskShown(caller, created, services.clock.now());
     },
   }),
 ];

@@ -1,0 +1,114 @@
+/**
+ * What people do around an open ask besides answering it: they claim it, release it, and comment on it.
+ *
+ *   T1  A claim says "I am on it". It is a lease and never a lock: whoever may answer still may.
+ *   T2  A claim ends by its time, by its release, and by an answer of the person who has it.
+ *   T3  Comments are never dropped: one too many is refused. Of the rest of a history the oldest is dropped.
+ *
+ * These functions are pure and return what to write. A store writes it only if nobody else wrote in between
+ * (ThreadRequest.seen); otherwise the front end reads again.
+ */
+import { type Caller, personOf } from "./caller.ts";
+import { nameToRead } from "./names.ts";
+import { isBy } from "./quorum.ts";
+import type { Acceptance, Ask, ThreadClaim, AskThread, CallFacts, Participant, ThreadEntry } from "../task.ts";
+
+export const CLAIM_MINUTES = 10;
+export const CLAIM_MINUTES_MAX = 60;
+export const COMMENT_CHARS_MAX = 1_000;
+/** Comments on one ask. */
+export const COMMENTS_MAX = 50;
+/** What the history of one ask keeps besides comments. */
+export const HISTORY_MAX = 100;
+
+/** What is done, by whom and when. */
+export interface Deed {
+  readonly caller: Caller;
+  readonly nowMs: number;
+}
+
+type Threaded = Pick<Ask, "askedAtMs" | "thread" | "accepted">;
+
+export interface Written {
+  readonly thread: Omit<AskThread, "revision">;
+  readonly history: readonly ThreadEntry[];
+  /** What is new in it; absent for a claim that is renewed. */
+  readonly entry?: ThreadEntry;
+}
+
+/** The claim that runs, of somebody whom the ask still waits for. */
+export function claimOf({ thread, accepted }: Pick<Ask, "thread" | "accepted">, owner: CallFacts, nowMs: number): ThreadClaim | undefined {
+  const claim = thread?.claim;
+  if (!claim || claim.untilMs <= nowMs) return undefined;
+  const hasAnswered = ({ by, person }: Pick<Acceptance, "by" | "person">) =>
+    (person ?? by ?? personOf(owner)) === (claim.person ?? claim.by) || (by ?? owner.principal) === claim.by;
+  return accepted?.acceptances.some(hasAnswered) === true ? undefined : claim; // T2
+}
+
+/** Whether the caller is this person. */
+export function isParticipant(caller: Caller, { by, person }: Participant): boolean {
+  return isBy({ by, ...(person !== undefined && { person }) }, caller, { principal: by });
+}
+
+/** `isRenewed`: the caller has a claim that runs. Whoever calls this has seen that nobody else has one. */
+export function claimed(
+  ask: Threaded,
+  history: readonly ThreadEntry[],
+  { caller, nowMs, untilMs, isRenewed }: Deed & { readonly untilMs: number; readonly isRenewed: boolean },
+): Written {
+  const claim: ThreadClaim = { ...participant(caller), untilMs };
+  const thread = { comments: 0, ...rest(ask.thread), claim };
+  return isRenewed ? { thread, history } : { thread, ...added(ask, history, { what: "claimed", atMs: nowMs, ...claim }) };
+}
+
+/** Undefined if the caller has no claim that runs. */
+export function released(
+  ask: Threaded,
+  history: readonly ThreadEntry[],
+  { caller, nowMs, owner }: Deed & { readonly owner: CallFacts },
+): Written | undefined {
+  const before = claimOf(ask, owner, nowMs);
+  if (!before || !isParticipant(caller, before)) return undefined;
+  const { claim: _, ...thread } = rest(ask.thread);
+  return { thread: { comments: 0, ...thread }, ...added(ask, history, { what: "released", atMs: nowMs, ...participant(caller) }) };
+}
+
+/** Undefined if there are too many comments already (T3). */
+export function commented(
+  ask: Threaded,
+  history: readonly ThreadEntry[],
+  { caller, nowMs, text }: Deed & { readonly text: string },
+): Written | undefined {
+  const comments = history.filter(({ what }) => what === "commented").length + 1;
+  if (comments > COMMENTS_MAX) return undefined;
+  const entry: ThreadEntry = { what: "commented", atMs: nowMs, ...participant(caller), text };
+  return { thread: { ...rest(ask.thread), comments }, ...added(ask, history, entry) };
+}
+
+/** Whether it was written already, by a request whose reply was lost. */
+export function isWritten(history: readonly ThreadEntry[], { entry }: Written): boolean {
+  const wanted = JSON.stringify(entry);
+  return entry !== undefined && history.some((each) => JSON.stringify(each) === wanted);
+}
+
+function added({ askedAtMs }: Threaded, history: readonly ThreadEntry[], entry: ThreadEntry): Pick<Written, "history" | "entry"> {
+  const before: readonly ThreadEntry[] = history.length === 0 ? [{ what: "asked", atMs: askedAtMs }] : history;
+  const all = [...before, entry];
+  const isDropped = all.filter(({ what }) => what !== "commented").length > HISTORY_MAX;
+  const oldest = isDropped ? all.findIndex(({ what }) => what !== "commented" && what !== "asked") : -1;
+  return { history: all.filter((_, index) => index !== oldest), entry };
+}
+
+function rest(thread: AskThread | undefined): Partial<Omit<AskThread, "revision">> {
+  const { revision: _, ...known } = thread ?? { revision: 0 };
+  return known;
+}
+
+function participant(caller: Caller): Participant {
+  const name = nameToRead(caller);
+  return {
+    by: caller.principal,
+    ...(caller.person !== undefined && { person: personOf(caller) }),
+    ...(name !== undefined && { name }),
+  };
+}

@@ -1,0 +1,198 @@
+import { describe, expect, test } from "vitest";
+import { callerNamed } from "../callers/caller.fixture.ts";
+import type { Caller } from "../callers/caller.ts";
+import { COMMENTS_MAX, HISTORY_MAX } from "../callers/threads.ts";
+import { answerTask } from "./answer-task.ts";
+import { alice, anAsk, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
+import { claimAsk, commentOnAsk, releaseAsk } from "./join-thread.ts";
+import { listAsks } from "./list-asks.ts";
+import { readAsk } from "./read-ask.ts";
+
+const MINUTE = 60_000;
+const finance = { to: { groups: ["finance"] } };
+const frida = callerNamed("frida", { groups: ["finance"], displayName: "Frida F." });
+const otto = callerNamed("otto", { groups: ["finance"] });
+const accept = { action: "accept", content: { n: 1 } };
+
+async function asked(audience: object = finance) {
+  const memory = inMemory();
+  const taskId = await memory.put([anAsk("approve", { audience: { ...finance, ...audience } })]);
+  const ref = (caller: Caller) => ({ caller, taskId, key: "approve", door: "test" });
+  const { services } = memory;
+  return {
+    ...memory,
+    taskId,
+    ref,
+    claimedBy: async (caller: Caller) => (await listAsks(services, { caller, limit: 10 })).asks[0]?.claimedBy,
+    whatOf: async (caller: Caller) => (await readAsk(services, ref(caller))).history.map(({ what, by }) => [what, by?.principal]),
+    answer: (caller: Caller, reply: object) => answerTask(services, { caller, taskId, replies: { approve: reply } }),
+  };
+}
+
+describe("a claim", () => {
+  test("says who is on it until when, to everyone who was asked, and keeps nobody from answering", async () => {
+    const { services, ref, claimedBy, whatOf, answer } = await asked();
+    const until = { name: "Frida F.", untilMs: NOW_MS + 10 * MINUTE };
+    const claim = await claimAsk(services, ref(frida));
+
+    expect(claim).toEqual({ type: "claimed", claimedBy: { principal: "frida", isCaller: true, ...until } });
+    expect(await claimedBy(otto)).toEqual({ principal: "frida", isCaller: false, ...until });
+    expect(await readAsk(services, ref(alice))).toMatchObject({ state: "of-others", claimedBy: { principal: "frida", isCaller: false } });
+    expect(await claimAsk(services, ref(otto))).toMatchObject({ type: "taken", claimedBy: { principal: "frida" } });
+    expect((await answer(otto, accept)).receipts.get("approve")).toEqual({ type: "accepted" });
+
+    const happened = [["asked"], ["claimed", "frida"], ["accepted", "otto"]].map(([what, by]) => [what, by]);
+    for (const caller of [frida, otto, alice]) expect(await whatOf(caller)).toEqual(happened);
+    expect(await readAsk(services, ref(frida))).not.toHaveProperty("claimedBy");
+  });
+
+  test("ends by itself, and then somebody else may claim; a renewal moves its end and fills no history", async () => {
+    const { services, ref, claimedBy, whatOf, pass } = await asked();
+    await claimAsk(services, { ...ref(frida), minutes: 2 });
+    await pass(MINUTE);
+    await claimAsk(services, { ...ref(frida), minutes: 2 });
+    expect(await claimedBy(otto)).toMatchObject({ untilMs: NOW_MS + 3 * MINUTE });
+    await pass(2 * MINUTE - 1);
+    expect(await claimAsk(services, ref(otto))).toMatchObject({ type: "taken" });
+    await pass(1);
+
+    expect(await claimedBy(otto)).toBeUndefined();
+    expect(await claimAsk(services, ref(otto))).toMatchObject({ type: "claimed", claimedBy: { principal: "otto" } });
+    expect(await whatOf(otto)).toEqual([
+      ["asked", undefined],
+      ["claimed", "frida"],
+      ["claimed", "otto"],
+    ]);
+  });
+
+  test("is released by the person who has it, through any client, and by nobody else", async () => {
+    const { services, ref, claimedBy, whatOf } = await asked();
+    const person = { person: "issuer frida" };
+    await claimAsk(services, ref({ ...frida, ...person }));
+    expect(await releaseAsk(services, ref(otto))).toEqual({ type: "released" });
+    expect(await claimedBy(otto)).toMatchObject({ principal: "frida" });
+
+    expect(await releaseAsk(services, ref({ ...frida, ...person, principal: "frida at another client" }))).toEqual({ type: "released" });
+
+    expect(await claimedBy(otto)).toBeUndefined();
+    expect((await whatOf(otto)).map(([what]) => what)).toEqual(["asked", "claimed", "released"]);
+  });
+
+  test("ends when the person has accepted, though others are missing", async () => {
+    const { services, ref, claimedBy, answer } = await asked({ quorum: 2 });
+    await claimAsk(services, ref(frida));
+    await answer(otto, accept);
+    expect(await claimedBy(callerNamed("third", { groups: ["finance"] }))).toMatchObject({ principal: "frida" });
+    await answer(frida, accept);
+    expect(await readAsk(services, ref(frida))).toMatchObject({ state: "settled", end: "accepted" });
+
+    const again = await asked({ quorum: 3 });
+    await claimAsk(again.services, again.ref(frida));
+    await again.answer(frida, accept);
+    expect(await again.claimedBy(otto)).toBeUndefined();
+    expect(await claimAsk(again.services, again.ref(otto))).toMatchObject({ type: "claimed" });
+  });
+
+  test("is for those who may answer: the owner of the task reads it, and may not claim what is put to others", async () => {
+    const { services, ref, facts, whatOf } = await asked({ not: "caller" });
+    expect(await claimAsk(services, ref({ ...alice, groups: ["finance"] }))).toEqual({ type: "forbidden" });
+    expect(facts).toMatchObject([{ action: "claim", principal: "alice", ask: "approve", verdict: "forbidden" }]);
+    expect(await whatOf(alice)).toEqual([["asked", undefined]]);
+  });
+});
+
+describe("a comment", () => {
+  test("is read by everyone who may read the question, also once it is closed, and neither answers it nor wakes its tool", async () => {
+    const { services, ref, runs, answer, requestsOf } = await asked();
+    const texts = async (caller: Caller) => {
+      const { comments } = await readAsk(services, ref(caller));
+      return comments.map(({ by, text }) => [by.principal, by.isCaller, text]);
+    };
+    expect(await commentOnAsk(services, { ...ref(frida), text: "Which budget?" })).toEqual({ type: "commented" });
+    expect(await commentOnAsk(services, { ...ref(alice), text: "That of <b>March</b>." })).toEqual({ type: "commented" });
+
+    expect((await listAsks(services, { caller: otto, limit: 1 })).asks).toMatchObject([{ commentCount: 2 }]);
+    expect(runs).toEqual([]);
+    await answer(otto, accept);
+    expect(await texts(frida)).toEqual([
+      ["frida", true, "Which budget?"],
+      ["alice", false, "That of <b>March</b>."],
+    ]);
+    expect(await texts(alice)).toHaveLength(2);
+    expect(await commentOnAsk(services, { ...ref(frida), text: "Too late" })).toEqual({ type: "late" });
+    const { audit } = requestsOf("writeThread")[0] as { readonly audit: object };
+    expect(audit).toMatchObject({ action: "comment", principal: "frida", ask: "approve", comment: expect.stringContaining("Which") });
+  });
+
+  test("is refused when there are fifty, and what happens besides is dropped, the oldest first", async () => {
+    const { services, ref, pass } = await asked();
+    for (let at = 0; at < COMMENTS_MAX; at += 1) {
+      expect(await commentOnAsk(services, { ...ref(frida), text: `number ${at}` })).toEqual({ type: "commented" });
+    }
+    expect(await commentOnAsk(services, { ...ref(otto), text: "one more" })).toEqual({ type: "full" });
+    for (let at = 0; at < HISTORY_MAX; at += 1) {
+      await claimAsk(services, { ...ref(frida), minutes: 1 });
+      await pass(MINUTE);
+    }
+    const { history, comments } = await readAsk(services, ref(otto));
+    expect(comments.map(({ text }) => text)).toEqual(Array.from({ length: COMMENTS_MAX }, (_, at) => `number ${at}`));
+    expect([history[0]?.what, history.length]).toEqual(["asked", COMMENTS_MAX + HISTORY_MAX]);
+    expect(history.at(-1)).toMatchObject({ what: "claimed", atMs: NOW_MS + (HISTORY_MAX - 1) * MINUTE });
+  });
+
+  test("is written once and beside all others, however many write at once", async () => {
+    const { services, ref } = await asked();
+    const people = Array.from({ length: 8 }, (_, at) => callerNamed(`p${at}`, { groups: ["finance"] }));
+    await Promise.all(people.map((caller) => commentOnAsk(services, { ...ref(caller), text: `of ${caller.principal}` })));
+    const { comments } = await readAsk(services, ref(frida));
+    expect(comments.map(({ text }) => text).toSorted()).toEqual(people.map(({ principal }) => `of ${principal}`));
+  });
+
+  test("that was written though its reply was lost is not written again", async () => {
+    let isLost = true;
+    const memory = inMemory({
+      replace: (real) => ({
+        async writeThread(request) {
+          const became = await real.writeThread(request);
+          if (!isLost) return became;
+          // The connection broke behind the write, and the command was sent again.
+          isLost = false;
+          return await real.writeThread(request);
+        },
+      }),
+    });
+    const taskId = await memory.put([anAsk("approve", { audience: finance })]);
+    const ref = { caller: frida, taskId, key: "approve" };
+    expect(await commentOnAsk(memory.services, { ...ref, text: "Once" })).toEqual({ type: "commented" });
+    expect((await readAsk(memory.services, ref)).comments).toHaveLength(1);
+  });
+});
+
+test("nothing of it exists for those who may not read the question", async () => {
+  const { services, ref, requestsOf } = await asked();
+  const strangers = [mallory, { ...frida, tenant: "acme" }, { ...frida, groups: [] }];
+  for (const at of [
+    ref,
+    (caller: Caller) => ({ ...ref(caller), key: "never" }),
+    (caller: Caller) => ({ ...ref(caller), taskId: "0-none" }),
+  ]) {
+    for (const caller of strangers) {
+      const gone = { code: "TASK_NOT_FOUND" };
+      await expect(claimAsk(services, at(caller))).rejects.toMatchObject(gone);
+      await expect(releaseAsk(services, at(caller))).rejects.toMatchObject(gone);
+      await expect(commentOnAsk(services, { ...at(caller), text: "?" })).rejects.toMatchObject(gone);
+    }
+  }
+  expect(requestsOf("writeThread")).toEqual([]);
+});
+
+test("a child's question is claimed where its root shows it, and the root is told", async () => {
+  const { services, putWithChild, task } = inMemory();
+  const { taskId, child } = await putWithChild([], [anAsk("size")]);
+  const before = await task(taskId);
+  expect(await claimAsk(services, { caller: alice, taskId, key: "book:size" })).toMatchObject({ type: "claimed" });
+
+  expect((await task(taskId)).revision).toBeGreaterThan(before.revision);
+  expect((await task(taskId)).asks).toMatchObject([{ key: "book:size", thread: { claim: { by: "alice" } } }]);
+  expect((await readAsk(services, { caller: alice, taskId: child, key: "size" })).history).toMatchObject([{}, { what: "claimed" }]);
+});

@@ -1,0 +1,127 @@
+/**
+ * A person says that they are on a question, gives it back, or comments on it.
+ *
+ * Whoever may answer may claim; whoever may read may comment. The store takes a change only if nobody else made one since
+ * the ask was read (callers/threads.ts); otherwise it is read again.
+ */
+import { type AuditFact, noteAudit, withAudit } from "../callers/audit.ts";
+import { may } from "../callers/policy.ts";
+import { CLAIM_MINUTES, claimed, claimOf, commented, isParticipant, isWritten, released, type Written } from "../callers/threads.ts";
+import { ParleyError } from "../errors.ts";
+import type { Ask, Task, ThreadEntry } from "../task.ts";
+import { type ClaimRead, claimRead } from "./list-asks.ts";
+import { openAsk, type ReadAsk, readAsk } from "./read-ask.ts";
+import { factOf } from "./record-answer.ts";
+import type { Services } from "./services.ts";
+
+export type Joined =
+  /** The caller is on it now. */
+  | { readonly type: "claimed"; readonly claimedBy: ClaimRead }
+  /** Somebody else is on it. The caller may answer all the same. */
+  | { readonly type: "taken"; readonly claimedBy: ClaimRead }
+  | { readonly type: "released" }
+  | { readonly type: "commented" }
+  /** It has COMMENTS_MAX comments. */
+  | { readonly type: "full" }
+  /** It is put to others. */
+  | { readonly type: "forbidden" }
+  /** It is closed. */
+  | { readonly type: "late" };
+
+type Wanted = Written | Exclude<Joined, { readonly type: "claimed" | "commented" }>;
+
+/** Each failed try means that somebody else did something. */
+const TRIES_MAX = 20;
+
+/** Says that the caller is on it for so many minutes, or renews that. Throws TASK_NOT_FOUND and as `readAsk` does. */
+export async function claimAsk(
+  services: Services,
+  { minutes = CLAIM_MINUTES, ...ref }: ReadAsk & { readonly minutes?: number },
+): Promise<Joined> {
+  const nowMs = services.clock.now();
+  const untilMs = nowMs + minutes * 60_000;
+  return await join(services, { ref, action: "claim" }, ({ task, ask }, history) => {
+    if (!may(ref.caller, "answer", task, ask)) return { type: "forbidden" };
+    const running = claimOf(ask, task.call, nowMs);
+    if (running && !isParticipant(ref.caller, running)) return { type: "taken", claimedBy: claimRead(ref.caller, running) };
+    return claimed(ask, history, { caller: ref.caller, nowMs, untilMs, isRenewed: running !== undefined });
+  });
+}
+
+/** Ends the caller's claim, if there is one. Throws as claimAsk does. */
+export async function releaseAsk(services: Services, ref: ReadAsk): Promise<Joined> {
+  const nowMs = services.clock.now();
+  return await join(
+    services,
+    { ref, action: "release" },
+    ({ task, ask }, history) => released(ask, history, { caller: ref.caller, nowMs, owner: task.call }) ?? { type: "released" },
+  );
+}
+
+/** `text`: at most COMMENT_CHARS_MAX characters, and not blank: the caller has checked. Throws as claimAsk does. */
+export async function commentOnAsk(services: Services, { text, ...ref }: ReadAsk & { readonly text: string }): Promise<Joined> {
+  const nowMs = services.clock.now();
+  const fact = (taskId: string) => ({ comment: services.digest(text, taskId) });
+  return await join(
+    services,
+    { ref, action: "comment", fact },
+    ({ ask }, history) => commented(ask, history, { caller: ref.caller, nowMs, text }) ?? { type: "full" },
+  );
+}
+
+interface Joining {
+  readonly ref: ReadAsk;
+  readonly action: "claim" | "release" | "comment";
+  readonly fact?: (taskId: string) => Partial<AuditFact>;
+}
+
+async function join(
+  services: Services,
+  { ref, action, fact }: Joining,
+  decide: (open: { readonly task: Task; readonly ask: Ask }, history: readonly ThreadEntry[]) => Wanted,
+): Promise<Joined> {
+  const { store, clock, log } = services;
+  let written: Written | undefined;
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const open = await openAsk(services, ref);
+    if (!open) return await lateFor(services, ref);
+    const { task, ask } = open;
+    const { id: taskId } = task;
+    const { key, digest, thread } = ask;
+    const history = thread ? await store.thread(taskId, key) : [];
+    if (written && isWritten(history, written)) return done(ref, action, written);
+    const wanted = decide(open, history);
+    if ("type" in wanted) {
+      if (wanted.type === "forbidden") noteAudit(services, ref, () => ({ ...factOf(services, action, task, ask), verdict: wanted.type }));
+      return wanted;
+    }
+    written = wanted;
+    const audit = withAudit(services, ref, () => ({ ...factOf(services, action, task, ask), ...fact?.(taskId) }));
+    const { entry: _, ...rest } = written;
+    const became = await store.writeThread({
+      taskId,
+      key,
+      digest,
+      ...(thread && { seen: thread.revision }),
+      ...rest,
+      nowMs: clock.now(),
+      ...audit,
+    });
+    if (became === "late") return await lateFor(services, ref);
+    if (became === "overtaken") continue;
+    log.info({ taskId, key, action }, "question noted");
+    return done(ref, action, written);
+  }
+  throw new ParleyError("UNAVAILABLE", "too many people did something with this question at once: try again");
+}
+
+/** Throws TASK_NOT_FOUND unless the caller may read how it ended. */
+async function lateFor(services: Services, ref: ReadAsk): Promise<Joined> {
+  await readAsk(services, ref);
+  return { type: "late" };
+}
+
+function done(ref: ReadAsk, action: Joining["action"], { thread: { claim } }: Written): Joined {
+  if (action === "claim" && claim) return { type: "claimed", claimedBy: claimRead(ref.caller, claim) };
+  return { type: action === "comment" ? "commented" : "released" };
+}

@@ -1,0 +1,39 @@
+--[[ thread.lua: writes what people did around an open ask: who is on it, and its history with the comments.
+
+KEYS  task journal feed due
+      audit    stream  audit records of the partition
+ARGV  key, digest (of the ask that the writer read), seen (the revision of the thread that the writer read; '': none), thread (sealed; what
+      every reader of the task sees), history (sealed), now_ms, audit_record ('': none), audit_length_max
+
+Returns 'accepted' | 'overtaken' | 'late'.
+
+Both texts are sealed, so the writer makes them. They are taken only if nobody else wrote since the writer looked; one who was overtaken looks
+again. The history has a key of its own, so that reads of the task do not carry it: it goes with the task, and a year after its last change at
+the latest, so that a process of an older version, which does not know it, leaves nothing behind. ]]
+local key, digest, seen, thread, history, now_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+
+local function write()
+  local state = read_state(task)
+  local ask = state and redis.call('HGET', task, 'ask:' .. key)
+  if not ask or string.match(ask, '^%S+') ~= digest then return 'late' end -- I4
+  local before = redis.call('HGET', task, 'thread:' .. key)
+  if (before and string.match(before, '^%S+') or '') ~= seen then return 'overtaken' end
+
+  local threads = task .. ':threads'
+  local added = #history - #(redis.call('HGET', threads, key) or '')
+  redis.call('HSET', threads, key, history)
+  redis.call('PEXPIREAT', threads, string.format('%.0f', now_ms + ASKED_MS))
+  redis.call('HINCRBY', task, 'threads', added)
+  redis.call('HSET', task, 'thread:' .. key, state.revision + 1 .. ' ' .. thread)
+  count_more(state, added)
+  local names = redis.call('HGET', journal, 'asked ' .. key)
+  if names then tell_asked(names) end
+  happens_to_ask('thread', key)
+  tell(state, now_ms)
+  write_state(state)
+  return 'accepted'
+end
+
+local reply = write()
+if reply ~= 'overtaken' then audit(KEYS[5], ARGV[7], ARGV[8], now_ms, reply) end
+return reply

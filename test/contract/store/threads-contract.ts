@@ -1,0 +1,100 @@
+/** What people do around an open ask: who is on it, and its history. */
+import type { ThreadEntry, ThreadRequest } from "@parley/core";
+import { describe, expect, test } from "vitest";
+import { anAsk } from "../builders.ts";
+import type { UnderTest } from "./under-test.ts";
+
+export function threads({ store, life, countWakes }: UnderTest): void {
+  const ada = { by: "ada", name: "Ada ☃" };
+  const claim = { ...ada, untilMs: 5_000 };
+  const entries: readonly ThreadEntry[] = [
+    { what: "asked", atMs: 1_000 },
+    { what: "claimed", atMs: 2_000, ...claim },
+    { what: "commented", atMs: 3_000, ...ada, text: "Wie viele?\n☃ ist kalt" },
+  ];
+  const size = (taskId: string, more: Partial<ThreadRequest> = {}): ThreadRequest => ({
+    taskId,
+    key: "size",
+    digest: "digest-of-size",
+    thread: { comments: 1, claim },
+    history: entries,
+    nowMs: Date.now(),
+    ...more,
+  });
+  const threadOf = async (taskId: string) => (await life.load(taskId)).asks.find(({ key }) => key === "size")?.thread;
+
+  describe("writeThread", () => {
+    test("is read with the ask, its history by itself, and wakes who watches the task; the ask is not asked again", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      const before = await life.load(taskId);
+      expect(await store.thread(taskId, "size")).toEqual([]);
+      const { onChange, stop } = await countWakes(taskId);
+
+      expect(await store.writeThread(size(taskId))).toBe("accepted");
+
+      const after = await life.load(taskId);
+      expect(after).toMatchObject({ revision: before.revision + 1, status: "input_required" });
+      expect(after.asks.map(({ key, since, thread }) => ({ key, since, thread }))).toEqual([
+        { key: "size", since: before.asks[0]!.since, thread: { revision: before.revision + 1, comments: 1, claim } },
+        { key: "name", since: before.asks[1]!.since, thread: undefined },
+      ]);
+      expect(await store.thread(taskId, "size")).toEqual(entries);
+      expect(await store.thread(taskId, "name")).toEqual([]);
+      await expect.poll(() => onChange.mock.calls.length).toBe(1);
+      stop();
+    });
+
+    test("takes a change only of one who has read the last one: of two at once, one is overtaken", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+
+      const both = await Promise.all([store.writeThread(size(taskId)), store.writeThread(size(taskId, { history: [] }))]);
+      expect(both.toSorted()).toEqual(["accepted", "overtaken"]);
+      const { revision } = (await threadOf(taskId))!;
+      for (const seen of [revision - 1, revision + 1]) expect(await store.writeThread(size(taskId, { seen }))).toBe("overtaken");
+      expect(await store.writeThread(size(taskId, { seen: revision, thread: { comments: 0 }, history: [entries[0]!] }))).toBe("accepted");
+
+      expect(await threadOf(taskId)).toEqual({ revision: revision + 1, comments: 0 });
+      expect(await store.thread(taskId, "size")).toEqual([entries[0]]);
+    });
+
+    test("changes nothing around an ask that is not open, or is another question by now", async () => {
+      const taskId = await life.parked([anAsk("size"), anAsk("name")]);
+      await life.answer(taskId, "size", "4");
+      const before = await life.load(taskId);
+
+      for (const request of [size(taskId), size(taskId, { key: "name" }), size(taskId, { key: "never" }), size("0-none")])
+        expect(await store.writeThread(request)).toBe("late");
+
+      expect(await life.load(taskId)).toEqual(before);
+      expect(await store.thread(taskId, "size")).toEqual([]);
+      expect(await store.thread("0-none", "size")).toEqual([]);
+    });
+
+    test("has a history that outlives the ask and goes with the task; who is on it goes with the ask", async () => {
+      const taskId = await life.parked([anAsk("size", { audience: { to: { groups: ["finance"] } } })]);
+      await store.writeThread(size(taskId));
+      await life.answer(taskId, "size", "4");
+      const read = async () => (await store.settledAsk({ taskId, key: "size", names: [] }))?.history;
+      expect(await read()).toEqual(entries);
+
+      const token = await life.begin({ taskId, run: 2 });
+      await life.park(taskId, token, [anAsk("size#2")]);
+      expect((await life.load(taskId)).asks.map(({ thread }) => thread)).toEqual([undefined]);
+      await life.cancel(taskId);
+
+      expect(await read()).toEqual(entries);
+      expect(await store.settledAsk({ taskId, key: "size#2", names: [] })).not.toHaveProperty("history");
+    });
+
+    test("is forgotten with the answers when the task restarts", async () => {
+      const taskId = await life.parked([anAsk("size")]);
+      await store.writeThread(size(taskId));
+
+      await life.restart(taskId, await life.begin({ taskId, run: 2 }));
+      expect(await store.thread(taskId, "size")).toEqual([]);
+      await life.park(taskId, await life.begin({ taskId, run: 3 }), [anAsk("size")]);
+
+      expect(await threadOf(taskId)).toBeUndefined();
+    });
+  });
+}
