@@ -299,6 +299,23 @@ const DOORS: readonly Door[] = [
       return "unknown";
     },
   })),
+  ...["own", "finance"].flatMap((key): Door[] => {
+    /** The receipt of what was done, `seen` for those who may only read the question, `late` once it is closed. */
+    const around = (verb: string, body: object, dueOf: (isAsked: boolean) => string): Door => ({
+      name: `POST /api/v1/asks/<task>/${key}/${verb}`,
+      knock: async (asked) => await atApi(asked, `/asks/${asked.taskId}/${key}/${verb}`, ({ receipt }) => String(receipt), body),
+      due(role, state) {
+        const isOpen = STATES[state]?.asks.includes(key) === true;
+        if (!isSeen(role, state) || !isOpen) return NOT_FOUND;
+        if (mine(role, state) === key) return dueOf(true);
+        return role === "owner" ? dueOf(false) : NOT_FOUND;
+      },
+    });
+    return [
+      around("claim", {}, (isAsked) => (isAsked ? "claimed" : "forbidden")),
+      around("comments", { text: "Why?" }, () => "commented"),
+    ];
+  }),
   {
     name: "2025-11-25 tasks/list",
     async knock(asked) {
@@ -321,7 +338,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
       const before = await services.store.load(taskId);
       const expected = isStranger(role) ? NOT_FOUND : due(role, state);
       expect(`${role}: ${await knock({ front, role, state, taskId })}`).toBe(`${role}: ${expected}`);
-      if (["accepted", "cancelled"].includes(expected)) continue;
+      if (["accepted", "claimed", "commented", "cancelled"].includes(expected)) continue;
       // Nothing happened to the task, for any request.
       if (before && state !== "working") expect(await services.store.load(taskId)).toEqual(before);
     }

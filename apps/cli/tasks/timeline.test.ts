@@ -35,7 +35,14 @@ test("a task that no worker has begun is shown as queued, and a run by its numbe
 });
 
 test("a question that is over says how it ended, who answered, and when", () => {
-  const common = { state: "settled" as const, taskId: "0-a", tool: "pay", owner: { principal: "ann", isCaller: true } };
+  const common = {
+    state: "settled" as const,
+    taskId: "0-a",
+    tool: "pay",
+    owner: { principal: "ann", isCaller: true },
+    history: [],
+    comments: [],
+  };
   const bob = { principal: "b0b", name: "bob@example.com", isCaller: false };
   const at = new Date(NOW_MS - 120_000).toISOString();
   const ends = new Map([
