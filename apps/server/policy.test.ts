@@ -311,10 +311,7 @@ const DOORS: readonly Door[] = [
         return role === "owner" ? dueOf(false) : NOT_FOUND;
       },
     });
-    return [
-      around("claim", {}, (isAsked) => (isAsked ? "claimed" : "forbidden")),
-      around("comments", { text: "Why?" }, () => "commented"),
-    ];
+    return [around("claim", {}, (isAsked) => (isAsked ? "claimed" : "forbidden")), around("comments", { text: "Why?" }, () => "commented")];
   }),
   {
     name: "2025-11-25 tasks/list",
