@@ -1,10 +1,12 @@
 /** /api/v1: tasks, tools, batches and requests that are sent again, at two front ends. */
 import { ParleyError, type Rates } from "@parley/core";
+import { createMemoryApprovalRecord } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { callerNamed, deploy, type Deploy } from "./deployment.fixture.ts";
+import { protectedResource } from "./front-end/protected-resource.ts";
 import { asDescribed } from "./routes/api/described.fixture.ts";
 
 const finance = { to: { groups: ["finance"] } } as const;
@@ -306,5 +308,54 @@ describe("a batch of answers", () => {
       { receipt: "accepted" },
       { receipt: "refused", code: "QUOTA_EXCEEDED", retryAfterSeconds: 2 },
     ]);
+  });
+});
+
+describe("what became of calls that waited for approval", () => {
+  const approvals = createMemoryApprovalRecord();
+  const nowMs = Date.now();
+
+  test("is told for the caller's tenant, for the days that are asked for", async () => {
+    const asked = { tenant: "acme", rule: "deletes", taskId: "0-gone", askedAtMs: nowMs - 60_000 };
+    await approvals.asked(asked);
+    await approvals.settled({ ...asked, end: "approved", atMs: nowMs, by: ["bob"] });
+    const { get, call } = await subject({ approvals });
+    const taskId = await call("pay");
+    await approvals.asked({ ...asked, taskId });
+    const { status, body } = await get("ada", "/approvals?days=31");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      isMoreWaiting: false,
+      rules: [
+        {
+          rule: "deletes",
+          asked: 2,
+          approved: 1,
+          yes: 1,
+          quick: 0,
+          people: [{ principal: "bob", approved: 1, refused: 0 }],
+          waiting: 1,
+          oldest: { taskId, askedAt: new Date(asked.askedAtMs).toISOString() },
+        },
+      ],
+    });
+    expect((await get("zoe", "/approvals")).body.rules).toEqual([]);
+    for (const days of ["0", "32", "x", "1.5"]) expect((await get("ada", `/approvals?days=${days}`)).status).toBe(400);
+  });
+
+  test("is told to operators only: it names the people who decided", async () => {
+    const resource = protectedResource({ url: "https://parley.example/mcp", authorizationServers: [], scopePrefix: "" });
+    const scopes = { ada: ["tools:call", "tasks:read", "asks:answer"], bob: ["admin:read"] } as Record<string, string[]>;
+    const authenticate: Deploy["authenticate"] = ({ headers }) => {
+      const who = String(headers["x-principal"]);
+      return callerNamed(who, { scopes: scopes[who] ?? [] });
+    };
+    const { get } = await subject({ approvals, resource, authenticate });
+    expect([(await get("ada", "/approvals")).status, (await get("bob", "/approvals")).status]).toEqual([403, 200]);
+  });
+
+  test("is empty where nothing is recorded", async () => {
+    const { get } = await subject();
+    expect((await get("ada", "/approvals")).body.rules).toEqual([]);
   });
 });

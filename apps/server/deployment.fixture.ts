@@ -1,5 +1,6 @@
 /** A deployment for tests: front ends on real sockets, a worker, and core's memory adapters between them. */
 import {
+  type ApprovalRecord,
   type Audit,
   type Caller,
   type Catalogue,
@@ -81,6 +82,8 @@ export interface Deploy {
   /** The providers at which tools act in a person's name. None by default. */
   readonly oauth?: OauthDirectory;
   /** Off by default. */
+  readonly approvals?: ApprovalRecord;
+  /** Off by default. */
   readonly audit?: Audit;
   /** Off by default. */
   readonly playground?: boolean;
@@ -138,6 +141,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       grants: createMemoryGrants({ clock, ids, ...(request.audit && { audit: request.audit }) }),
     }),
     ...(request.audit && { audit: request.audit }),
+    ...(request.approvals && { approvals: request.approvals }),
     eventTokens: eventTokens({ secrets: [SECRET], publicUrl: "https://parley.example.com" }),
     queue,
     wakeUps,

@@ -85,6 +85,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       settings: config.core,
       claims: redis.claims,
       room: redis.memory,
+      approvals: redis.approvals,
       ...(config.oauth.length > 0 && { grants: redis.keptGrants.sealedBy(depositSeal(secrets)) }),
       ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),

@@ -1,6 +1,7 @@
+import type { Recorders } from "@parley/approvals/every-process";
 import type { Log, RunReport, Settings } from "@parley/core";
 import type { RedisBackend, TakenRun } from "@parley/redis";
-import { showDeployment, type Telemetry, toolLabel } from "@parley/telemetry";
+import { ruleLabel, showDeployment, type Telemetry, toolLabel } from "@parley/telemetry";
 import type { BegunRun } from "./runs-at-work.ts";
 import type { StrayOf } from "./stray-errors.ts";
 
@@ -19,6 +20,8 @@ export interface WatchedWork {
   begun(begun: BegunRun): void;
   /** A run has ended. What pages somebody is noted in Redis, where it outlives this process. */
   ended(begun: BegunRun, report: RunReport): Promise<void>;
+  /** A rule stopped a call, or a stopped call went on. */
+  stopped: NonNullable<Recorders["count"]>;
   /** An error was not caught. */
   stray(of: StrayOf): void;
   /** The event loop was blocked and is free again. */
@@ -46,7 +49,15 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, lo
   const { metrics } = telemetry;
   if (!metrics) {
     const nothing = () => undefined;
-    return { run: (_run, work) => work(), sweep: (_partition, work) => work(), begun: nothing, ended, stray: nothing, blocked: nothing };
+    return {
+      run: (_run, work) => work(),
+      sweep: (_partition, work) => work(),
+      begun: nothing,
+      ended,
+      stopped: nothing,
+      stray: nothing,
+      blocked: nothing,
+    };
   }
 
   metrics.slots.set(concurrency);
@@ -84,6 +95,10 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, lo
       if (share >= NEAR_LIMIT) metrics.nearLimit.inc({ tool });
     },
     ended,
+    stopped({ rule, did, waitedMs }) {
+      metrics.approvals.inc({ rule: ruleLabel(rule), did });
+      if (waitedMs !== undefined) metrics.approvalWait.observe({ rule: ruleLabel(rule), did }, waitedMs / 1_000);
+    },
     stray: (of) => metrics.strays.inc({ of }),
     blocked(ms) {
       metrics.blocks.inc();

@@ -69,7 +69,13 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const stopCatching = catchStrayErrors({ scope, current: runs.current, log, count: watched.stray, broken: breaks });
   let gateway: Gateway | undefined;
   let consumer: Consumer | undefined;
-  let catalogues = gate.wrap(fixedCatalogue(own));
+  const recorders = {
+    approvals: redis.approvals,
+    ...(config.redis.audit && { audit: redis.audit }),
+    now: redis.now,
+    count: watched.stopped,
+  };
+  let catalogues = gate.wrap(fixedCatalogue(own), recorders);
   const work = (run: GatewayRun) => watched.run(run, () => runTask(services, catalogues.runnable(), run));
   let loop: EventLoopWatch | undefined;
   let modules: StartedModules | undefined;
@@ -129,7 +135,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         version: VERSION,
       });
       ({ gateway, stopWatchingFile } = opened);
-      catalogues = gate.wrap(gateway.offer);
+      catalogues = gate.wrap(gateway.offer, recorders);
       await gateway.open(work);
     }
     stopAnnouncing = await announceVersions(redis.serving, own, log);

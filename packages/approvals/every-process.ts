@@ -2,9 +2,11 @@
 import type { Catalogue, Catalogues, Log } from "@parley/core";
 import { z } from "zod";
 import { gated, NO_RULES } from "./gate.ts";
+import { createGateRecord, type Recorders } from "./record.ts";
 import type { Decision } from "./rules.ts";
 
 export { replayedBehindGate } from "./gate.ts";
+export type { Recorders } from "./record.ts";
 
 export const rulesEnvironment = {
   PARLEY_RULES: z
@@ -23,7 +25,7 @@ export interface OpenGate {
 
 export interface OpenedGate {
   /** The same catalogues with the gate in front of their tools. */
-  wrap(catalogues: Catalogues): Catalogues;
+  wrap(catalogues: Catalogues, recorders?: Omit<Recorders, "log">): Catalogues;
   close(): void;
 }
 
@@ -32,20 +34,23 @@ export async function openGate({ file, askTimeoutMaxMs, log }: OpenGate): Promis
   const opened = file === undefined ? undefined : (await import("./rules-file.ts")).openRulesFile(file, { askTimeoutMaxMs });
   const stopWatching = opened?.watch({ log });
   const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log) };
-  const wrapped = new WeakMap<Catalogue, Catalogue>();
-  const wrap = (catalogue: Catalogue) => {
-    const known = wrapped.get(catalogue) ?? gated(catalogue, options);
-    wrapped.set(catalogue, known);
-    return known;
-  };
   return {
-    wrap: ({ current, runnable }) => ({
-      current(caller) {
-        const now = current(caller);
-        return now instanceof Promise ? now.then(wrap) : wrap(now);
-      },
-      runnable: () => wrap(runnable()),
-    }),
+    wrap({ current, runnable }, recorders) {
+      const recording = recorders ? { ...options, record: createGateRecord({ ...recorders, log }) } : options;
+      const wrapped = new WeakMap<Catalogue, Catalogue>();
+      const wrap = (catalogue: Catalogue) => {
+        const known = wrapped.get(catalogue) ?? gated(catalogue, recording);
+        wrapped.set(catalogue, known);
+        return known;
+      };
+      return {
+        current(caller) {
+          const now = current(caller);
+          return now instanceof Promise ? now.then(wrap) : wrap(now);
+        },
+        runnable: () => wrap(runnable()),
+      };
+    },
     close: () => stopWatching?.(),
   };
 }

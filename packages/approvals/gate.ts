@@ -14,9 +14,10 @@
  *       it arrives (rules.ts, R2).
  *   G4  A call that passes without being stopped costs no write and no round trip.
  */
-import type { Catalogue, Effects, EndedWithout, Json, JsonObject, Tool } from "@parley/core";
+import type { Answerers, ApprovalEnd, Catalogue, Effects, EndedWithout, Json, JsonObject, Tool } from "@parley/core";
 import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { denial } from "./denial.ts";
+import type { GateRecord } from "./record.ts";
 import type { Decision, Rules } from "./rules.ts";
 
 /** Names that a tool's own asks, steps and patches hardly have; if they do, theirs are counted on. */
@@ -24,12 +25,16 @@ const GATE = "parley.gate";
 const DECIDED = "parley.rule";
 const APPROVAL = "parley.approval";
 const AGAIN = "parley.still-approved";
+const NOTED = "parley.noted";
+const OF_GATE: ReadonlySet<string> = new Set([DECIDED, AGAIN, NOTED]);
 
 export interface GateOptions {
   /** The rules as they are now. */
   readonly rules: () => Rules;
   /** Called when a decision stops a call; with a dry run, in every run of a call that it would have stopped. Never with arguments. */
   readonly stopped: (decision: Decision, at: { readonly taskId: string; readonly tool: string; readonly isDryRun: boolean }) => void;
+  /** Absent: nothing is recorded of a call but the call. */
+  readonly record?: GateRecord;
 }
 
 export const NO_RULES: Rules = {
@@ -56,7 +61,7 @@ export function gatedTool(tool: Tool, options: GateOptions): Tool {
     ...(callTaskless && { callTaskless: async (call) => (rules().concerns(tool) ? undefined : await callTaskless.call(tool, call)) }),
     ...(compensate && {
       async compensate(args: JsonObject, effects: Effects, ended: EndedWithout) {
-        const done = ended.done.filter(({ key }) => key !== DECIDED && key !== AGAIN);
+        const done = ended.done.filter(({ key }) => !OF_GATE.has(key));
         if (done.length === ended.done.length || hasPassed(ended)) await compensate.call(tool, args, effects, { ...ended, done });
       },
     }),
@@ -74,6 +79,7 @@ export function replayedBehindGate(tool: Tool, journal: Readonly<Record<string, 
 
 /** Undefined if the call may run. */
 async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options: GateOptions): Promise<JsonObject | undefined> {
+  const { record } = options;
   const { isDryRun } = options.rules();
   const now = options.rules().decide(tool, args, effects.call);
   const isStopping = now.type !== "allow" && !isDryRun;
@@ -82,9 +88,14 @@ async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options
   const report = () => now.type !== "allow" && options.stopped(now, { taskId: effects.taskId, tool: tool.name, isDryRun });
   if (isDryRun) report();
   if (!isStopped) return undefined;
-  const decide = () => {
+  const of = { taskId: effects.taskId, call: effects.call };
+  const decide = async () => {
     report();
-    return now as Json;
+    if (now.type === "deny") await record?.denied({ ...of, decided: now });
+    if (now.type !== "approve" || !record) return now as Json;
+    const asked = { ...now, askedAtMs: record.now() };
+    await record.asked({ ...of, decided: asked });
+    return asked;
   };
   // Recorded with the question, or with the end of the task.
   const decided = (await effects.step(DECIDED, decide, { isRecordedLater: () => true })) as unknown as Decision;
@@ -95,22 +106,41 @@ async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options
   effects.status(`Waits for approval: ${title}. ${askedOf(audience)}`);
   const { request, identity } = approvalRequest(tool, args, decided);
   const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity });
+  const answerers = effects.answeredBy(APPROVAL);
+  const settled = async (end: ApprovalEnd, isVoid = false) =>
+    await record?.settled(
+      { ...of, decided },
+      { end, isVoid, atMs: answerers?.atMs ?? record.now(), by: end === "approved" || end === "refused" ? decidersOf(answerers) : [] },
+    );
+  const refusedAs = async (end: ApprovalEnd, reason: string, again: "later" | "changed") => {
+    // Recorded with the end of the task.
+    await effects.step(NOTED, async () => (await settled(end), end), { isRecordedLater: () => true });
+    return denial(tool, { ...decided, reason, again });
+  };
   switch (answer.action) {
     case "accept":
       break;
     case "decline":
-      return denial(tool, { ...decided, reason: refused(answer.reason), again: "changed" });
+      return await refusedAs("refused", refused(answer.reason), "changed");
     case "timeout":
-      return denial(tool, { ...decided, reason: "Nobody approved it in time.", again: "later" });
+      return await refusedAs("expired", "Nobody approved it in time.", "later");
     default:
-      return denial(tool, { ...decided, reason: "It was not approved.", again: "later" });
+      return await refusedAs("closed", "It was not approved.", "later");
   }
-  const changed = (await effects.step(AGAIN, () => changedSince(decided, options.rules().decide(tool, args, effects.call)))) as
-    | string
-    | undefined;
+  const changed = (await effects.step(AGAIN, async () => {
+    const found = changedSince(decided, options.rules().decide(tool, args, effects.call));
+    await settled("approved", found !== "");
+    return found;
+  })) as string | undefined;
   if (changed) return denial(tool, { ...decided, reason: changed, again: "later" });
   effects.status("Approved.");
   return undefined;
+}
+
+function decidersOf(answerers: Answerers | undefined): readonly string[] {
+  const { accepted, principal } = answerers ?? {};
+  if (accepted && accepted.length > 0) return accepted.map((each) => each.principal);
+  return principal === undefined ? [] : [principal];
 }
 
 /** The decision's digest stands for all that is asked (rules.ts, R2), so how it is worded may change while a call waits. */

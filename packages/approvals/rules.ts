@@ -27,11 +27,15 @@ export type Caller = Pick<Call, "principal" | "person" | "tenant">;
 /** What is to happen with a call. Recorded with it, so it is plain JSON. */
 export type Decision =
   | { readonly type: "allow"; readonly rule: string }
-  | { readonly type: "deny"; readonly rule: string; readonly title: string; readonly reason: string }
+  | { readonly type: "deny"; readonly rule: string; readonly version?: string; readonly title: string; readonly reason: string }
   | {
       readonly type: "approve";
       readonly rule: string;
+      /** Of the rule; absent in a decision that an earlier version recorded. */
+      readonly version?: string;
       readonly title: string;
+      /** When it was asked, by the gate's clock. */
+      readonly askedAtMs?: number;
       /** See R2. */
       readonly digest: string;
       readonly audience: Audience & Json;
@@ -136,7 +140,7 @@ export function readRules(
       : { type: "deny", rule: "default", title: "No rule allows this call", reason: "Only calls that a rule allows are made here." };
 
   return {
-    version: hash("sha256", canonicalJson(parsed.data), "base64url").slice(0, 16),
+    version: versionOf(parsed.data),
     isDryRun: parsed.data.dryRun ?? false,
     concerns(tool) {
       for (const each of rules) {
@@ -212,6 +216,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   }
   const audience = { to: by as "tenant" | Addressees, ...(not && { not }), ...(quorum !== undefined && { quorum }) } as Audience & Json;
   const matchers = tools?.map(matcherOf);
+  const version = versionOf(given);
   return {
     name,
     digest: canonicalJson(given),
@@ -222,8 +227,8 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
       Object.entries(annotations ?? {}).every(([key, value]) => hintOf(tool, key) === value),
     decide(digest) {
       if (action === "allow") return { type: "allow", rule: name };
-      if (action === "deny") return { type: "deny", rule: name, title, reason: reason ?? "A rule of this deployment refuses it." };
-      return { type: "approve", rule: name, title, digest, audience, timeoutMs, redact, risk };
+      if (action === "deny") return { type: "deny", rule: name, version, title, reason: reason ?? "A rule of this deployment refuses it." };
+      return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk };
     },
   };
 }
@@ -251,6 +256,10 @@ function inputOf(
 function boundTo(ruled: string, tool: Tool, args: JsonObject, { principal, person, tenant }: Caller): string {
   const { name, version, description, inputSchema } = tool;
   return hash("sha256", canonicalJson([ruled, name, version, description, inputSchema, args, principal, person, tenant]), "base64url");
+}
+
+function versionOf(content: unknown): string {
+  return hash("sha256", canonicalJson(content), "base64url").slice(0, 16);
 }
 
 function problemOf({ path, message }: z.core.$ZodIssue): string {

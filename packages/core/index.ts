@@ -9,6 +9,7 @@ export * from "./catalogue.ts";
 export * from "./use-cases/versions.ts";
 export type { Room } from "./ports/room.ts";
 export * from "./ports/slots.ts";
+export * from "./ports/approval-record.ts";
 export { REPEATED_REPLY_CHARS, REPEATS_KEPT_MS, REPEATS_LEASE_MS, REPEATS_MAX } from "./ports/repeats.ts";
 export * from "./callers/session.ts";
 export * from "./ports/files.ts";

@@ -1,5 +1,6 @@
 /** Puts the parts of this package together: every port of core, on the connections of one Redis. */
 import {
+  type ApprovalRecord,
   type Claims,
   type Repeats,
   type Ids,
@@ -19,6 +20,7 @@ import { createMishaps, type Mishaps } from "./runs/mishaps.ts";
 import { createMemoryWatch, type MemoryWatch } from "./connection/memory.ts";
 import { parseAddress } from "./connection/address.ts";
 import { type ApiKeyRing, createApiKeys } from "./callers/api-keys.ts";
+import { createApprovalRecord } from "./callers/approval-record.ts";
 import { type AuditTrail, createAuditTrail } from "./callers/audit.ts";
 import { type Censuses, createCensuses } from "./runs/census.ts";
 import { followRedisClock } from "./connection/clock.ts";
@@ -76,6 +78,8 @@ export interface RedisBackend {
   readonly censuses: Censuses;
   readonly memory: MemoryWatch;
   readonly mishaps: Mishaps;
+  /** Figures of approvals. */
+  readonly approvals: ApprovalRecord;
   /** Limits of tools. */
   readonly slots: Slots;
   /** Grants for later tasks. Front ends and workers need the seal, operators do not. */
@@ -224,6 +228,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     gateway: createGatewayShare({ redis, wakeUps, keys, now: clock.now }),
     memory: createMemoryWatch(redis),
     mishaps: createMishaps({ redis, keys }),
+    approvals: createApprovalRecord({ redis, keys }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     slots: createSlots({ redis, keys }),
     keptGrants: createGrantRegister({

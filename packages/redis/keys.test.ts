@@ -34,6 +34,7 @@ describe("keys", () => {
     expect(keys.claim("ada")).toBe(`parley:claim:{${ADA}}`);
     expect([keys.rate("ada"), keys.rate("ada", "ada")]).toEqual([`parley:rate:{${ADA}}`, `parley:rate:{${ADA}}:${ADA}`]);
     expect([keys.grants(ADA), keys.grant(ADA, "id")]).toEqual([`parley:grants:{${ADA}}`, `parley:grants:{${ADA}}:id`]);
+    expect(keys.approvals("ada", "open")).toBe(`parley:approvals:{${ADA}}:open`);
     const limit = `parley:limit:{${ADA}}`;
     expect(keys.limit("ada")).toStrictEqual([`${limit}:held`, `${limit}:line`, `${limit}:facts`]);
   });

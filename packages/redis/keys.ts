@@ -25,6 +25,7 @@
  *   parley:repeats:{<digest>}               what a caller may send again with an idempotency key: see repeats.ts
  *   parley:rate:{<digest>}                  what a tenant may do at once
  *   parley:rate:{<digest>}:<digest>         the same for a principal of it
+ *   parley:approvals:{<digest>}:open …      figures of approvals: see approval-record.ts
  *   parley:limit:{<digest>}:held …          slots of a tool's limit: see slots.ts
  *   parley:grants:{<digest>} …              what a person granted for later tasks: see kept-grants.ts
  *   parley:{p0}:granted                     who has such grants
@@ -90,6 +91,8 @@ export interface Keys {
   rate(who: string, member?: string): string;
   /** The holders of that limit's slots, the waiting tasks, and facts about them. */
   limit(id: string): readonly [held: string, line: string, facts: string];
+  /** Of a tenant: `open`, or a day. */
+  approvals(tenant: string, what: string): string;
   /** What an owner's grants are, and one of them. The owner is a digest. */
   grants(owner: string): string;
   grant(owner: string, id: string): string;
@@ -164,6 +167,7 @@ export function createKeys(prefix = "parley"): Keys {
       const limit = `${prefix}:limit:{${hash("sha256", id, "base64url").slice(0, 22)}}`;
       return [`${limit}:held`, `${limit}:line`, `${limit}:facts`];
     },
+    approvals: (tenant, what) => `${prefix}:approvals:{${hash("sha256", tenant, "base64url").slice(0, 22)}}:${what}`,
     grants: (owner) => `${prefix}:grants:{${owner}}`,
     grant: (owner, id) => `${prefix}:grants:{${owner}}:${id}`,
     granted: (partition) => `${slot(partition)}:granted`,

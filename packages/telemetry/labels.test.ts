@@ -12,7 +12,9 @@ test("a label has one of a few known values", () => {
 test("a catalogue that keeps changing does not fill memory", async () => {
   // The module also holds labels of other tests.
   vi.resetModules();
-  const { toolLabel } = await import("./labels.ts");
+  const { ruleLabel, toolLabel } = await import("./labels.ts");
+  const rules = new Set(Array.from({ length: 2_000 }, (_, i) => ruleLabel(`rule-${i}`)));
+  expect([rules.size, ruleLabel("rule-1")]).toEqual([201, "rule-1"]);
   const labels = new Set(Array.from({ length: 2_000 }, (_, i) => toolLabel({ kind: "tool", name: `tool-${i}` })));
   expect(labels.size).toBe(501);
   expect(labels).toContain("other");

@@ -55,9 +55,20 @@ const tools = new Set<string>();
  * fill the memory of the process and of the metrics collector.
  */
 export function toolLabel({ kind, name }: { readonly kind: "tool" | "prompt"; readonly name: string }): string {
-  const label = kind === "tool" ? name : `prompts/${name}`;
-  if (tools.has(label)) return label;
-  if (tools.size >= TOOLS_MAX) return "other";
-  tools.add(label);
+  return firstOf(tools, TOOLS_MAX, kind === "tool" ? name : `prompts/${name}`);
+}
+
+const RULES_MAX = 200;
+const rules = new Set<string>();
+
+/** The name of a rule for approvals. Names after the first RULES_MAX are `other`. */
+export function ruleLabel(name: string): string {
+  return firstOf(rules, RULES_MAX, name);
+}
+
+function firstOf(known: Set<string>, most: number, label: string): string {
+  if (known.has(label)) return label;
+  if (known.size >= most) return "other";
+  known.add(label);
   return label;
 }

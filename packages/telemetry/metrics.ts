@@ -110,6 +110,17 @@ export function createMetrics() {
       "Total time that the event loop was blocked. A block after which the process was killed is not counted.",
     ),
     timedOut: counter("parley_asks_timed_out_total", "Asks that were not answered in time."),
+    approvals: counter(
+      "parley_approvals_total",
+      "Calls that rules stopped, by rule and by what became of them (denied, asked, approved, refused, expired, closed; an approved one is also spent, or void).",
+      ["rule", "did"],
+    ),
+    approvalWait: histogram(
+      "parley_approval_wait_seconds",
+      "Time from asking for an approval until a person decided, by rule and decision.",
+      PERSON,
+      ["rule", "did"],
+    ),
     sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
     swept: counter(
       "parley_sweep_runs_total",

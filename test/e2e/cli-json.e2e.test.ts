@@ -211,6 +211,9 @@ describe("with --json", () => {
     expect(await json("policy", "explain", "echo", "--file", file)).toEqual([
       { tool: "echo", dryRun: false, type: "allow", rule: "echoes" },
     ]);
+    expect(await json("policy", "report", "--days", "3")).toEqual([
+      { tenant: "default", days: 3, sinceMs: expect.any(Number), isMoreWaiting: false, rules: [] },
+    ]);
   });
 
   test("the setup is checked, a client set up, and a login not needed", async () => {

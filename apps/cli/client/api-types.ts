@@ -274,6 +274,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/approvals": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Returns what became of the calls of the caller's tenant that rules made wait for approval, for each rule
+         * @description For operators: with identity, it needs the scope `admin:read`, which no client gets by itself.
+         */
+        readonly get: operations["reportApprovals"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -293,6 +313,49 @@ export interface components {
             readonly isCaller: boolean;
             /** @description What the person was called when they did it. For people to read: several may have the same */
             readonly name?: string;
+        };
+        readonly ApprovalReport: {
+            /** Format: date-time */
+            readonly since: string;
+            readonly rules: readonly components["schemas"]["ApprovalRule"][];
+            readonly isMoreWaiting: boolean;
+        };
+        readonly ApprovalRule: {
+            readonly rule: string;
+            /** @description Calls that were made to wait */
+            readonly asked: number;
+            readonly approved: number;
+            readonly refused: number;
+            /** @description Nobody decided in time */
+            readonly expired: number;
+            /** @description The question ended without a decision */
+            readonly closed: number;
+            /** @description The call was cancelled while it waited */
+            readonly withdrawn: number;
+            /** @description Approved, but not run: the rules or the tool had changed */
+            readonly void: number;
+            /** @description Share of the decisions that were approvals, 0 to 1. Absent without a decision */
+            readonly yes?: number;
+            /** @description Median of the time from the question to the decision, in milliseconds */
+            readonly medianMs?: number;
+            /** @description 90 % of decisions took at most this many milliseconds */
+            readonly p90Ms?: number;
+            /** @description Approvals within 5 seconds of the question */
+            readonly quick: number;
+            /** @description Those who decided most often */
+            readonly people: readonly {
+                readonly principal: string;
+                readonly approved: number;
+                readonly refused: number;
+            }[];
+            /** @description Calls that wait now */
+            readonly waiting: number;
+            /** @description The one of them that has waited longest */
+            readonly oldest?: {
+                readonly taskId: string;
+                /** Format: date-time */
+                readonly askedAt: string;
+            };
         };
         readonly Ask: components["schemas"]["OpenAsk"] | components["schemas"]["SettledAsk"];
         readonly AskCount: {
@@ -1577,6 +1640,45 @@ export interface operations {
                 content: {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly reportApprovals: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description How many days are counted, including today (UTC) */
+                readonly days?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ApprovalReport"];
+                };
+            };
+            /** @description Unchanged since the `ETag` in `If-None-Match` */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
             readonly default: {

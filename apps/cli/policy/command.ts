@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { ReportCommand } from "./report.ts";
 import type { ExplainCommand, PolicyCommand } from "./run.ts";
 
 const FILE = "File with the rules (default: PARLEY_RULES)";
@@ -22,4 +23,13 @@ export function addPolicy(program: Command): void {
     .option("--annotations <json>", "The tool's annotations, for a tool that is not among PARLEY_TOOLS")
     .option("--json", "Print as JSON")
     .action(async (tool: string, options: ExplainCommand) => (await import("./run.ts")).explainPolicy(tool, options));
+  policy
+    .command("report")
+    .description(
+      "Show for each rule how many calls waited for approval, how they ended, how fast people decided, how often they agreed, and which call has waited longest; needs REDIS_URL",
+    )
+    .option("-d, --days <days>", "How many days are counted, including today (UTC): 1 to 31", "7")
+    .option("-t, --tenant <tenant>", "Calls of this tenant (default: those of callers without one)")
+    .option("--json", "Print as JSON")
+    .action(async (options: ReportCommand) => (await import("./report.ts")).reportPolicy(options));
 }

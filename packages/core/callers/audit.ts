@@ -15,7 +15,7 @@ export interface AuditFact {
   /**
    * `claim`, `release`, `comment`: what people do around a question. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
-   * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over.
+   * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over. `approval`: what became of a call that a rule stopped.
    */
   readonly action:
     | "call"
@@ -30,7 +30,8 @@ export interface AuditFact {
     | "export"
     | "grant"
     | "quota"
-    | "purge";
+    | "purge"
+    | "approval";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;
@@ -48,6 +49,9 @@ export interface AuditFact {
   readonly ask?: string;
   /** The action: `accept`, `decline`, `cancel`, `reply`, `timeout` if nobody answered in time, or `withdrawn` if its tool or upstream gave the question up or its task ended; never the content. */
   readonly did?: string;
+  /** The rule that stopped the call, and its version. */
+  readonly rule?: string;
+  readonly ruleVersion?: string;
   /** Digest of the reason of a decline. */
   readonly reason?: string;
   /** Digest of a comment. */

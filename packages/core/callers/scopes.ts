@@ -9,7 +9,7 @@ export const SCOPES = {
   read: "tasks:read",
   /** Answer questions. */
   answer: "asks:answer",
-  /** See other callers' tasks, as an operator. */
+  /** See what others do, as an operator: figures of approvals. */
   administer: "admin:read",
 } as const;
 

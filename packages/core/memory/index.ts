@@ -1,4 +1,5 @@
 /** Every port of core in memory: the readable reference for packages/redis, and what the test kit runs tools on. */
+export * from "./approval-record.ts";
 export * from "./claims.ts";
 export * from "./grants.ts";
 export * from "./wake-ups.ts";

@@ -18,6 +18,7 @@ import type {
 import type { FileStore } from "../ports/files.ts";
 import type { KeptGrants } from "../callers/kept-grants.ts";
 import type { Settings } from "../settings.ts";
+import type { ApprovalRecord } from "../ports/approval-record.ts";
 import type { Room } from "../ports/room.ts";
 import type { Slots } from "../ports/slots.ts";
 import type { Serving } from "./versions.ts";
@@ -42,6 +43,8 @@ export interface Services {
   readonly deposits?: Deposits;
   /** For front ends. Without it new calls are accepted until the store is full. */
   readonly room?: Room;
+  /** Figures of approvals. */
+  readonly approvals?: ApprovalRecord;
   /** Claims across processes. Without it there is only this process. */
   readonly claims?: Claims;
   /** For workers. Without it tools cannot act in a person's name. */

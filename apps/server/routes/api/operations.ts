@@ -1,4 +1,5 @@
 /** All operations of /api/v1. A new file of operations gets a line here, and is then served, checked and documented. */
+import { APPROVAL_OPERATIONS } from "./approvals.ts";
 import { ASK_OPERATIONS } from "./asks.ts";
 import { BATCH_OPERATIONS } from "./batches.ts";
 import type { Operation } from "./operation.ts";
@@ -12,4 +13,5 @@ export const OPERATIONS: readonly Operation[] = [
   ...BATCH_OPERATIONS,
   ...TASK_OPERATIONS,
   ...TOOL_OPERATIONS,
+  ...APPROVAL_OPERATIONS,
 ];

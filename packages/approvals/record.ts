@@ -1,0 +1,115 @@
+/**
+ * What becomes of the calls that rules stop: an audit record of each step, figures for each rule, and what a process counts itself.
+ *
+ *   asked ──▶ approved ──▶ spent      it ran
+ *     │           └──────▶ void       it did not: the rules had changed
+ *     └─────▶ refused · expired · closed
+ *   denied                            by a rule
+ *
+ * A worker that dies may write an audit record of a call twice; figures count it once. Neither stops a call: if they cannot be written, the log says so.
+ */
+import {
+  type ApprovalEnd,
+  type ApprovalRecord,
+  type Audit,
+  type AuditFact,
+  type CallFacts,
+  DEFAULT_TENANT,
+  describeError,
+  type Log,
+  toolOf,
+} from "@parley/core";
+import type { Decision } from "./rules.ts";
+
+export interface Stopped {
+  readonly taskId: string;
+  readonly call: CallFacts;
+  readonly decided: Exclude<Decision, { readonly type: "allow" }>;
+}
+
+/** How the question of a stopped call ended. `by`: the principals who decided. */
+export interface Settlement {
+  readonly end: ApprovalEnd;
+  readonly atMs: number;
+  readonly by: readonly string[];
+  /** Approved, but the rules have changed. */
+  readonly isVoid: boolean;
+}
+
+/** Never throws. */
+export interface GateRecord {
+  now(): number;
+  denied(stopped: Stopped): Promise<void>;
+  asked(stopped: Stopped): Promise<void>;
+  settled(stopped: Stopped, settlement: Settlement): Promise<void>;
+}
+
+export interface Recorders {
+  readonly approvals?: ApprovalRecord;
+  readonly audit?: Audit;
+  readonly now: () => number;
+  readonly log: Log;
+  /** For metrics. `waitedMs` is absent if no person decided. */
+  readonly count?: (counted: { readonly rule: string; readonly did: Did; readonly waitedMs?: number }) => void;
+}
+
+export const DID = ["denied", "asked", "approved", "refused", "expired", "closed", "withdrawn", "spent", "void"] as const;
+export type Did = (typeof DID)[number];
+
+export function createGateRecord({ approvals, audit, now, log, count }: Recorders): GateRecord {
+  async function note({ taskId, call, decided }: Stopped, did: Did, principal?: string): Promise<void> {
+    const { tenant = DEFAULT_TENANT, binding } = call;
+    await audit?.note({
+      action: "approval",
+      did,
+      taskId,
+      ...(principal !== undefined && { principal }),
+      ...(tenant !== DEFAULT_TENANT && { tenant }),
+      ...toolOf(call),
+      ...(binding !== undefined && { call: binding }),
+      rule: decided.rule,
+      ...(decided.version !== undefined && { ruleVersion: decided.version }),
+    } satisfies AuditFact);
+  }
+
+  async function figure(stopped: Stopped, write: () => Promise<void> | undefined): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      log.warn({ taskId: stopped.taskId, rule: stopped.decided.rule, ...describeError(error) }, "figures of an approval were not written");
+    }
+  }
+
+  return {
+    now,
+    async denied(stopped) {
+      count?.({ rule: stopped.decided.rule, did: "denied" });
+      await note(stopped, "denied", stopped.call.principal);
+    },
+    async asked(stopped) {
+      count?.({ rule: stopped.decided.rule, did: "asked" });
+      const asked = askedOf(stopped);
+      await Promise.all([note(stopped, "asked", stopped.call.principal), figure(stopped, () => asked && approvals?.asked(asked))]);
+    },
+    async settled(stopped, { end, atMs, by, isVoid }) {
+      const { rule } = stopped.decided;
+      const asked = askedOf(stopped);
+      count?.({ rule, did: end, ...(asked && by.length > 0 && { waitedMs: Math.max(0, atMs - asked.askedAtMs) }) });
+      const then = end === "approved" ? (isVoid ? "void" : "spent") : undefined;
+      if (then) count?.({ rule, did: then });
+      await Promise.all([
+        (async () => {
+          for (const principal of by.length > 0 ? by : [undefined]) await note(stopped, end, principal);
+          if (then) await note(stopped, then, stopped.call.principal);
+        })(),
+        figure(stopped, () => asked && approvals?.settled({ ...asked, end, atMs, by, ...(isVoid && { isVoid }) })),
+      ]);
+    },
+  };
+}
+
+/** Undefined for a question that an earlier version asked: it was not counted. */
+function askedOf({ taskId, call: { tenant = DEFAULT_TENANT }, decided }: Stopped) {
+  if (decided.type !== "approve" || decided.askedAtMs === undefined) return undefined;
+  return { tenant, rule: decided.rule, taskId, askedAtMs: decided.askedAtMs };
+}

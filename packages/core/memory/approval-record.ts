@@ -1,0 +1,71 @@
+/** The figures of approvals in memory: the rules of packages/redis/scripts/approval in readable form. */
+import {
+  APPROVAL_DAYS_MAX,
+  type ApprovalAsked,
+  type ApprovalRecord,
+  countedRules,
+  countsOf,
+  dayOf,
+  daysOf,
+  decidersOf,
+  DECIDERS_MAX,
+  OPEN_APPROVALS_MAX,
+  OPEN_APPROVALS_READ,
+} from "../ports/approval-record.ts";
+
+interface Tenant {
+  /** By rule and task. */
+  readonly open: Map<string, Omit<ApprovalAsked, "tenant">>;
+  readonly days: Map<string, Map<string, number>>;
+}
+
+export function createMemoryApprovalRecord(): ApprovalRecord {
+  const tenants = new Map<string, Tenant>();
+
+  function tenantOf(name: string): Tenant {
+    const tenant = tenants.get(name) ?? { open: new Map(), days: new Map() };
+    tenants.set(name, tenant);
+    return tenant;
+  }
+
+  function dayAt({ days }: Tenant, atMs: number): Map<string, number> {
+    const name = dayOf(atMs);
+    const day = days.get(name) ?? new Map<string, number>();
+    days.set(name, day);
+    for (const each of days.keys()) if (each < dayOf(atMs - APPROVAL_DAYS_MAX * 86_400_000)) days.delete(each);
+    return day;
+  }
+
+  const byAge = ({ open }: Tenant) => [...open.values()].toSorted((one, other) => one.askedAtMs - other.askedAtMs);
+  const add = (day: Map<string, number>, name: string) => day.set(name, (day.get(name) ?? 0) + 1);
+  const peopleOn = (day: Map<string, number>) => [...day.keys()].filter((name) => / by ./s.test(name)).length;
+
+  return {
+    async asked({ tenant: name, rule, taskId, askedAtMs }) {
+      const tenant = tenantOf(name);
+      const member = `${rule} ${taskId}`;
+      if (tenant.open.has(member)) return;
+      const [oldest] = tenant.open.size >= OPEN_APPROVALS_MAX ? byAge(tenant) : [];
+      if (oldest) tenant.open.delete(`${oldest.rule} ${oldest.taskId}`);
+      tenant.open.set(member, { rule, taskId, askedAtMs });
+      add(dayAt(tenant, askedAtMs), `${rule} asked`);
+    },
+    async settled(settled) {
+      const tenant = tenantOf(settled.tenant);
+      if (!tenant.open.delete(`${settled.rule} ${settled.taskId}`)) return;
+      const day = dayAt(tenant, settled.atMs);
+      for (const name of countsOf(settled)) add(day, name);
+      for (const { count, others } of decidersOf(settled)) add(day, day.has(count) || peopleOn(day) < DECIDERS_MAX ? count : others);
+    },
+    async read(request) {
+      const tenant = tenantOf(request.tenant);
+      const open = byAge(tenant).filter(({ askedAtMs }) => askedAtMs > request.nowMs - APPROVAL_DAYS_MAX * 86_400_000);
+      const counts = daysOf(request).flatMap((day) => [...(tenant.days.get(day) ?? [])]);
+      return {
+        rules: countedRules(counts),
+        open: open.slice(0, OPEN_APPROVALS_READ),
+        isMoreOpen: open.length > OPEN_APPROVALS_READ,
+      };
+    },
+  };
+}
