@@ -51,6 +51,7 @@ beforeAll(async () => {
   for (const [sub, groups] of Object.entries({ ann: ["operations"], bob: ["operations"], eve: ["sales"] })) {
     tokens[sub] = await issuer.token({ sub, groups, scope: "tools:call tasks:read asks:answer" });
   }
+  tokens["operator"] = await issuer.token({ sub: "operator", scope: "admin:read" });
   const client = createClient(deployment.url, 1, tokens["ann"]);
   await until(async () => (await client.call("files_list_allowed_directories", {})).taskId);
   client.close();
@@ -154,4 +155,13 @@ test("reads and writes pass at once, and what nobody may do is refused", async (
   expect(textOf(refused)).toMatch(/Nobody writes to etc\. Calling it again with these arguments will be refused again\.$/);
   expect(await asksOf("bob")).toEqual([]);
   await client.close();
+});
+
+test("an operator sees how the calls of each rule were decided", async () => {
+  const figures = async (who: string) => await fetch(new URL("/api/v1/approvals", deployment.url), { headers: headers(who) });
+  expect((await figures("bob")).status).toBe(403);
+  const { rules } = (await (await figures("operator")).json()) as { rules: object[] };
+  expect(rules).toMatchObject([
+    { rule: "moves", asked: 3, approved: 2, refused: 1, expired: 0, waiting: 0, people: [{ approved: 2, refused: 1 }] },
+  ]);
 });
