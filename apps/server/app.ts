@@ -14,7 +14,7 @@
  * A front end holds open connections and no other state: nothing that another front end could need (I8).
  */
 import Fastify, { type FastifyInstance } from "fastify";
-import { type Catalogues, noteQuota, type Rates, type Repeats, type Services, type SessionStore } from "@parley/core";
+import { type Catalogues, followOccurrences, noteQuota, type Rates, type Repeats, type Services, type SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
 import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
@@ -122,7 +122,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   });
   const services: Services = withPageAddresses(deps.services, addresses);
   // Without identity, the address of a page is a credential, and models read the status of a task.
-  const facts: ServerFacts = { ...deps.facts, ...(pages.visitors.ticket === undefined && { pageOf: addresses.urlOf }) };
+  const facts: ServerFacts = {
+    ...deps.facts,
+    ...(pages.visitors.ticket === undefined && { pageOf: addresses.urlOf }),
+    ...(services.outbox && { events: ["poll", "push"] }),
+  };
   const { sessions, catalogues, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } = deps;
   const { playground = false, resourceUrl } = deps;
   const { log, clock } = services;
@@ -150,6 +154,9 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     times,
     pageSize: facts.pageSize,
     log,
+    ...(services.outbox && { occurrences: followOccurrences({ ...services, outbox: services.outbox }) }),
+    // Without identity, the address of a page is a credential, and models read events.
+    ...(pages.visitors.ticket === undefined && { urlOf: addresses.urlOf }),
   };
 
   const server = Fastify({
@@ -295,6 +302,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     await closed;
     beat.stop();
     announced.stop();
+    frontEnd.occurrences?.close();
     log.info({}, "front end stopped");
   }
 

@@ -67,7 +67,7 @@ export interface Deploy {
   /** In memory by default. */
   readonly sessions?: SessionStore;
   /** In memory by default. */
-  readonly stored?: Pick<Services, "store" | "wakeUps" | "ids">;
+  readonly stored?: Pick<Services, "store" | "wakeUps" | "ids" | "outbox">;
   /** By default, the caller is the principal in the `x-principal` header. */
   readonly authenticate?: Authenticate;
   /** If set, callers need scopes. Undefined by default. */
@@ -113,7 +113,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const logged: { message: string; fields: Record<string, unknown> }[] = [];
   const write = (fields: object, message: string) => void logged.push({ message, fields: { ...fields } });
   const seal = depositSeal([SECRET]);
-  const { store, wakeUps, ids } = request.stored ?? {
+  const { store, wakeUps, ids, outbox }: NonNullable<Deploy["stored"]> = request.stored ?? {
     store: createMemoryStore({ clock, wakeUps: memory }),
     wakeUps: memory,
     ids: {
@@ -144,6 +144,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     ...(request.approvals && { approvals: request.approvals }),
     eventTokens: eventTokens({ secrets: [SECRET], publicUrl: "https://parley.example.com" }),
     queue,
+    ...(outbox && { outbox }),
     wakeUps,
     clock,
     scope: createScope(),

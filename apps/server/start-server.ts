@@ -89,6 +89,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       ...(config.oauth.length > 0 && { grants: redis.keptGrants.sealedBy(depositSeal(secrets)) }),
       ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),
+      ...(redis.outbox && { outbox: redis.outbox }),
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
     const { pageSize, limits, times, identity } = config;

@@ -1,6 +1,7 @@
 /** The part of the encoder that all revisions share: lists, contents, completions, results, feeds, failures. */
 import type { Catalogue, JsonObject } from "@parley/core";
 import type { Encoder } from "./dialect.ts";
+import { eventTypes } from "./events.ts";
 import { completionOf, lists, type ListItems } from "./list-items.ts";
 import { failures, type FailureWords } from "./failures.ts";
 import { feedNotification } from "./feed.ts";
@@ -41,6 +42,8 @@ export function commonEncoder(facts: ServerFacts, words: Words): Encoder {
   const keep = (catalogue: Catalogue) => keepList(facts, catalogue);
   const callResult = (result: JsonObject) => answer(words.toolResult(result));
   return {
+    answer: (about) => answer(about),
+    eventList: () => answer(eventTypes(facts.events ?? [])),
     toolList: (catalogue, cursor) => answer(pages.toolList(catalogue, cursor), keep(catalogue)),
     promptList: (catalogue, cursor) => answer(pages.promptList(catalogue, cursor), keep(catalogue)),
     resourceList: (catalogue, cursor) => answer(pages.resourceList(catalogue, cursor), keep(catalogue)),

@@ -121,7 +121,47 @@ export interface CancelTask {
   readonly taskId: string;
 }
 
+/** What a subscription to events is about (SEP-3415). */
+export interface EventsRequest {
+  readonly name: string;
+  readonly arguments: { readonly [name: string]: unknown };
+  /** Absent: from now on. */
+  readonly cursor?: string;
+  readonly maxAgeMs?: number;
+}
+
+export interface ListEvents {
+  readonly type: "listEvents";
+  readonly cursor?: string;
+}
+
+export interface PollEvents extends EventsRequest {
+  readonly type: "pollEvents";
+  readonly maxEvents?: number;
+}
+
+/** The request's id is the subscription's id. */
+export interface StreamEvents extends EventsRequest {
+  readonly type: "streamEvents";
+}
+
+export interface SubscribeEvents extends EventsRequest {
+  readonly type: "subscribeEvents";
+  readonly url: string;
+  readonly secret: string;
+  /** Absent: as the server likes. */
+  readonly ttlMs?: number;
+}
+
+export interface UnsubscribeEvents extends Pick<EventsRequest, "name" | "arguments"> {
+  readonly type: "unsubscribeEvents";
+  readonly url: string;
+}
+
+export type EventsIntent = ListEvents | PollEvents | StreamEvents | SubscribeEvents | UnsubscribeEvents;
+
 export type Intent =
+  | EventsIntent
   | Discover
   | Ping
   | SetLogLevel

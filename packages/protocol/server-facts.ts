@@ -1,3 +1,4 @@
+import type { DeliveryMode } from "./events.ts";
 import type { PollInterval } from "./poll-interval.ts";
 
 /** Properties of the deployment, the same in every reply. */
@@ -16,4 +17,6 @@ export interface ServerFacts {
   readonly pageOf?: (taskId: string, key: string) => string | undefined;
   /** Whether the server distinguishes callers. If it does not, it must not declare tasks/list, which would show the tasks of all callers. */
   readonly knowsCallers?: boolean;
+  /** How events reach clients; absent if there are none. */
+  readonly events?: readonly DeliveryMode[];
 }

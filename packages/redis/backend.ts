@@ -7,6 +7,7 @@ import {
   type KeptGrants,
   type Log,
   LONGEST_TIMER_MS,
+  type Outbox,
   type Rates,
   type RunQueue,
   type SessionStore,
@@ -47,6 +48,7 @@ import { createRates, type RateLimits } from "./callers/rates.ts";
 import { createSlots } from "./runs/slots.ts";
 import { createServing, type ServingRegistry } from "./runs/serving.ts";
 import { createRedisStore } from "./tasks/store.ts";
+import { createOutbox } from "./tasks/outbox.ts";
 import { createPurge, type Purge } from "./tasks/purge.ts";
 import { createReads } from "./tasks/reads.ts";
 import { createTurns } from "./runs/turns.ts";
@@ -63,6 +65,8 @@ export interface RedisBackend {
   readonly sessions: SessionStore;
   readonly ids: Ids;
   readonly audit: AuditTrail;
+  /** Absent unless the settings want one. */
+  readonly outbox?: Outbox;
   readonly apiKeys: ApiKeyRing;
   /** Whether and how content is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
@@ -211,7 +215,9 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
       // Wake-ups are not encrypted, they arrive before replicas have the change (I1), and a classic one goes to every node of a Cluster.
       hasNews: content.codec.encoding === "utf8" && settings.replicas === 0 && isCluster === sharded,
       auditLengthMax: settings.auditLengthMax,
+      outbox: settings.outbox,
     }),
+    ...(settings.outbox && { outbox: createOutbox({ redis, keys, partitions, codec: content.codec, bounds: settings.outbox }) }),
     queue,
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
     wakeUps: { ...wakeUps, watchAsked: askedWatch({ wakeUps, keys, partitions, lookUps: (tenant) => content.codec.lookUps(tenant) }) },

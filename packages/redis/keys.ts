@@ -9,6 +9,7 @@
  *   parley:{p0}:due                         tasks by the time at which they must run
  *   parley:{p0}:census                      number of open asks, for monitoring
  *   parley:{p0}:audit                       audit records
+ *   parley:{p0}:outbox                      what other systems may want to hear: see outbox.ts
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:asked:<digest>:age          open asks by a name in their audience
  *   parley:{p0}:asked:<digest>:deadline     the same by deadline; both created by scripts/task.lua
@@ -76,6 +77,7 @@ export interface Keys {
   swept(partition: number): string;
   census(partition: number): string;
   audit(partition: number): string;
+  outbox(partition: number): string;
   owner(partition: number, principal: string): string;
   /** Open asks by a name in their audience, of which this is the digest. */
   asked(partition: number, digest: string, by: "age" | "deadline"): string;
@@ -150,6 +152,7 @@ export function createKeys(prefix = "parley"): Keys {
     swept: (partition) => `${slot(partition)}:swept`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
+    outbox: (partition) => `${slot(partition)}:outbox`,
     askedChannel: (partition) => `${slot(partition)}:asked`,
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,
     // Hashed, because identity providers send principals of any length and form, and names of people do not belong in

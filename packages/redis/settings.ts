@@ -1,5 +1,5 @@
 /** Settings of Redis, content and lists, as the environment gives them. */
-import { durationSetting, durationSettingFrom } from "@parley/core";
+import { durationSetting, durationSettingFrom, type OutboxBounds } from "@parley/core";
 import { z } from "zod";
 import { parseAddress } from "./connection/address.ts";
 import { parseKeys } from "./content/key-ring.ts";
@@ -101,6 +101,22 @@ export const redisSettings = z.object({
     .max(100_000_000)
     .default(100_000)
     .describe("Maximum number of audit records that each partition keeps in Redis until they are exported."),
+  PARLEY_OUTBOX: z
+    .stringbool()
+    .default(false)
+    .describe("Keep what happens to tasks and questions for clients that subscribe to events (MCP's events extension) and for webhooks."),
+  PARLEY_OUTBOX_LENGTH_MAX: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .max(10_000_000)
+    .default(100_000)
+    .describe("Maximum number of changes that each partition keeps in Redis for those who are behind, about 250 bytes each."),
+  PARLEY_OUTBOX_AGE: z
+    .string()
+    .transform(durationSettingFrom("1s"))
+    .default(7 * DAY_MS)
+    .describe("How old a change may be that someone who was away still hears of."),
   PARLEY_ALLOW_EVICTION: z.stringbool().default(false).describe("Start even if Redis may evict keys, and so lose tasks."),
 });
 
@@ -126,6 +142,8 @@ export interface RedisSettings extends RingSettings {
   readonly audit: boolean;
   /** Maximum number of records per partition. */
   readonly auditLengthMax: number;
+  /** What is kept for those who subscribe to events; undefined if nothing is. */
+  readonly outbox: OutboxBounds | undefined;
 }
 
 export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettings, "weights"> {
@@ -146,6 +164,9 @@ export function toRedisSettings(environment: RedisEnvironment): Omit<RedisSettin
     contentEpochMs: environment.PARLEY_CONTENT_EPOCH,
     audit: environment.PARLEY_AUDIT,
     auditLengthMax: environment.PARLEY_AUDIT_LENGTH_MAX,
+    outbox: environment.PARLEY_OUTBOX
+      ? { lengthMax: environment.PARLEY_OUTBOX_LENGTH_MAX, ageMs: environment.PARLEY_OUTBOX_AGE }
+      : undefined,
   };
 }
 
@@ -162,4 +183,5 @@ export const DEFAULT_REDIS_SETTINGS: Omit<RedisSettings, "url"> = {
   weights: new Map(),
   audit: false,
   auditLengthMax: 100_000,
+  outbox: undefined,
 };

@@ -1,4 +1,4 @@
-import type { Log, Rates, Services } from "@parley/core";
+import type { Log, OccurrenceFeed, Rates, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
 import type { SharedGate } from "./gate.ts";
@@ -24,4 +24,8 @@ export interface FrontEnd {
   readonly times: Times;
   readonly pageSize: number;
   readonly log: Log;
+  /** What happens, for streams of events; absent without an outbox. */
+  readonly occurrences?: OccurrenceFeed;
+  /** The address of a question's page, on which people log in; absent if the address alone opens it. */
+  readonly urlOf?: (taskId: string, key: string) => string;
 }

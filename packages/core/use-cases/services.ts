@@ -9,6 +9,7 @@ import type {
   Log,
   OauthProviders,
   Observer,
+  Outbox,
   RunQueue,
   Scope,
   WakeUps,
@@ -39,6 +40,8 @@ export interface Services {
   readonly observer?: Observer;
   /** Without it there is no audit. */
   readonly audit?: Audit;
+  /** What happened, for those who subscribe to it. Without it nobody can. */
+  readonly outbox?: Outbox;
   /** For workers. Without it deposits cannot be read. */
   readonly deposits?: Deposits;
   /** For front ends. Without it new calls are accepted until the store is full. */

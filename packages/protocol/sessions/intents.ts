@@ -4,6 +4,7 @@ import type {
   CallTool,
   CancelTask,
   Complete,
+  EventsIntent,
   GetPrompt,
   GetTask,
   List,
@@ -18,6 +19,7 @@ import type {
 import type { RequestId } from "../json-rpc.ts";
 
 export type SessionIntent =
+  | EventsIntent
   | Ping
   | SetLogLevel
   | Subscribe

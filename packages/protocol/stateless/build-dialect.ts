@@ -1,6 +1,7 @@
 /** Builds a dialect from what is specific to a revision; everything else is the same in all stateless revisions. */
 import type { JsonObject } from "@parley/core";
 import { commonEncoder, type Keep, keepList, type Words } from "../encoder.ts";
+import { EVENTS_EXTENSION } from "../events.ts";
 import { hasTools, instructionsOf, servedCapabilities } from "../list-items.ts";
 import { isObject } from "../json-rpc.ts";
 import type { ServerFacts } from "../server-facts.ts";
@@ -49,7 +50,11 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
           supportedVersions: SUPPORTED_VERSIONS,
           capabilities: {
             ...servedCapabilities(catalogue),
-            ...(hasTools(catalogue) ? { extensions: { [TASKS_EXTENSION]: {} } } : {}),
+            // The extension moved below `extensions`; ChatGPT still looks for the first.
+            ...(facts.events && { events: {} }),
+            ...((hasTools(catalogue) || facts.events) && {
+              extensions: { ...(hasTools(catalogue) && { [TASKS_EXTENSION]: {} }), ...(facts.events && { [EVENTS_EXTENSION]: {} }) },
+            }),
           },
           ...instructionsOf(facts, catalogue),
         },

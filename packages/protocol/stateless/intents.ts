@@ -1,8 +1,31 @@
 /** The intents of stateless clients, and the facts about the client in each request. */
 import type { ClientCapabilities } from "@parley/core";
-import type { CallTool, CancelTask, Complete, Discover, GetPrompt, GetTask, List, Listen, ReadResource, UpdateTask } from "../intents.ts";
+import type {
+  CallTool,
+  CancelTask,
+  Complete,
+  Discover,
+  EventsIntent,
+  GetPrompt,
+  GetTask,
+  List,
+  Listen,
+  ReadResource,
+  UpdateTask,
+} from "../intents.ts";
 
-export type StatelessIntent = Discover | List | CallTool | GetPrompt | ReadResource | Complete | Listen | GetTask | UpdateTask | CancelTask;
+export type StatelessIntent =
+  | EventsIntent
+  | Discover
+  | List
+  | CallTool
+  | GetPrompt
+  | ReadResource
+  | Complete
+  | Listen
+  | GetTask
+  | UpdateTask
+  | CancelTask;
 
 /** The facts about the client in a request. Nothing is taken from the connection. */
 export interface ClientFacts {

@@ -5,6 +5,7 @@
  * command that was issued later, and a restarted Redis receives the text again.
  */
 import { readFileSync } from "node:fs";
+import type { OutboxBounds } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Encoding, isAscii } from "./encoding.ts";
 
@@ -30,22 +31,26 @@ export interface ScriptFiles<Name extends string> {
   readonly sharded?: boolean;
   /** How many characters of changed fields a wake-up may carry. Default: none. */
   readonly newsMax?: number;
+  /** How much the outbox keeps. Default: there is none. */
+  readonly outbox?: OutboxBounds | undefined;
   /** `latin1`: arguments and replies are bytes, as strings with one character per byte. Default: text. */
   readonly encoding?: Encoding;
 }
 
 export function loadScripts<Name extends string>(
   redis: Redis,
-  { names, folder, shared, keyCount, absentKey, sharded = false, newsMax = 0, encoding = "utf8" }: ScriptFiles<Name>,
+  { names, folder, shared, keyCount, absentKey, sharded = false, newsMax = 0, outbox, encoding = "utf8" }: ScriptFiles<Name>,
 ): Readonly<Record<Name, Run>> {
   const words = shared === undefined ? "" : readScript(folder + shared);
+  const publish = sharded ? "SPUBLISH" : "PUBLISH";
+  const given = `local PUBLISH, NEWS_MAX, OUTBOX_MAX, OUTBOX_MS = '${publish}', ${newsMax}, ${outbox?.lengthMax ?? 0}, ${outbox?.ageMs ?? 0}`;
   const run = {} as Record<Name, Run>;
   for (const name of names) {
     const command = `parley:${folder}${name}`;
     const own = keyCount(name);
     const numberOfKeys = own !== undefined && absentKey ? own + 1 : own;
     redis.defineCommand(command, {
-      lua: `local PUBLISH, NEWS_MAX = '${sharded ? "SPUBLISH" : "PUBLISH"}', ${newsMax}\n${words}\n${readScript(folder + name)}`,
+      lua: `${given}\n${words}\n${readScript(folder + name)}`,
       ...(numberOfKeys !== undefined && { numberOfKeys }),
     });
     // ioredis adds the command as a method that its types cannot know.

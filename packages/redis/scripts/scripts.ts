@@ -207,7 +207,7 @@ export interface FinishArguments {
 
 export function defineScripts(
   redis: Redis,
-  { encoding, sharded, newsMax }: Pick<ScriptFiles<string>, "encoding" | "sharded" | "newsMax">,
+  { encoding, sharded, newsMax, outbox }: Pick<ScriptFiles<string>, "encoding" | "sharded" | "newsMax" | "outbox">,
 ): Scripts {
   const run = loadScripts(redis, {
     names: SCRIPTS,
@@ -218,6 +218,7 @@ export function defineScripts(
     ...(encoding && { encoding }),
     ...(sharded && { sharded }),
     ...(newsMax !== undefined && { newsMax }),
+    outbox,
   });
 
   // Each call lists the keys, then the arguments in the order of ARGV in the script's header. Call sites and replies are typed by `Scripts`;

@@ -206,8 +206,12 @@ local function each_place(key, names, visit)
   end
 end
 
+-- The audiences of the asks that this script has opened or closed, as digests, by task and key: the outbox names them.
+local audiences = {}
+
 local function enter_ask(key, ask, names)
   if redis.call('HSETNX', journal, 'asked ' .. key, names) == 0 then return end
+  audiences[own_id() .. ' ' .. key] = names
   redis.call('HSET', task, 'to:' .. key, 1)
   local asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) (%S+)')
   local deadline_ms = string.format('%.0f', asked_at_ms + timeout_ms)
@@ -222,6 +226,7 @@ end
 local function leave_ask(key)
   local names = redis.call('HGET', journal, 'asked ' .. key)
   if not names then return end
+  audiences[own_id() .. ' ' .. key] = names
   each_place(key, names, function(set, member) redis.call('ZREM', set, member) end)
   tell_asked(names)
 end
@@ -291,17 +296,49 @@ local function in_full(state)
   return ' \n' .. seen .. '\n' .. (#news > 0 and cjson.encode(news) or '[]')
 end
 
+-- ── the outbox: what other systems may want to hear, in the order in which it happened, without content. It exists if OUTBOX_MAX is not 0
+-- (docs/adr/0026-events-are-read-from-an-outbox.md). An entry is JSON: the task's id, its revision, the time, its kind, name, owner and flags, and
+-- the changes, each followed by a line feed and the digests of its audience if it has one. ──
+
+local OUTBOX = string.gsub(due, 'due$', 'outbox')
+local OUTSIDE = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1, cancelled = 1 }
+
+local function post(state, now_ms)
+  local changes = {}
+  for _, change in ipairs(happened) do
+    local what, key = string.match(change, '^(%a+):?(.*)$')
+    if OUTSIDE[what] and (key == '' or is_question('ask:' .. key)) then
+      local names = audiences[own_id() .. ' ' .. key]
+      changes[#changes + 1] = names and change .. '\n' .. names or change
+    end
+  end
+  if #changes == 0 then return end
+  -- Without what was given with the call, and without the seed, which is secret.
+  local is_read, facts = pcall(cjson.decode, string.match(redis.call('HGET', task, 'call'), '^[^\n]*'))
+  if not is_read then return end -- damaged, so nobody's
+  local entry = cjson.encode({ own_id(), state.revision, now_ms, facts[1], facts[2], facts[3], facts[5], changes })
+  redis.call('XADD', OUTBOX, 'MAXLEN', '~', OUTBOX_MAX, '*', 'e', entry)
+  redis.call('PEXPIRE', OUTBOX, OUTBOX_MS)
+end
+
+-- A child's change happens at its root, to the same audience.
+local function shows(change)
+  happens(change.what, change.key)
+  audiences[own_id() .. ' ' .. change.key] = audiences[change.id .. ' ' .. change.own]
+end
+
 -- Publishes the changes of a task. This is the only place that does so: once per script that changed anything visible, with the list of
--- changes, and with a revision that is one higher than the last. Consumers of every change, such as a webhook or an audit, are fed from
--- here (docs/adr/0011-one-place-that-tells.md). The channel has the name of the task's hash. Wake-ups can be lost; listeners read the task.
+-- changes, and with a revision that is one higher than the last. The outbox is fed from here
+-- (docs/adr/0011-one-place-that-tells.md). The channel has the name of the task's hash. Wake-ups can be lost; listeners read the task.
 local function tell(state, now_ms)
   if nested == 0 and #at_root > 0 and not is_child() then
-    for _, change in ipairs(at_root) do happens(change.what, change.key) end
+    for _, change in ipairs(at_root) do shows(change) end
     at_root = {}
   end
   state.revision = state.revision + 1
   state.updated_at_ms = now_ms
   redis.call(PUBLISH, task, state.revision .. ' ' .. table.concat(happened, ' ') .. in_full(state))
+  if OUTBOX_MAX > 0 then post(state, now_ms) end
   if nested > 0 or #at_root == 0 then return end
   on_task(root_id, function()
     local root = read_state(task)
@@ -314,7 +351,7 @@ local function tell(state, now_ms)
         local shown = redis.call('HGET', task, field)
         if shown then redis.call('HSET', task, field, '~ ' .. root.revision + 1 .. string.match(shown, '^~ %S+(.*)$')) end
       end
-      happens(change.what, change.key)
+      shows(change)
     end
     at_root = {}
     root.status = status_by_asks()

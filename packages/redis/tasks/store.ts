@@ -24,6 +24,7 @@ import {
   isFinished,
   type KeyedEntry,
   type Log,
+  type OutboxBounds,
   type Once,
   type Outcome,
   type Over,
@@ -106,6 +107,8 @@ export interface RedisStoreOptions {
   readonly hasNews?: boolean;
   /** Maximum number of audit records per partition. */
   readonly auditLengthMax?: number;
+  /** What the outbox keeps. Absent: there is none. */
+  readonly outbox?: OutboxBounds | undefined;
 }
 
 export function createRedisStore({
@@ -121,8 +124,9 @@ export function createRedisStore({
   sharded = false,
   hasNews = false,
   auditLengthMax = DEFAULT_REDIS_SETTINGS.auditLengthMax,
+  outbox,
 }: RedisStoreOptions): TaskStore {
-  const scripts = defineScripts(redis, { encoding: codec.encoding, sharded, newsMax: hasNews ? NEWS_MAX : 0 });
+  const scripts = defineScripts(redis, { encoding: codec.encoding, sharded, newsMax: hasNews ? NEWS_MAX : 0, outbox });
   const reads = createReads(redis, codec.encoding);
   const summaries = createSummaries({ reads, keys, codec });
   const ownerList = createOwnerList({ redis, keys, partitions, summaries });

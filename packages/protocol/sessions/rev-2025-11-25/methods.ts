@@ -1,4 +1,5 @@
 /** The requests of this revision: those of every session, tasks, and FastMCP's tasks/sendInput. */
+import { EVENTS_METHODS } from "../../events.ts";
 import { given, isObject, own, type Wire } from "../../json-rpc.ts";
 import { BadParams, cancelTask, cursorOf, isString, optional, required } from "../../params.ts";
 import type { CallTool, GetTask, GivenAnswer, ListTasks, SendInput, TaskResult } from "../../intents.ts";
@@ -14,6 +15,7 @@ export const METHODS: Methods = new Map<string, (params: Wire) => SessionIntent>
   ["tasks/list", listTasks],
   ["tasks/cancel", cancelTask],
   ["tasks/sendInput", sendInput],
+  ...Object.entries(EVENTS_METHODS),
 ]);
 
 function callToolOrTask(params: Wire): CallTool {

@@ -1,5 +1,6 @@
 /** The methods of this revision. Others do not exist: tasks/list, tasks/result, initialize, ping, logging/setLevel … */
 import type { Method, Methods } from "../decode.ts";
+import { EVENTS_METHODS } from "../../events.ts";
 import * as params from "../params.ts";
 
 export const METHODS: Methods = new Map<string, Method>([
@@ -16,4 +17,5 @@ export const METHODS: Methods = new Map<string, Method>([
   ["tasks/get", { read: params.getTask, needsTasks: true }],
   ["tasks/update", { read: params.updateTask, needsTasks: true }],
   ["tasks/cancel", { read: params.cancelTask, needsTasks: true }],
+  ...Object.entries(EVENTS_METHODS).map(([method, read]) => [method, { read }] as const),
 ]);

@@ -2,6 +2,7 @@ import { ParleyError } from "@parley/core";
 import type { Intent, IntentOf } from "@parley/protocol";
 import type { SessionIntent } from "@parley/protocol/sessions";
 import type { Handled } from "../shared/answer.ts";
+import { EVENTS } from "../events/handlers.ts";
 import { SERVED } from "../shared/offer-requests.ts";
 import { callTool, getPrompt } from "./calls.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
@@ -12,6 +13,7 @@ type Handler<OneIntent, Of = SessionExchange> = (route: SessionRoute, intent: On
 
 const HANDLERS: { readonly [Type in SessionIntent["type"]]: Handler<IntentOf<SessionIntent, Type>> } = {
   ...SERVED,
+  ...EVENTS,
   ping: (_route, _intent, { encode }) => encode.empty(),
   async setLogLevel({ sessions }, { level }, { session, encode }) {
     await sessions.setLogLevel(session.id, level);

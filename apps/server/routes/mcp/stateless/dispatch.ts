@@ -1,6 +1,7 @@
 import type { IntentOf } from "@parley/protocol";
 import type { StatelessIntent } from "@parley/protocol/stateless";
 import type { Handled } from "../shared/answer.ts";
+import { EVENTS } from "../events/handlers.ts";
 import { SERVED } from "../shared/offer-requests.ts";
 import { callTool } from "./call-tool.ts";
 import { getPrompt } from "./get-prompt.ts";
@@ -12,6 +13,7 @@ type Handler<OneIntent> = (route: StatelessRoute, intent: OneIntent, exchange: S
 
 const HANDLERS: { readonly [Type in StatelessIntent["type"]]: Handler<IntentOf<StatelessIntent, Type>> } = {
   ...SERVED,
+  ...EVENTS,
   discover: (_route, _intent, { encode, catalogue }) => encode.discover(catalogue),
   callTool,
   getPrompt,

@@ -1,0 +1,67 @@
+/** The port to what happened to tasks and questions, in order, for those outside who want to hear of it. */
+import type { AskedRequest } from "../callers/open-asks.ts";
+import type { CallFacts } from "../task.ts";
+
+/**
+ * What one change of a task consisted of. Without content: who reads it finds out what they may see from the task
+ * itself.
+ */
+export interface OutboxEntry {
+  /** In the order of changes of its partition; a task is in one partition. */
+  readonly id: string;
+  readonly partition: number;
+  readonly taskId: string;
+  /** The task's revision after the change. */
+  readonly revision: number;
+  /** By Redis' clock. */
+  readonly atMs: number;
+  readonly call: Pick<CallFacts, "kind" | "name" | "principal" | "tenant" | "hidden">;
+  readonly changes: readonly OutboxChange[];
+}
+
+export interface OutboxChange {
+  readonly what: "asked" | "answered" | "overdue" | "withdrawn" | "closed" | "completed" | "failed" | "cancelled";
+  /** Of the ask; absent where the task ended. */
+  readonly key?: string;
+  /** The names in the ask's audience, as `names` returns them; empty if only the owner was asked. */
+  readonly audience: readonly string[];
+}
+
+/** How far each partition has been read. */
+export type OutboxPlace = readonly PartitionPlace[];
+
+export interface PartitionPlace {
+  /** The last entry that was read entirely, or a time: `<ms>-<number>`. */
+  readonly after: string;
+  /** How many changes of the next entry were read as well. */
+  readonly changes: number;
+}
+
+export interface OutboxPage {
+  /** Oldest first, as far as partitions can be compared. */
+  readonly entries: readonly OutboxEntry[];
+  /** Where each partition continues after all of them. */
+  readonly end: OutboxPlace;
+  /** The newest entries were left out. */
+  readonly isMore: boolean;
+  /** What followed the place is no longer kept entirely. */
+  readonly isTruncated: boolean;
+  /** By the clock of the outbox. */
+  readonly nowMs: number;
+}
+
+/** Of each partition: how many entries, and for how long (ms) after the newest. */
+export interface OutboxBounds {
+  readonly lengthMax: number;
+  readonly ageMs: number;
+}
+
+/** Bounded by length and age: who is further behind has missed something, and is told so. */
+export interface Outbox {
+  /** Where it ends now. */
+  now(): Promise<OutboxPlace>;
+  /** At most `limit` entries of each partition. Throws UNAVAILABLE. */
+  read(from: OutboxPlace, limit: number): Promise<OutboxPage>;
+  /** What an audience with one of these names has in `OutboxChange.audience`. */
+  names(asked: Pick<AskedRequest, "tenant" | "names">): Promise<ReadonlySet<string>>;
+}

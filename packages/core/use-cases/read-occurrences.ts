@@ -1,0 +1,217 @@
+/**
+ * Somebody outside hears what happened, from a place on:
+ *
+ *   outbox ─▶ of this type, tool, task ─▶ mine, or put to one of my names ─▶ policy.ts ─▶ occurrence
+ *
+ *   O1  What one may not see is no occurrence. The outbox narrows; the policy decides, when somebody hears of it.
+ *   O2  Occurrences of one task are in the order of its changes, and each has the same id for everyone and every time.
+ *   O3  Nothing between two places is left out, unless `isTruncated` says so.
+ *
+ * A read looks at a bounded number of entries. If none of them is for the caller, it returns none and is not at the end.
+ */
+import type { Caller } from "../callers/caller.ts";
+import { DEFAULT_TENANT } from "../callers/caller.ts";
+import { namesOfCaller } from "../callers/open-asks.ts";
+import { owns } from "../callers/policy.ts";
+import { ParleyError } from "../errors.ts";
+import type { Outbox, OutboxChange, OutboxEntry, OutboxPlace, PartitionPlace } from "../ports/outbox.ts";
+import { isChildId } from "../replay/child-id.ts";
+import { invalidCursor } from "../task/invalid-cursor.ts";
+import type { JsonObject } from "../values/json.ts";
+import { turns } from "../values/turns.ts";
+import type { OccurrenceType } from "./occurrence-types.ts";
+import { type AskRead, readAsk } from "./read-ask.ts";
+import type { Services } from "./services.ts";
+
+export interface Occurrence {
+  /** The same for everyone who hears of it. */
+  readonly id: string;
+  readonly type: OccurrenceType;
+  readonly atMs: number;
+  readonly data: JsonObject;
+}
+
+export interface OccurrenceFilter {
+  readonly type: OccurrenceType;
+  readonly tool?: string;
+  readonly taskId?: string;
+  readonly from?: "me" | "others";
+}
+
+export interface ReadOccurrences {
+  readonly caller: Caller;
+  readonly filter: OccurrenceFilter;
+  readonly from: OutboxPlace;
+  /** At most so many occurrences. */
+  readonly limit: number;
+  /** Nothing that is older (ms). */
+  readonly maxAgeMs?: number;
+  /** The address of a question's page. */
+  readonly urlOf?: (taskId: string, key: string) => string;
+}
+
+export interface OccurrencesRead {
+  readonly occurrences: readonly (Occurrence & { /** Where to continue after it. */ readonly place: OutboxPlace })[];
+  readonly place: OutboxPlace;
+  /** There is more to read at once. */
+  readonly isMore: boolean;
+  /** Something in between is not known any more, or was left out because of its age. */
+  readonly isTruncated: boolean;
+}
+
+/** Entries of each partition that one read looks at, and how many tasks it reads at once. */
+const LOOKED_MAX = 500;
+const READ_TOGETHER = 16;
+
+export interface OccurrenceServices extends Pick<Services, "store" | "digest" | "clock"> {
+  readonly outbox: Outbox;
+}
+
+/** Throws UNAVAILABLE. */
+export async function readOccurrences(services: OccurrenceServices, request: ReadOccurrences): Promise<OccurrencesRead> {
+  const { caller, filter, from, limit, maxAgeMs } = request;
+  const { outbox } = services;
+  const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
+  const [page, names] = await Promise.all([outbox.read(from, LOOKED_MAX), outbox.names({ ...tenant, names: namesOfCaller(caller) })]);
+  const oldestMs = maxAgeMs === undefined ? -Infinity : page.nowMs - maxAgeMs;
+  const isLeftOut = page.entries.some(({ atMs }) => atMs < oldestMs);
+  const isTruncated = page.isTruncated || isLeftOut;
+
+  // Each partition continues after the changes that were looked at.
+  const place: PartitionPlace[] = page.end.map((end, partition) => from[partition] ?? { ...end, after: "0-0" });
+  const turn = turns(READ_TOGETHER);
+  const looked = page.entries.flatMap((entry) => {
+    const skip = place[entry.partition]?.changes ?? 0;
+    const isNext = isFirstOf(page.entries, entry);
+    return entry.changes.flatMap((change, index) => (isNext && index < skip ? [] : [{ entry, change, index }]));
+  });
+  const heard = looked.map(({ entry, change }) =>
+    entry.atMs >= oldestMs && mayConcern({ caller, names, filter }, entry, change)
+      ? turn(() => dataOf(services, request, entry, change))
+      : undefined,
+  );
+  const occurrences: (Occurrence & { readonly place: OutboxPlace })[] = [];
+  for (const [at, { entry, change, index }] of looked.entries()) {
+    // oxlint-disable-next-line no-await-in-loop -- all are on their way; they are taken in order
+    const data = await heard[at];
+    if (data && occurrences.length === limit) return { occurrences, place: [...place], isMore: true, isTruncated };
+    const isLast = change === entry.changes.at(-1);
+    place[entry.partition] = isLast ? { after: entry.id, changes: 0 } : { after: before(place, entry), changes: index + 1 };
+    if (data) {
+      const id = `${entry.partition}-${entry.id}-${index}`;
+      occurrences.push({ id, type: filter.type, atMs: entry.atMs, data, place: [...place] });
+    }
+  }
+  return { occurrences, place: page.end, isMore: page.isMore, isTruncated };
+}
+
+function isFirstOf(entries: readonly OutboxEntry[], { partition, id }: OutboxEntry): boolean {
+  return entries.find((each) => each.partition === partition)?.id === id;
+}
+
+function before(place: readonly PartitionPlace[], { partition }: OutboxEntry): string {
+  return place[partition]?.after ?? "0-0";
+}
+
+const ENDED = new Set<OutboxChange["what"]>(["completed", "failed", "cancelled"]);
+const SETTLED = new Set<OutboxChange["what"]>(["answered", "overdue", "withdrawn", "closed"]);
+
+/** Without reading anything. */
+function mayConcern(
+  { caller, names, filter }: { readonly caller: Caller; readonly names: ReadonlySet<string>; readonly filter: OccurrenceFilter },
+  { taskId, call }: OutboxEntry,
+  { what, key, audience }: OutboxChange,
+): boolean {
+  if ((call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
+  if (filter.tool !== undefined && filter.tool !== call.name) return false;
+  if (filter.taskId !== undefined && filter.taskId !== taskId) return false;
+  const isOwner = owns(caller, call);
+  // A child is known by its root to its owner, and by itself to those it asks.
+  const isMine = isOwner && !isChildId(taskId);
+  switch (filter.type) {
+    case "task.ended":
+      return isMine && !call.hidden && ENDED.has(what);
+    case "task.changed":
+      return isMine && !call.hidden;
+    case "ask.opened":
+    case "ask.settled": {
+      if (key === undefined || !(filter.type === "ask.opened" ? what === "asked" : SETTLED.has(what))) return false;
+      if (filter.from !== undefined && (filter.from === "me") !== isOwner) return false;
+      const isAsked = audience.length === 0 ? isOwner : audience.some((name) => names.has(name));
+      // Of a question to others, the owner hears the end.
+      return isOwner ? isMine && (isAsked || filter.type === "ask.settled") : isAsked;
+    }
+  }
+}
+
+async function dataOf(
+  { store, digest, clock }: OccurrenceServices,
+  { caller, filter, urlOf }: ReadOccurrences,
+  { taskId, call }: OutboxEntry,
+  { what, key }: OutboxChange,
+): Promise<JsonObject | undefined> {
+  const common = { taskId, called: { kind: call.kind, name: call.name } };
+  if (filter.type === "task.ended") return { ...common, status: what };
+  if (filter.type === "task.changed") {
+    const [task] = ENDED.has(what) ? [] : await store.summaries([taskId]);
+    const status = ENDED.has(what) ? what : task?.status;
+    return { ...common, change: what === "overdue" ? "timed_out" : what, ...(key !== undefined && { key }), ...(status && { status }) };
+  }
+  if (key === undefined) return undefined;
+  const ask = await readUnless404({ store, digest, clock }, { caller, taskId, key });
+  const isOwner = owns(caller, call);
+  const about = { ...common, key, from: isOwner ? "me" : "others", ...(urlOf && { url: urlOf(taskId, key) }) };
+  if (filter.type === "ask.settled") {
+    // A task that is gone can be read by nobody. Its owner still learns that the question is over.
+    if (!ask) return isOwner ? { ...about, end: ENDS[what] ?? "answered" } : undefined;
+    return { ...about, end: ask.state === "settled" ? ask.end : (ENDS[what] ?? "answered") };
+  }
+  if (!ask) return undefined;
+  if (ask.state === "settled") return { ...about, isOpen: false };
+  // The caller's own task asks others.
+  if (ask.state === "of-others") return undefined;
+  return {
+    ...about,
+    kind: ask.kind,
+    priority: ask.priority,
+    deadline: new Date(ask.deadlineMs).toISOString(),
+    ...(ask.dueAtMs !== undefined && { due: new Date(ask.dueAtMs).toISOString() }),
+    isOpen: true,
+  };
+}
+
+const ENDS: { readonly [What in OutboxChange["what"]]?: string } = { overdue: "timed_out", withdrawn: "withdrawn", closed: "closed" };
+
+async function readUnless404(
+  services: Pick<Services, "store" | "digest" | "clock">,
+  { caller, taskId, key }: { readonly caller: Caller; readonly taskId: string; readonly key: string },
+): Promise<AskRead | undefined> {
+  try {
+    // Without the audit: to hear of a question is not to be shown it.
+    return await readAsk(services, { caller, taskId, key, door: "events" });
+  } catch (error) {
+    if (error instanceof ParleyError && error.code !== "UNAVAILABLE") return undefined;
+    throw error;
+  }
+}
+
+/** A place as a cursor that clients keep: opaque, but no secret and no right. */
+export function cursorOfPlace(place: OutboxPlace): string {
+  return `1.${place.map(({ after, changes }) => (changes === 0 ? after : `${after}-${changes}`)).join(".")}`;
+}
+
+const PARTITIONS_MAX = 1_024;
+const ID = /^(\d{1,16})-(\d{1,20})(?:-(\d{1,4}))?$/;
+
+/** Throws INVALID_CURSOR. */
+export function placeOfCursor(cursor: string): OutboxPlace {
+  const [version, ...ids] = cursor.length > PARTITIONS_MAX * 44 ? [] : cursor.split(".");
+  if (version !== "1" || ids.length === 0 || ids.length > PARTITIONS_MAX) throw invalidCursor();
+  return ids.map((id) => {
+    const [, ms, number, changes] = ID.exec(id) ?? [];
+    if (ms === undefined || number === undefined) throw invalidCursor();
+    // Redis refuses larger numbers.
+    if (BigInt(number) > 18_446_744_073_709_551_615n) throw invalidCursor();
+    return { after: `${ms}-${number}`, changes: Number(changes ?? 0) };
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * The events extension: how its requests are read and its messages look, the same in every revision that can carry them.
+ *
+ * Source: SEP-3415, `io.modelcontextprotocol/events`. An event type of the extension is an occurrence here; `ctx.event`, with which a tool waits for
+ * another system, is something else.
+ */
+import { OCCURRENCES, OCCURRENCE_TYPES, type Occurrence } from "@parley/core";
+import type { EventsRequest, ListEvents, PollEvents, StreamEvents, SubscribeEvents, UnsubscribeEvents } from "./intents.ts";
+import { isObject, notificationMessage, type RequestId, type RpcNotification, type Wire } from "./json-rpc.ts";
+import { BadParams, cursorOf, isString, member, optional, required } from "./params.ts";
+
+export const EVENTS_EXTENSION = "io.modelcontextprotocol/events";
+const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
+
+export type DeliveryMode = "poll" | "push" | "webhook";
+
+/** Codes of the extension. They are in the range that JSON-RPC leaves to implementations. */
+export const EVENTS_ERRORS = {
+  NotFound: -32011,
+  Forbidden: -32012,
+  ResourceExhausted: -32013,
+  Unsupported: -32014,
+  CallbackEndpointError: -32015,
+} as const;
+
+export const EVENTS_METHODS = {
+  "events/list": (params: Wire): ListEvents => ({ type: "listEvents", ...cursorOf(params) }),
+  "events/poll": (params: Wire): PollEvents => {
+    const maxEvents = optional(params, "maxEvents", isPositive, "a positive integer");
+    return { type: "pollEvents", ...wanted(params), ...(maxEvents !== undefined && { maxEvents }) };
+  },
+  "events/stream": (params: Wire): StreamEvents => ({ type: "streamEvents", ...wanted(params) }),
+  "events/subscribe": (params: Wire): SubscribeEvents => {
+    const delivery = member(params, "delivery", isObject, "an object");
+    const mode = optional(delivery, "mode", isString, "a string", "delivery.mode");
+    if (mode !== undefined && mode !== "webhook") throw new BadParams('delivery.mode must be "webhook"');
+    const ttlMs = optional(params, "ttlMs", isDuration, "a number of milliseconds, or null");
+    return {
+      type: "subscribeEvents",
+      ...wanted(params),
+      url: required(delivery, "url", "delivery.url"),
+      secret: required(delivery, "secret", "delivery.secret"),
+      ...(ttlMs !== undefined && { ttlMs }),
+    };
+  },
+  "events/unsubscribe": (params: Wire): UnsubscribeEvents => {
+    const delivery = member(params, "delivery", isObject, "an object");
+    const { name, arguments: args } = wanted(params);
+    return { type: "unsubscribeEvents", name, arguments: args, url: required(delivery, "url", "delivery.url") };
+  },
+};
+
+/** A cursor of null means from now on, as does none. */
+function wanted(params: Wire): EventsRequest {
+  const cursor = optional(params, "cursor", isString, "a string or null");
+  const maxAgeMs = optional(params, "maxAgeMs", isDuration, "a number of milliseconds");
+  return {
+    name: required(params, "name"),
+    arguments: optional(params, "arguments", isObject, "an object") ?? {},
+    ...(cursor !== undefined && { cursor }),
+    ...(maxAgeMs !== undefined && { maxAgeMs }),
+  };
+}
+
+function isPositive(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+
+function isDuration(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
+
+export function eventTypes(delivery: readonly DeliveryMode[]): object {
+  return { events: OCCURRENCE_TYPES.map((name) => ({ name, ...OCCURRENCES[name], delivery })) };
+}
+
+/** An EventOccurrence. */
+export function eventOf({ id, type, atMs, data }: Occurrence, cursor?: string): object {
+  const common = { eventId: id, name: type, timestamp: new Date(atMs).toISOString(), data };
+  return cursor === undefined ? common : { ...common, cursor };
+}
+
+/** The notifications of one stream, which is known by the id of its request. */
+export function eventStream(id: RequestId) {
+  const say = (what: string, params: object): RpcNotification =>
+    notificationMessage(`notifications/events/${what}`, { ...params, _meta: { [SUBSCRIPTION_ID]: id } });
+  return {
+    active: (cursor: string, truncated: boolean) => say("active", { cursor, truncated }),
+    event: (occurrence: Occurrence, cursor: string) => say("event", eventOf(occurrence, cursor)),
+    heartbeat: (cursor: string) => say("heartbeat", { cursor }),
+    terminated: (error: { readonly code: number; readonly message: string }) => say("terminated", { error }),
+  };
+}

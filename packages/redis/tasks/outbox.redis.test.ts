@@ -1,0 +1,253 @@
+/** The outbox, and what each person hears from it. */
+import {
+  type Caller,
+  cursorOfPlace,
+  type Occurrence,
+  type OccurrenceFilter,
+  type OccurrencesRead,
+  type OutboxPlace,
+  placeOfCursor,
+  readOccurrences,
+} from "@parley/core";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { callerNamed } from "../../core/callers/caller.fixture.ts";
+import { aCall, aLife, anAsk, anEvent, aWithdrawal, HOUR_MS } from "../../../test/contract/builders.ts";
+import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
+
+const DAY_MS = 24 * HOUR_MS;
+let opened: OpenRedis;
+let start: OutboxPlace;
+
+async function open(outbox = { lengthMax: 1_000, ageMs: DAY_MS }): Promise<void> {
+  opened = await openRedis({ outbox, partitions: 2 });
+  start = await outboxOf().now();
+}
+
+beforeEach(() => open());
+afterEach(() => opened.close());
+
+function outboxOf() {
+  if (!opened.outbox) throw new Error("the backend has no outbox");
+  return opened.outbox;
+}
+
+const life = () => aLife(opened.store, () => opened.newTaskId());
+const ada = callerNamed("ada");
+const bob = callerNamed("bob", { groups: ["finance"] });
+const FOR_FINANCE = { audience: { to: { groups: ["finance"] } } };
+
+function read(
+  caller: Caller,
+  filter: OccurrenceFilter,
+  more: { from?: OutboxPlace; limit?: number; maxAgeMs?: number } = {},
+): Promise<OccurrencesRead> {
+  const services = { store: opened.store, digest: (text: string) => text, clock: { now: Date.now, monotonicMs: () => performance.now() } };
+  return readOccurrences({ ...services, outbox: outboxOf() } as never, { caller, filter, from: start, limit: 100, ...more });
+}
+
+async function heard(caller: Caller, type: OccurrenceFilter["type"], more: Partial<OccurrenceFilter> = {}): Promise<object[]> {
+  return (await read(caller, { type, ...more })).occurrences.map(({ data }) => data);
+}
+
+describe("who hears what", () => {
+  test("the owner of a task hears how it goes on and ends, and nobody else", async () => {
+    const taskId = await life().parked([anAsk("size")], { principal: "ada" });
+    await life().answer(taskId, "size", "4");
+    await life().finish(taskId, await life().begin({ taskId, run: 2 }));
+    const changes = await heard(ada, "task.changed");
+    expect(changes).toMatchObject([{ change: "asked", key: "size" }, { change: "answered", key: "size" }, { change: "completed" }]);
+    expect(await heard(ada, "task.ended")).toEqual([{ taskId, called: { kind: "tool", name: "book_dinner" }, status: "completed" }]);
+    for (const type of ["task.changed", "task.ended", "ask.opened", "ask.settled"] as const) {
+      expect(await heard(bob, type), type).toEqual([]);
+      expect(await heard(callerNamed("ada", { tenant: "other" }), type), type).toEqual([]);
+    }
+  });
+
+  test("those who are asked hear of a question and of its end, but not of the task", async () => {
+    const taskId = await life().parked([anAsk("size", FOR_FINANCE)], { principal: "ada" });
+    expect(await heard(bob, "ask.opened")).toMatchObject([
+      { taskId, key: "size", from: "others", isOpen: true, kind: "form", priority: "normal" },
+    ]);
+    await life().answer(taskId, "size", "4");
+    expect(await heard(bob, "ask.opened")).toMatchObject([{ taskId, key: "size", isOpen: false }]);
+    expect(await heard(bob, "ask.settled")).toMatchObject([{ taskId, key: "size", end: "accepted" }]);
+    expect(await heard(bob, "task.changed")).toEqual([]);
+    // The owner's task asks others: nothing is asked of the owner, who hears how it ended.
+    expect(await heard(ada, "ask.opened")).toEqual([]);
+    expect(await heard(ada, "ask.settled")).toMatchObject([{ from: "me", end: "accepted" }]);
+    expect(await heard(callerNamed("eve", { groups: ["sales"] }), "ask.opened")).toEqual([]);
+  });
+
+  test("who is asked but excluded hears nothing: the policy decides, not the index", async () => {
+    await life().parked([anAsk("size", { audience: { to: { groups: ["finance"] }, not: "caller" } })], { principal: "bob" });
+    expect(await heard(bob, "ask.opened")).toEqual([]);
+  });
+
+  test("filters", async () => {
+    const one = await life().parked([anAsk("size")], { principal: "ada", name: "one" });
+    await life().parked([anAsk("size", FOR_FINANCE)], { principal: "eve", name: "two" });
+    const caller = { ...ada, groups: ["finance"] };
+    const named = async (filter: Partial<OccurrenceFilter>) =>
+      (await heard(caller, "ask.opened", filter)).map((data) => (data as { called: { name: string } }).called.name);
+    expect(await named({})).toEqual(["one", "two"]);
+    expect(await named({ tool: "two" })).toEqual(["two"]);
+    expect(await named({ taskId: one })).toEqual(["one"]);
+    expect(await named({ from: "me" })).toEqual(["one"]);
+    expect(await named({ from: "others" })).toEqual(["two"]);
+  });
+
+  test("every way in which a question ends", async () => {
+    const ended = async (end: (taskId: string) => Promise<unknown>) => {
+      const taskId = await life().parked([anAsk("size")], { principal: "ada" });
+      await end(taskId);
+      const [data] = await heard(ada, "ask.settled", { taskId });
+      return (data as { end: string }).end;
+    };
+    const settle = (taskId: string, answer: object, isTimeout = false) =>
+      opened.store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: 1_000, isTimeout } as never);
+    expect(await ended((taskId) => settle(taskId, { action: "decline" }))).toBe("declined");
+    expect(await ended((taskId) => settle(taskId, { action: "cancel" }))).toBe("cancelled");
+    expect(await ended((taskId) => settle(taskId, { action: "timeout" }, true))).toBe("timed_out");
+    expect(await ended((taskId) => life().cancel(taskId))).toBe("closed");
+    expect(
+      await ended(async (taskId) => {
+        const token = await life().begin({ taskId, run: 2 }, Date.now() + 2 * HOUR_MS);
+        await opened.store.record({ taskId, token, nowMs: Date.now(), leaseMs: 1_000, entries: [aWithdrawal("size", 1)] });
+      }),
+    ).toBe("withdrawn");
+  });
+
+  test("what a tool waits for from other systems is nobody's question", async () => {
+    await life().parked([anEvent("paid")], { principal: "ada" });
+    for (const type of ["ask.opened", "task.changed"] as const) expect(await heard(ada, type)).toEqual([]);
+  });
+
+  test("a child's question is heard of once: by its owner at the task that was called, by others at the child", async () => {
+    const rootId = await life().create({ principal: "ada" });
+    const token = await life().begin({ taskId: rootId, run: 1 });
+    const childId = `${opened.newTaskId()}~`;
+    const call = aCall({ principal: "ada", parent: { taskId: rootId, rootId, depth: 1, key: "call:cook", path: "cook" } });
+    const child = anAsk("call:cook", { digest: childId, request: { type: "call" } as never });
+    await opened.store.create({
+      taskId: childId,
+      call,
+      graceMs: 1_000,
+      parent: { token, nowMs: Date.now(), leaseMs: 1_000, open: child },
+    } as never);
+    await life().park(childId, await life().begin({ taskId: childId, run: 1 }), [anAsk("salt"), anAsk("pepper", FOR_FINANCE)]);
+    expect(await heard(ada, "ask.opened")).toMatchObject([{ taskId: rootId, key: "cook:salt" }]);
+    expect(await heard(bob, "ask.opened")).toMatchObject([{ taskId: childId, key: "pepper" }]);
+    await life().answer(childId, "pepper", "4");
+    expect(await heard(ada, "ask.settled")).toMatchObject([{ taskId: rootId, key: "cook:pepper", from: "me", end: "answered" }]);
+    expect(await heard(ada, "ask.opened")).toHaveLength(1);
+    expect(await heard(bob, "ask.settled")).toMatchObject([{ taskId: childId, key: "pepper", end: "accepted" }]);
+    await life().cancel(rootId);
+    expect(await heard(ada, "task.ended")).toMatchObject([{ taskId: rootId, status: "cancelled" }]);
+  });
+
+  test("a task that is gone is still heard of by its owner", async () => {
+    const taskId = await life().parked([anAsk("size", FOR_FINANCE)], { principal: "ada", retentionMs: 1 });
+    await life().finish(taskId, await life().begin({ taskId, run: 2 }, Date.now() + 2 * HOUR_MS));
+    await expect.poll(() => opened.store.load(taskId)).toBeUndefined();
+    expect(await heard(ada, "task.ended")).toMatchObject([{ taskId, status: "completed" }]);
+    expect(await heard(ada, "ask.settled")).toMatchObject([{ taskId, end: "closed" }]);
+    expect(await heard(bob, "ask.settled")).toEqual([]);
+  });
+});
+
+describe("places", () => {
+  /** Page by page, each from the cursor of the one before. */
+  async function allOf(caller: Caller, limit: number): Promise<Occurrence[]> {
+    const all: Occurrence[] = [];
+    for (let from = start; ;) {
+      // oxlint-disable-next-line no-await-in-loop -- pages follow each other
+      const page = await read(caller, { type: "ask.opened" }, { from, limit });
+      expect(page.occurrences.length).toBeLessThanOrEqual(limit);
+      all.push(...page.occurrences);
+      from = placeOfCursor(cursorOfPlace(page.place));
+      if (!page.isMore) return all;
+    }
+  }
+
+  test("pages of any size have everything once, also where one change asks several questions", async () => {
+    await Promise.all(Array.from({ length: 7 }, () => life().parked([anAsk("a"), anAsk("b"), anAsk("c")], { principal: "ada" })));
+    const all = await allOf(ada, 100);
+    expect(all).toHaveLength(21);
+    expect(new Set(all.map(({ id }) => id)).size).toBe(21);
+    for (const limit of [1, 2, 5]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect((await allOf(ada, limit)).map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+    }
+    // From the place of any occurrence on, exactly the rest follows.
+    const { occurrences } = await read(ada, { type: "ask.opened" });
+    const rest = await Promise.all(occurrences.map(({ place }) => read(ada, { type: "ask.opened" }, { from: place })));
+    expect(rest.map((each) => each.occurrences.length)).toEqual(occurrences.map((_, at) => occurrences.length - 1 - at));
+  });
+
+  test("a place moves on while nothing happens, and what happens then is heard", async () => {
+    const { place } = await read(ada, { type: "ask.opened" });
+    const later = await read(ada, { type: "ask.opened" }, { from: place });
+    expect(later).toMatchObject({ occurrences: [], isMore: false, isTruncated: false });
+    await life().parked([anAsk("size")], { principal: "ada" });
+    expect((await read(ada, { type: "ask.opened" }, { from: later.place })).occurrences).toHaveLength(1);
+  });
+
+  test("who is too far behind is told so", async () => {
+    await opened.close();
+    await open({ lengthMax: 100, ageMs: DAY_MS });
+    const many = async (count: number) => {
+      // oxlint-disable-next-line no-await-in-loop -- in their order
+      for (let at = 0; at < count; at++) await life().parked([anAsk("size")], { principal: "ada" });
+    };
+    await many(99);
+    expect(await read(ada, { type: "ask.opened" })).toMatchObject({ isTruncated: false, occurrences: { length: 99 } });
+    await many(250);
+    const { isTruncated, occurrences, place } = await read(ada, { type: "ask.opened" }, { limit: 500 });
+    expect({ isTruncated, isSome: occurrences.length >= 100 }).toEqual({ isTruncated: true, isSome: true });
+    expect(await read(ada, { type: "ask.opened" }, { from: place })).toMatchObject({ isTruncated: false, occurrences: [] });
+    const old = `1.${Date.now() - DAY_MS - 60_000}-0.${Date.now() - DAY_MS - 60_000}-0`;
+    expect(await read(ada, { type: "ask.opened" }, { from: placeOfCursor(old) })).toMatchObject({ isTruncated: true });
+  });
+
+  test("nothing older than asked for, and it is said", async () => {
+    await life().parked([anAsk("size")], { principal: "ada" });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await read(ada, { type: "ask.opened" }, { maxAgeMs: 1 })).toMatchObject({ occurrences: [], isTruncated: true });
+    expect(await read(ada, { type: "ask.opened" }, { maxAgeMs: HOUR_MS })).toMatchObject({
+      occurrences: { length: 1 },
+      isTruncated: false,
+    });
+  });
+
+  test("a cursor that nobody issued is refused", () => {
+    const long = `1.${"1-0.".repeat(2_000)}`;
+    for (const cursor of [
+      "",
+      "1",
+      "1.",
+      "2.1-0",
+      "1.x-0",
+      "1.1",
+      "1.1-99999999999999999999",
+      long,
+      `1.${"9".repeat(100_000)}`,
+      "1.1-0.__proto__",
+    ]) {
+      expect(() => placeOfCursor(cursor), cursor.slice(0, 50)).toThrow(expect.objectContaining({ code: "INVALID_CURSOR" }));
+    }
+  });
+});
+
+test("without the setting nothing is written, and with it each partition is bounded and expires", async () => {
+  await life().parked([anAsk("size")], { principal: "ada" });
+  const key = `${opened.prefix}:{p0}:outbox`;
+  expect(await opened.redis.pttl(key)).toBeGreaterThan(DAY_MS - 60_000);
+  const [, fields] = (await opened.redis.xrange(key, "-", "+"))[0] ?? ["", []];
+  // No content, and not the seed, from which ids and random numbers of the task are derived.
+  expect(JSON.parse(fields[1] ?? "")).toEqual([expect.any(String), 2, expect.anything(), "tool", "book_dinner", "ada", 0, ["asked:size"]]);
+  await opened.close();
+  opened = await openRedis();
+  await life().parked([anAsk("size")], { principal: "ada" });
+  expect(await opened.redis.exists(`${opened.prefix}:{p0}:outbox`)).toBe(0);
+  expect(opened.outbox).toBeUndefined();
+});
