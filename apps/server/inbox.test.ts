@@ -1,13 +1,14 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { PRIORITIES } from "@parley/core";
+import { ParleyError, PRIORITIES, type Rates } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { PAGES_SCRIPT } from "@parley/web";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
+import { BATCH_MAX } from "./routes/inbox/batch.ts";
 import { INBOX_STREAMS_MAX } from "./routes/inbox/changes.ts";
 import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
 import { localVisitors, type Visitors } from "./front-end/visitors.ts";
@@ -15,7 +16,7 @@ import { signatures } from "./seals/signatures.ts";
 import { anonymous } from "./front-end/caller.ts";
 import { stateKeys } from "./seals/state-keys.ts";
 
-const asks = (name: string, title?: string) =>
+const asks = (name: string, title?: string, { schema = z.object({ ok: z.boolean() }), destructive = false }: Shape = {}) =>
   defineTool({
     name,
     ...(title !== undefined && { title }),
@@ -26,19 +27,27 @@ const asks = (name: string, title?: string) =>
       priority: z.enum(PRIORITIES).default("normal"),
       dueMs: z.number().optional(),
     }),
-    run: async ({ message, group, timeout, priority, dueMs }, ctx) =>
-      JSON.stringify(
-        await ctx.ask("it", {
-          message,
-          schema: z.object({ ok: z.boolean() }),
-          timeout: timeout as "2 days",
-          priority,
-          ...(dueMs !== undefined && { due: dueMs }),
-          ...(group !== undefined && { to: { groups: [group] } }),
-        }),
-      ),
+    async run({ message, group, timeout, priority, dueMs }, ctx) {
+      const options = {
+        message,
+        timeout: timeout as "2 days",
+        priority,
+        ...(dueMs !== undefined && { due: dueMs }),
+        ...(group !== undefined && { to: { groups: [group] } }),
+      };
+      return JSON.stringify(await (destructive ? ctx.confirm("it", { ...options, destructive }) : ctx.ask("it", { ...options, schema })));
+    },
   });
-const asking = catalogue([asks("pay"), asks("ship", "Send a parcel")]);
+interface Shape {
+  readonly schema?: z.ZodObject;
+  readonly destructive?: boolean;
+}
+const asking = catalogue([
+  asks("pay"),
+  asks("ship", "Send a parcel"),
+  asks("wipe", undefined, { destructive: true }),
+  asks("order", undefined, { schema: z.object({ count: z.int().min(1).max(20) }) }),
+]);
 
 const GROUPS: Readonly<Record<string, readonly string[]>> = { bob: ["finance"], carol: ["finance", "<i>stock</i>"] };
 const visitors: Visitors = {
@@ -333,6 +342,144 @@ test("a page that reads nothing is written nothing more, is cut off, and leaves 
   await until(() => response.destroyed);
   await until(async () => (await follow("carol")).status === 200);
   expect((await follow("carol", { front: here })).status).toBe(200);
+});
+
+const batchOf = (ids: readonly string[]) => `?${new URLSearchParams(ids.map((id): [string, string] => ["batch", `${id}/it`])).toString()}`;
+
+/** Sends the form of a batch as a browser would. */
+async function sendBatch(
+  front: Front,
+  text: string,
+  who: string,
+  fields: readonly [string, string][],
+  headers: Record<string, string> = {},
+) {
+  const form = /<form class="flow question"[^]*?<\/form>/.exec(text)?.[0] ?? "";
+  const response = await fetch(`${new URL(front.url).origin}/inbox/batch`, {
+    method: "POST",
+    headers: { "x-principal": who, ...headers },
+    body: new URLSearchParams([...hiddenIn(form), ...fields]),
+  });
+  const body = (await response.text()).replace(/<style>[^]*<\/style>/, "");
+  const receipts = [...body.matchAll(/<li><a [^>]*>([^<]*)<\/a> <span class="tag \w+">([^<]*)/g)].map(
+    ([, what, became]) => `${what} ${became}`,
+  );
+  return { status: response.status, body, receipts };
+}
+
+const SIX = [
+  ["pay", { message: "Pay 1?", group: "finance", timeout: "1 day" }],
+  ["pay", { message: "Pay 2?", group: "finance", timeout: "2 days" }],
+  ["pay", { message: "Pay 3?", group: "finance", timeout: "3 days" }],
+  ["ship", { message: "Ship?", group: "finance", timeout: "4 days" }],
+  ["wipe", { message: "Wipe?", group: "finance", timeout: "5 days" }],
+  ["pay", { message: "Pay for ann?" }],
+] as const;
+
+describe("several questions", () => {
+  const named = (text: string) => [...text.matchAll(/<summary><span dir="auto">([^<]*)/g)].map(([, what]) => what);
+  const apart = (text: string) =>
+    [...text.matchAll(/<li><span dir="auto">([^<]*)<\/span> <span class="quiet">([^<]*)/g)].map(([, what, why]) => `${what}: ${why}`);
+  const outcomeOf = async ({ services }: Pick<Awaited<ReturnType<typeof asked>>, "services">, taskId = "") => {
+    await until(async () => (await services.store.load(taskId))?.status === "completed");
+    return JSON.stringify((await services.store.load(taskId))?.outcome);
+  };
+
+  test("are answered with one form if they are equal and can be undone, each with its receipt; the others are named and stay open", async () => {
+    const all = await asked(SIX);
+    const { open, taskIds, there, services } = all;
+    const { status, text } = await open(batchOf(taskIds), "bob");
+    expect([status, named(text)]).toEqual([200, ["Pay 1?", "Pay 2?", "Pay 3?"]]);
+    expect(apart(text)).toEqual([
+      "Ship?: has another form",
+      "⚠️ Wipe?: cannot be undone, so it is answered by itself",
+      ": does not exist, or is not for you",
+    ]);
+    expect(text).toContain("<h2>Answer 3 questions together</h2>");
+    const { receipts, body } = await sendBatch(there, text, "bob", [["action", "yes"]]);
+    expect(receipts).toEqual(["Pay 1? counted", "Pay 2? counted", "Pay 3? counted"]);
+    expect(body).toContain("3 of 3 answers counted.");
+    for (const taskId of taskIds.slice(0, 3)) expect(await outcomeOf(all, taskId)).toContain("true");
+    for (const taskId of taskIds.slice(3)) expect((await services.store.load(taskId))?.status).toBe("input_required");
+    // Sent again, because the reply was lost, nothing changes, and it says what counted.
+    const again = await sendBatch(there, text, "bob", [["action", "no"]]);
+    expect(again.receipts).toEqual(Array.from({ length: 3 }, () => "A question You answered: yes"));
+    expect(again.body).toContain("3 of 3 answers counted.");
+  });
+
+  test("count each by itself: what somebody else was faster with says who, and takes back no other", async () => {
+    const all = await asked(SIX);
+    const { open, decline, taskIds, there } = all;
+    const { text } = await open(batchOf(taskIds.slice(0, 3)), "bob");
+    await decline(taskIds[1] ?? "", "carol");
+    const { receipts, body } = await sendBatch(there, text, "bob", [
+      ["action", "decline"],
+      ["reason", "not this year"],
+    ]);
+    expect(receipts).toEqual(["Pay 1? counted", "Pay 3? counted", expect.stringContaining("carol declined it.")]);
+    expect(body).toContain("2 of 3 answers counted.");
+    expect(await outcomeOf(all, taskIds[0])).toContain("not this year");
+  });
+
+  test("are not answered for anybody else, with a form of another person, changed, of another site, too large or too many", async () => {
+    const { open, taskIds, there, services } = await asked(SIX);
+    const { text } = await open(batchOf(taskIds), "bob");
+    const yes: [string, string][] = [["action", "yes"]];
+    expect((await sendBatch(there, text, "carol", yes)).status).toBe(409);
+    expect((await sendBatch(there, text, "mallory", yes)).status).toBe(409);
+    expect((await sendBatch(there, text, "bob", yes, { "sec-fetch-site": "cross-site" })).status).toBe(403);
+    expect((await sendBatch(there, text, "bob", yes, { origin: "https://evil.example" })).status).toBe(403);
+    // A risky question that is smuggled in with a token of its own page.
+    const alone = await (await fetch(`${new URL(there.url).origin}/asks/${taskIds[4]}/it`, { headers: { "x-principal": "bob" } })).text();
+    const risky: [string, string][] = [["ask", `${taskIds[4]}/it`], ...hiddenIn(alone).filter(([name]) => name !== "zone")];
+    const smuggled = await sendBatch(there, text, "bob", [...risky, ...yes]);
+    expect(smuggled.receipts).toEqual([
+      "Pay 1? counted",
+      "Pay 2? counted",
+      "Pay 3? counted",
+      "⚠️ Wipe? cannot be undone, so it is answered by itself",
+    ]);
+    expect((await services.store.load(taskIds[4] ?? ""))?.status).toBe("input_required");
+    for (const fields of [[["ask", "x"]], [["ask", `${taskIds[0]}/it`]], Array.from({ length: 60 }, (_, at) => ["ask", `a/${at}`])])
+      expect((await sendBatch(there, text, "bob", [...(fields as [string, string][]), ...yes])).status).toBe(400);
+    expect((await sendBatch(there, "", "bob", yes)).status).toBe(400);
+    expect((await sendBatch(there, text, "bob", [["x", "x".repeat(400_000)]])).status).toBe(413);
+    expect((await sendBatch(there, text, "bob", [["action", "burn"]])).status).toBe(200);
+    const many = batchOf(Array.from({ length: BATCH_MAX + 20 }, (_, at) => `0-${at}`));
+    expect(apart((await open(many, "bob")).text)).toHaveLength(BATCH_MAX);
+    expect((await open("?batch=x&batch=%00/%00&batch[]=1", "bob")).status).toBe(200);
+  });
+
+  test("that do not fit the answer stay open, and the form comes back filled in", async () => {
+    const { open, taskIds, there, services } = await asked([
+      ["order", { message: "How many 1?", group: "finance" }],
+      ["order", { message: "How many 2?", group: "finance" }],
+    ]);
+    const { text } = await open(batchOf(taskIds), "bob");
+    const send = (count: string, more: readonly [string, string][] = []) =>
+      sendBatch(there, text, "bob", [["action", "accept"], ["f0", count], ...more]);
+    for (const count of ["30", "many", ""]) {
+      const refused = await send(count);
+      expect([refused.status, refused.body]).toEqual([422, expect.stringContaining('aria-invalid="true"')]);
+      expect(refused.body).toContain(`name="f0" value="${count}"`);
+    }
+    expect((await send("3", [["only", "check"]])).status).toBe(204);
+    for (const taskId of taskIds) expect((await services.store.load(taskId))?.status).toBe("input_required");
+    expect((await send("3")).receipts).toEqual(["How many 1? counted", "How many 2? counted"]);
+  });
+
+  test("are answered as fast as the person's rate allows, and one that is beyond it says so", async () => {
+    const rates: Rates = {
+      async take(_caller, { answers = 0 }) {
+        if (answers > 0 && (left -= 1) < 0) throw new ParleyError("QUOTA_EXCEEDED", "slow down", { data: { retryAfterMs: 60_000 } });
+      },
+    };
+    let left = 2;
+    const { open, taskIds, there } = await asked(SIX, { rates });
+    const { text } = await open(batchOf(taskIds.slice(0, 3)), "bob");
+    const { receipts } = await sendBatch(there, text, "bob", [["action", "yes"]]);
+    expect(receipts.toSorted()).toEqual(["Pay 1? counted", "Pay 2? counted", "Pay 3? not sent: too many at once"]);
+  });
 });
 
 test("without identity it opens only at the address with its ticket", async () => {

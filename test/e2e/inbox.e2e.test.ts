@@ -117,15 +117,17 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
   beforeAll(async () => void (browser = await startChromium(command ?? "")));
   afterAll(() => browser?.close());
 
-  async function asked() {
+  async function asked(calls: readonly string[] = [...asking.tools.keys()]) {
     const { fronts, services } = await deployed();
     const [here, there] = fronts as [Front, Front];
     const taskIds = new Map<string, string>();
-    for (const { name } of asking.tools.values()) {
+    const all: string[] = [];
+    for (const name of calls) {
       const created = await rpc(here, "tools/call", { name, arguments: {} }, { principal: "ann" });
       const taskId = String(created.result!["taskId"]);
       await until(async () => (await services.store.load(taskId))?.status === "input_required");
       taskIds.set(name, taskId);
+      all.push(taskId);
     }
     const as = async (name: string, front: Front, options: object = {}, prepare?: (page: Page) => Promise<unknown>): Promise<Page> => {
       const context = await browser.newContext({ ...OPTIONS, extraHTTPHeaders: { "x-principal": name }, ...options });
@@ -143,7 +145,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await until(async () => (await services.store.load(taskId))?.status === "completed");
       return JSON.stringify((await services.store.load(taskId))?.outcome);
     };
-    return { here, there, services, taskIds, as, received };
+    return { here, there, services, taskIds, all, as, received };
   }
 
   /** Violations of the pages' policy, and errors of their script. */
@@ -322,6 +324,85 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.getByRole("button", { name: "Log out" }).click();
     await page.getByText("left").waitFor();
     expect(await drafts()).toEqual([]);
+  });
+
+  test("equal questions are selected with the keys and answered together, with receipts; what cannot be undone is not among them", async () => {
+    const calls = ["delete_archive", "approve_invoice", "approve_invoice", "approve_invoice", "approve_invoice", "translate"];
+    const { here, there, as, all, services } = await asked(calls);
+    const [page, other] = [await as("bob", here, { bypassCSP: true }), await as("carol", there)];
+    const { keyboard } = page;
+    const [bar, picked] = [page.locator("#batch"), page.locator("#picked")];
+    expect(await bar.isVisible()).toBe(false);
+    await keyboard.press("j");
+    await page.locator("#ask .said", { hasText: "Delete the archive" }).waitFor();
+    await keyboard.press("x");
+    await picked.getByText("1 selected").waitFor();
+    await keyboard.press("j");
+    await page.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    await keyboard.press("x");
+    for (const _ of [1, 2]) await keyboard.press("j");
+    await page.locator('#asks li:nth-child(4) a[aria-current="true"]').waitFor();
+    await keyboard.press("Shift+X");
+    await picked.getByText("4 selected").waitFor();
+    await keyboard.press("x");
+    await picked.getByText("3 selected").waitFor();
+    await keyboard.press("l");
+    await picked.getByText("5 selected").waitFor();
+    await keyboard.press("b");
+    await page.getByRole("heading", { name: "Answer 4 questions together" }).waitFor();
+    await page.locator("#ask li", { hasText: "cannot be undone" }).waitFor();
+    await findNothing(page);
+    // What is missing is said at its field, and nothing is sent.
+    await keyboard.press("Control+Enter");
+    await page.locator("#ask [role=alert]").waitFor();
+    await page.getByRole("radio", { name: "Yes" }).press("Space");
+    await keyboard.press("Tab");
+    await keyboard.type("Tra");
+    // Somebody else is faster with one of them.
+    await other.locator("#asks li:nth-child(3) a").click();
+    await other.getByRole("button", { name: "Decline" }).click();
+    await until(async () => (await services.store.load(all[2] ?? ""))?.status === "completed");
+    await keyboard.press("Control+Enter");
+    await page.locator(".toast", { hasText: "Sent in a few seconds: 4 questions" }).waitFor();
+    await page.locator("#asks .sending").first().waitFor();
+    await keyboard.press("z");
+    // The form comes back as it was typed.
+    await page.getByRole("heading", { name: "Answer 3 questions together" }).waitFor();
+    expect(await page.getByLabel("Charge it to").inputValue()).toBe("1");
+    expect(await page.locator("#asks .sending").count()).toBe(0);
+    await page.getByLabel("Charge it to").press("Control+Enter");
+    await page.locator(".toast", { hasText: "3 of 3 answers counted." }).waitFor();
+    for (const at of [1, 3, 4]) {
+      await until(async () => (await services.store.load(all[at] ?? ""))?.status === "completed");
+      expect(JSON.stringify((await services.store.load(all[at] ?? ""))?.outcome)).toMatch(/approve\W+true.*Travel/);
+    }
+    await page.getByRole("button", { name: "Receipts" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "3 of 3 answers counted." });
+    expect(await dialog.getByRole("listitem").allInnerTexts()).toEqual(Array.from({ length: 3 }, () => expect.stringContaining("counted")));
+    await findNothing(page);
+    await dialog.getByRole("button", { name: "Close" }).press("Enter");
+    await page.getByText("2 questions wait for you").first().waitFor();
+    expect(await bar.isVisible()).toBe(false);
+  });
+
+  test("without script, equal questions are selected and answered together as well", async () => {
+    const { here, as, all, services } = await asked(["approve_invoice", "approve_invoice", "delete_archive"]);
+    const page = await as("bob", here, WITHOUT);
+    for (const box of await page.getByRole("checkbox").all()) await box.check();
+    await page.getByRole("button", { name: "Answer together" }).click();
+    await page.getByText("cannot be undone").first().waitFor();
+    await page.getByRole("radio", { name: "No" }).check();
+    await page.getByRole("button", { name: "Answer (2)" }).click();
+    // What was missing is asked again, with what was given.
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("radio", { name: "No" }).isChecked()).toBe(true);
+    await page.getByLabel("Charge it to").selectOption("Marketing");
+    await page.getByRole("button", { name: "Answer (2)" }).click();
+    await page.getByText("2 of 2 answers counted.").waitFor();
+    await until(async () => (await services.store.load(all[1] ?? ""))?.status === "completed");
+    expect((await services.store.load(all[2] ?? ""))?.status).toBe("input_required");
+    await page.getByRole("link", { name: "Go to your inbox" }).click();
+    await page.getByText("1 question waits for you").waitFor();
   });
 
   test("the page of one question asks once more, waits, and shows the record in its place and from the list of what was answered", async () => {

@@ -34,6 +34,8 @@ export interface QuestionView {
   readonly token: string;
   /** The address to which the form is sent. */
   readonly action: string;
+  /** If the form answers several questions: what it sends to name them, how many there are, and in words. */
+  readonly together?: { readonly hidden: Html; readonly count: number; readonly said: string } | undefined;
   /** What was typed and is shown again. */
   readonly draft?: Draft | undefined;
   readonly problems?: Problems | undefined;
@@ -74,6 +76,13 @@ ${priority && markup`<dt>${question.priority}</dt><dd><strong>${question.priorit
 ${dueMs === undefined ? undefined : markup`<dt>${question.dueBy}</dt><dd>${moment(reader, ask.askedAtMs + dueMs)}${ask.askedAtMs + dueMs <= nowMs ? markup` <span class="tag soon">${texts.inbox.overdue}</span>` : undefined}</dd>`}
 <dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${haste(ask.deadlineMs - nowMs)}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
 </dl>`;
+}
+
+/** The first line, and what follows it in one line. An approval begins with what it is about, and goes on with the tool and its arguments. */
+export function headline(message: string): readonly [first: string, rest: string] {
+  const text = message.trim();
+  const end = text.search(/[\r\n]/);
+  return end === -1 ? [text, ""] : [text.slice(0, end), text.slice(end).replaceAll(/\s+/g, " ").trim()];
 }
 
 export function moment(reader: Reader, ms: number): Html {
@@ -117,8 +126,8 @@ function shortly(value: Json): string {
   return cut(typeof value === "string" ? value : JSON.stringify(value), 100);
 }
 
-function form(view: QuestionView): Html {
-  const { page: asked, reader, token, action, problems = {} } = view;
+export function form(view: QuestionView): Html {
+  const { page: asked, reader, token, action, together, problems = {} } = view;
   const { texts } = reader;
   if (asked.page.kind !== "form") throw new TypeError("the page has no form");
   const { schema, hints } = asked.page;
@@ -130,12 +139,12 @@ function form(view: QuestionView): Html {
       ? undefined
       : markup`<div class="alert" role="alert" id="problems"><p>${count === 1 ? texts.question.problemsOne : filled(texts.question.problems, { count })}</p>
 ${general === undefined ? undefined : markup`<p dir="auto">${inWords(reader, general)}</p>`}</div>`;
-  return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${made.isRisky ? markup` data-risky` : undefined}>
-${hiddenFields(asked.ask.digest, token)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
+  return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${together && markup` data-said="${together.said}"`}${made.isRisky ? markup` data-risky` : undefined}>
+${together?.hidden ?? hiddenFields(asked.ask.digest, token)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
 ${fault}
 ${made.isRisky ? markup`<p class="risk">${texts.question.risk}</p>` : undefined}
 ${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field(view, input, index))}</div>`}
-${made.isConfirm ? confirmButtons(texts, made) : markup`${why(texts)}${buttons(texts, made)}`}
+${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${why(texts)}${buttons(texts, made, together?.count)}`}
 </form>`;
 }
 
@@ -148,10 +157,10 @@ function why({ question }: Texts): Html {
 }
 
 /** Two buttons with the author's words. A third one, which refuses to say yes or no, would only be another no. */
-function confirmButtons({ question }: Texts, { hints, isRisky }: QuestionForm): Html {
+function confirmButtons({ question }: Texts, { hints, isRisky }: QuestionForm, count: number | undefined): Html {
   const yes = label(hints["submitLabel"], question.yes);
   const no = label(hints["cancelLabel"], question.no);
-  return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="yes" data-key="a"><bdi>${yes}</bdi></button><button name="action" value="no" data-key="d"><bdi>${no}</bdi></button></div>`;
+  return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="yes" data-key="a"><bdi>${yes}</bdi>${times(count)}</button><button name="action" value="no" data-key="d"><bdi>${no}</bdi>${times(count)}</button></div>`;
 }
 
 function confirmNotes({ inputs: [input], hints }: QuestionForm, problems: Problems): Html | undefined {
@@ -166,10 +175,15 @@ function confirmNotes({ inputs: [input], hints }: QuestionForm, problems: Proble
 ${problem === undefined ? undefined : markup`<p class="problem" dir="auto">${problem}</p>`}`;
 }
 
-function buttons({ question }: Texts, { hints, isRisky, inputs }: QuestionForm): Html {
+/** To how many questions a button answers. */
+function times(count: number | undefined): string {
+  return count === undefined ? "" : ` (${count})`;
+}
+
+function buttons({ question }: Texts, { hints, isRisky, inputs }: QuestionForm, count: number | undefined): Html {
   const send = label(hints["submitLabel"], inputs.length === 0 ? question.accept : question.answer);
   const decline = label(hints["cancelLabel"], question.decline);
-  return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="accept" data-key="a"><bdi>${send}</bdi></button><button name="action" value="decline" data-key="d" formnovalidate><bdi>${decline}</bdi></button></div>`;
+  return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="accept" data-key="a"><bdi>${send}</bdi>${times(count)}</button><button name="action" value="decline" data-key="d" formnovalidate><bdi>${decline}</bdi>${times(count)}</button></div>`;
 }
 
 function label(hint: Json | undefined, otherwise: string): string {

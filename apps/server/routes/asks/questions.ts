@@ -1,12 +1,21 @@
 /** Pages of questions with a form, and of those that only send a person elsewhere: they are answered here as through a client. */
-import { answerOnPage, type AnswerOnPage, checkOnPage, type JsonObject, type OpenPage, type Receipt, type Services } from "@parley/core";
+import {
+  answerOnPage,
+  type AnswerOnPage,
+  checkOnPage,
+  type JsonObject,
+  type OpenPage,
+  type Receipt,
+  type Services,
+  type ShownPage,
+} from "@parley/core";
 import { type Draft, type Problems, problemsIn } from "@parley/web/form";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { momentText, readerOf, zoneOf } from "../../texts/texts.ts";
+import { momentText, type Reader, readerOf, zoneOf } from "../../texts/texts.ts";
 import { notice, noticeLate, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
-import { contentIn, draftIn, questionForm, type QuestionForm } from "./form-body.ts";
+import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
 import { answerList, questionView } from "./question-view.ts";
 import { loggedInAs } from "./views.ts";
@@ -111,19 +120,9 @@ ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason 
     async accept(request, reply, { body, ...given }) {
       const { page } = given;
       if (page.page.kind !== "form") throw new TypeError("the page has no form");
-      const { schema, hints } = page.page;
-      const { texts, zone: ownZone } = readerOf(request);
-      // The one that the form named: the browser may have got another since.
-      const zone = zoneOf(body.get("zone") ?? undefined) ?? ownZone ?? "UTC";
-      const form = questionForm({ schema, ...(hints && { hints }), quorum: page.ask.audience?.quorum });
-      const action = body.get("action");
-      const decided = decision(form, action);
-      const draft = draftIn(form.inputs, body);
-      const { content, problems } = decided
-        ? { content: decided, problems: {} }
-        : contentIn(form.inputs, draft, { zone, required: texts.question.required, skipped: texts.question.skipped });
-      // Anything else is no answer to this form.
-      if (!decided && action !== "accept") return notice(reply, "unreadable");
+      const read = readForm(readerOf(request), formOf({ ...page, page: page.page }), body);
+      if (!read) return notice(reply, "unreadable");
+      const { form, draft, content, problems } = read;
       if (Object.keys(problems).length > 0) return show(reply, { request, taskId: given.taskId, page }, { draft, problems });
       if (body.get("only") === "check") {
         const violations = checkOnPage(services, page, { action: "accept", content });
@@ -133,6 +132,31 @@ ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason 
       return await answer(request, reply, { ...given, reply: { action: "accept", content } }, { draft, form });
     },
   };
+}
+
+/** The form of a question that has one. */
+export function formOf({ ask, page: { schema, hints } }: FormPage): QuestionForm {
+  return questionForm({ schema, ...(hints && { hints }), quorum: ask.audience?.quorum });
+}
+
+export type FormPage = OpenPage & { readonly page: Extract<ShownPage, { kind: "form" }> };
+
+export interface ReadAnswer extends ReadForm {
+  readonly form: QuestionForm;
+  readonly draft: Draft;
+}
+
+/** What a person answers with the form. Undefined if they pressed none of its buttons that answer. */
+export function readForm({ texts, zone: ownZone }: Reader, form: QuestionForm, body: URLSearchParams): ReadAnswer | undefined {
+  const action = body.get("action");
+  const draft = draftIn(form.inputs, body);
+  const decided = decision(form, action);
+  if (decided) return { form, draft, content: decided, problems: {} };
+  if (action !== "accept") return undefined;
+  // The one that the form named: the browser may have got another since.
+  const zone = zoneOf(body.get("zone") ?? undefined) ?? ownZone ?? "UTC";
+  const { required, skipped } = texts.question;
+  return { form, draft, ...contentIn(form.inputs, draft, { zone, required, skipped }) };
 }
 
 /** What the two buttons of a confirmation say. */

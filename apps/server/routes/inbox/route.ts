@@ -3,14 +3,17 @@
  *
  *   GET, HEAD  /inbox?tool=…&priority=…&from=…&closes=…&order=…&cursor=…&ask=<task>/<key>. They change nothing.
  *   GET, HEAD  /inbox/answered?cursor=…: what the person has answered.
+ *   GET, HEAD  /inbox?batch=<task>/<key>&batch=…: several equal questions with one form (batch.ts).
+ *   POST       /inbox/batch: answers these. The page of each question (routes/asks) takes the answer to it alone.
  *   GET        /inbox/changes: a stream that tells the page when to look again (changes.ts).
  *
- * Answers go to the page of the question (routes/asks). The index of open asks narrows, and the policy decides about each question as it is
+ * The index of open asks narrows, and the policy decides about each question as it is
  * read: a question that is not for this person is left out of the list and, named in the address, does not exist.
  */
 import {
   type AskedPage,
   type AskFilter,
+  checkOnPage,
   countAsks,
   listAnswered,
   listAsks,
@@ -23,18 +26,37 @@ import {
 } from "@parley/core";
 import { CLOSES_MS } from "@parley/web/times";
 import { hash } from "node:crypto";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import { problemsIn } from "@parley/web/form";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { INBOX_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
-import { DOOR, isFromThisServer, permit, scriptedFor, sendScripted, showErrors, visitAsk, withFormToken } from "../asks/every-page.ts";
-import { markup } from "../asks/html.ts";
+import {
+  DOOR,
+  formBodies,
+  formText,
+  isFromThisServer,
+  isOwnForm,
+  notice,
+  permit,
+  scriptedFor,
+  sendPage,
+  sendScripted,
+  showErrors,
+  visitAsk,
+  withFormToken,
+} from "../asks/every-page.ts";
+import { type Html, markup, page } from "../asks/html.ts";
+import { formOf, readForm } from "../asks/questions.ts";
+import { FORM_BYTES_MAX } from "../asks/route.ts";
 import { questionView, settledRecord } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
 import { answeredPage } from "./answered-view.ts";
+import { answerTogether, type Batch, BATCH_MAX, gather, namedIn } from "./batch.ts";
+import { batchView, type BatchView, receiptsView, type ReceiptsView } from "./batch-view.ts";
 import { createTellChanges } from "./changes.ts";
 import { type Chosen, inboxPage, isOverdue, type ListAddress } from "./view.ts";
 
@@ -49,11 +71,15 @@ export interface InboxRoute {
 /** Below the list, so that a proxy that serves one serves both. */
 const CHANGES_PATH = `${INBOX_PATH}/changes`;
 const ANSWERED_PATH = `${INBOX_PATH}/answered`;
+const BATCH_PATH = `${INBOX_PATH}/batch`;
+/** Of the form of a batch. As that of one question, and what names the questions. */
+const BATCH_BYTES_MAX = 2 * FORM_BYTES_MAX;
 /** Questions per page. */
 export const INBOX_PAGE = 50;
 
 export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors, titleOf }: InboxRoute): void {
   const { services } = frontEnd;
+  formBodies(scope, BATCH_BYTES_MAX);
   const tellChanges = createTellChanges(frontEnd, visitors);
   /** Callers that cannot be told apart are asked by no name, so nothing would ever be told to them. */
   const hasChanges = ({ caller }: FastifyRequest) => namesOfCaller(caller).length > 0;
@@ -86,7 +112,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const { order, cursor } = address;
     const [list, chosen] = await Promise.all([
       listAsks(services, { caller, filter, order, limit: INBOX_PAGE, ...(cursor !== undefined && { cursor }) }),
-      choose(request),
+      address.batch ? chooseBatch(request, address.batch) : choose(request),
     ]);
     const isAll = cursor === undefined && list.nextCursor === undefined;
     const count = isAll ? { count: list.asks.length, isMore: false } : await countAsks(services, { caller, filter });
@@ -135,8 +161,9 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
   /** The question in the address, or the sentence that says why it is not shown. */
   async function choose(request: FastifyRequest): Promise<Chosen | undefined> {
     const given = textIn(request, "ask");
-    const [, taskId, key] = /^([^/]{1,200})\/(.{1,1000})$/.exec(given ?? "") ?? [];
-    if (given === undefined || taskId === undefined || key === undefined) return undefined;
+    const named = namedIn(given ?? "");
+    if (given === undefined || !named) return undefined;
+    const { taskId, key } = named;
     const { caller } = request;
     const ref = { taskId, key, caller, door: DOOR };
     const reader = readerOf(request);
@@ -151,17 +178,95 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       const { title, sentence } = noticeOf(reader.texts, visit.type === "completed" && record ? "recorded" : visit.type);
       return { id: given, digest: "", version: visit.type, body: markup`<h2>${title}</h2><p>${sentence}</p>${record}` };
     }
-    const { page } = visit;
+    const { page: asked } = visit;
     // HEAD shows nothing, and what is asked for again and again has been shown.
     if (
       request.method === "GET" &&
       request.headers["if-none-match"] === undefined &&
-      (page.page.kind === "form" || page.page.kind === "link")
+      (asked.page.kind === "form" || asked.page.kind === "link")
     )
-      noteShown(services, ref, { id: taskId, call: page.call }, [page.ask]);
-    const { token } = withFormToken(signatures, { request, taskId, page });
-    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) });
-    return { id: given, digest: page.ask.digest, version: JSON.stringify([page.ask.tally, page.ask.deadlineMs]), body };
+      noteShown(services, ref, { id: taskId, call: asked.call }, [asked.ask]);
+    const { token } = withFormToken(signatures, { request, taskId, page: asked });
+    const body = questionView({ page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) });
+    return { id: given, digest: asked.ask.digest, version: JSON.stringify([asked.ask.tally, asked.ask.deadlineMs]), body };
+  }
+
+  /** Several questions and one form, in place of one question. */
+  async function chooseBatch(request: FastifyRequest, ids: readonly string[]): Promise<Chosen> {
+    const { caller } = request;
+    const wanted = ids.flatMap((id) => namedIn(id) ?? []);
+    const batch = await gather(frontEnd, caller, wanted);
+    if (request.method === "GET" && request.headers["if-none-match"] === undefined)
+      for (const { taskId, page: asked } of batch.together)
+        noteShown(services, { caller, door: DOOR }, { id: taskId, call: asked.call }, [asked.ask]);
+    const [first] = batch.together;
+    return {
+      id: `batch:${idOfAll(ids)}`,
+      // What somebody else answers meanwhile leaves the form and what is typed alone: the receipts say it.
+      digest: first ? first.page.ask.digest : "",
+      version: JSON.stringify([batch.together.map(({ page }) => page.ask.digest), batch.apart.map(({ why }) => why)]),
+      body: batchBody(request, batch),
+    };
+  }
+
+  function batchBody(request: FastifyRequest, batch: Batch, again: Pick<BatchView, "draft" | "problems"> = {}): Html {
+    const ticket = textIn(request, "k");
+    const { caller } = request;
+    return batchView({
+      batch,
+      caller,
+      reader: readerOf(request),
+      nowMs: services.clock.now(),
+      tokenOf: (taskId, page) => withFormToken(signatures, { request, taskId, page }).token,
+      action: `${rootOf(request)}${BATCH_PATH.slice(1)}${ticket === undefined ? "" : `?${new URLSearchParams({ k: ticket }).toString()}`}`,
+      ...again,
+    });
+  }
+
+  scope.post(BATCH_PATH, async (request, reply) => {
+    if (!isOwnForm(request, addresses)) return notice(reply, "foreign");
+    // Each answer counts against the rate of answers by itself.
+    await permit(frontEnd, request, "reads");
+    const { body, caller } = request;
+    if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
+    const [ids, shown, tokens] = [body.getAll("ask"), body.getAll("shown"), body.getAll("token")];
+    const wanted = ids.flatMap((id, index) => {
+      const named = namedIn(id);
+      return named ? [{ ...named, shown: shown[index] ?? "", token: tokens[index] ?? "" }] : [];
+    });
+    if (ids.length === 0 || ids.length > BATCH_MAX || wanted.length < ids.length || new Set(ids).size < ids.length)
+      return notice(reply, "unreadable");
+    if (!wanted.every((each) => signatures.verify(formText({ ...each, caller }, each.shown), each.token))) return notice(reply, "stale");
+    const batch = await gather(frontEnd, caller, wanted);
+    const [first] = batch.together;
+    if (!first) return sendReceipts(request, reply, { receipts: [], apart: batch.apart });
+    const reader = readerOf(request);
+    if (body.get("action") === "decline") {
+      const reason = body.get("reason")?.replaceAll("\r\n", "\n").trim() ?? "";
+      const declined = { action: "decline" as const, ...(reason !== "" && { reason }) };
+      return sendReceipts(request, reply, { receipts: await answerTogether(frontEnd, caller, batch, declined), apart: batch.apart });
+    }
+    const read = readForm(reader, formOf(first.page), body);
+    if (!read) return notice(reply, "unreadable");
+    const { form, draft, content } = read;
+    const accepted = { action: "accept" as const, content };
+    const violations = Object.keys(read.problems).length > 0 ? [] : checkOnPage(services, first.page, accepted);
+    const problems = violations.length > 0 ? problemsIn(violations, form.inputs) : read.problems;
+    if (Object.keys(problems).length > 0) {
+      const text = page(
+        { reader, title: reader.texts.together.open, scripted: scriptedFor(services, signatures, caller) },
+        batchBody(request, batch, { draft, problems }),
+      );
+      return sendScripted(reply, 422, text);
+    }
+    if (body.get("only") === "check") return await reply.code(204).send();
+    return sendReceipts(request, reply, { receipts: await answerTogether(frontEnd, caller, batch, accepted), apart: batch.apart });
+  });
+
+  function sendReceipts(request: FastifyRequest, reply: FastifyReply, given: Pick<ReceiptsView, "receipts" | "apart">): FastifyReply {
+    const reader = readerOf(request);
+    const text = receiptsView({ ...given, reader, pathOf, back: addresses.inbox() });
+    return sendPage(reply, 200, page({ reader, title: reader.texts.together.receipts }, text));
   }
 
   /** Without the origin: the inbox may be open at another name of this server than that of its public address. */
@@ -173,6 +278,22 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
   showErrors(scope, frontEnd, visitors);
 }
 
+/** Of the questions that are answered together, so that what is typed for them is kept for them. */
+function idOfAll(ids: readonly string[]): string {
+  return hash("sha256", JSON.stringify(ids), "base64url").slice(0, 22);
+}
+
+function rootOf(request: FastifyRequest): string {
+  return readerOf(request).root;
+}
+
+/** No more than a batch may have: the rest is left out, and the page says how many there are. */
+function batchIn({ query }: FastifyRequest): readonly string[] | undefined {
+  const { batch = [] } = query as { readonly batch?: unknown };
+  const ids = (Array.isArray(batch) ? batch : [batch]).filter((id): id is string => typeof id === "string" && namedIn(id) !== undefined);
+  return ids.length === 0 ? undefined : [...new Set(ids)].slice(0, BATCH_MAX);
+}
+
 function addressIn(request: FastifyRequest): ListAddress {
   const [tool, cursor, ticket] = [textIn(request, "tool"), textIn(request, "cursor"), textIn(request, "k")];
   const [priority, from, closes] = [textIn(request, "priority"), textIn(request, "from"), textIn(request, "closes")];
@@ -180,6 +301,7 @@ function addressIn(request: FastifyRequest): ListAddress {
     tool,
     cursor,
     ticket,
+    batch: batchIn(request),
     order: textIn(request, "order") === "oldest" ? "oldest" : "deadline",
     // What is none of these filters nothing, as an address without it.
     priority: PRIORITIES.find((each): each is Priority => each === priority),

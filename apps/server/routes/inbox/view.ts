@@ -4,7 +4,7 @@ import { type CLOSES_MS, haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { distanceText, filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
-import { moment } from "../asks/question-view.ts";
+import { headline, moment } from "../asks/question-view.ts";
 
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
 export interface ListAddress {
@@ -16,6 +16,8 @@ export interface ListAddress {
   /** Within how long the question closes. */
   readonly closes?: keyof typeof CLOSES_MS | undefined;
   readonly cursor?: string | undefined;
+  /** Ids of questions that are answered together, in place of one that is chosen. */
+  readonly batch?: readonly string[] | undefined;
   /** The ticket of the inbox of a server without identity. */
   readonly ticket?: string | undefined;
 }
@@ -54,6 +56,7 @@ export function idOf({ taskId, key }: Pick<AskSummary, "taskId" | "key">): strin
 export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted, titleOf, changes }: InboxView): string {
   const { inbox } = reader.texts;
   const view = viewText(reader.texts, address);
+  const picked = new Set(address.batch);
   const counted = countText(inbox, count, view !== "");
   return page(
     {
@@ -68,8 +71,9 @@ export function inboxPage({ reader, address, list, count, nowMs, chosen, account
 <section class="inbox-list" id="list" aria-label="${inbox.list}" tabindex="0">
 <div class="search" id="search" hidden><label for="q">${inbox.search}</label><input id="q" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/"><p class="quiet" id="none-found" role="status" data-none="${inbox.noneFound}"></p></div>
 ${filters(reader.texts, address)}
+${batchBar(reader.texts, address)}
 <nav class="views" id="views" aria-label="${inbox.views}" data-view="${view}" data-filters="${FILTERS.join(" ")}" hidden></nav>
-<div id="asks">${list.asks.length === 0 ? empty(reader, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, titleOf, chosen: chosen?.id }))}</ol>`}
+<div id="asks">${list.asks.length === 0 ? empty(reader, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, titleOf, picked, chosen: chosen?.id }))}</ol>`}
 ${pages(inbox, address, list)}</div>
 </section>
 <section class="inbox-ask" id="ask" aria-label="${inbox.ask}" tabindex="-1"${chosen && markup` data-ask="${chosen.id}" data-digest="${chosen.digest}"`}>
@@ -94,6 +98,10 @@ function keysSheet({ keys }: Reader["texts"]): Html {
     ["Enter", keys.enter],
     ["A", keys.accept],
     ["D", keys.decline],
+    ["X", keys.select],
+    ["Shift X", keys.selectTo],
+    ["L", keys.alike],
+    ["B", keys.together],
     ["Z", keys.undo],
     ["/", keys.search],
     ["Esc", keys.leave],
@@ -163,6 +171,13 @@ ${select("order", inbox.order, order, [
 </form></details>`;
 }
 
+/** Sends the chosen questions to this page. Without script it is always there, and with it once a question is chosen. */
+function batchBar({ together }: Reader["texts"], address: ListAddress): Html {
+  const kept = parametersOf(address).filter(([name]) => name !== "cursor");
+  return markup`<form class="batch" id="batch" method="get">${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
+<span class="quiet" id="picked" role="status"></span><button class="main" aria-keyshortcuts="B">${together.open}</button><button type="button" id="pick-alike" aria-keyshortcuts="L" hidden>${together.alike}</button><button type="button" id="pick-none" hidden>${together.clear}</button></form>`;
+}
+
 function empty({ texts }: Reader, address: ListAddress): Html {
   const { inbox } = texts;
   const { cursor, ticket } = address;
@@ -172,6 +187,8 @@ function empty({ texts }: Reader, address: ListAddress): Html {
 }
 
 interface ItemView extends Pick<InboxView, "reader" | "address" | "nowMs" | "titleOf"> {
+  /** Ids of the questions that are answered together. */
+  readonly picked: ReadonlySet<string>;
   readonly chosen: string | undefined;
 }
 
@@ -180,16 +197,9 @@ export function isOverdue({ dueAtMs }: Pick<AskSummary, "dueAtMs">, nowMs: numbe
   return dueAtMs !== undefined && dueAtMs <= nowMs;
 }
 
-/** The first line, and what follows it in one line. An approval begins with what it is about, and goes on with the tool and its arguments. */
-function headline(message: string): readonly [first: string, rest: string] {
-  const text = message.trim();
-  const end = text.search(/[\r\n]/);
-  return end === -1 ? [text, ""] : [text.slice(0, end), text.slice(end).replaceAll(/\s+/g, " ").trim()];
-}
-
 const PRIORITY_TAGS = { urgent: "soon", high: "wait", low: "later" } as const;
 
-function item(ask: AskSummary, { reader, address, nowMs, titleOf, chosen }: ItemView): Html {
+function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen }: ItemView): Html {
   const { inbox } = reader.texts;
   const id = idOf(ask);
   const title = titleOf(ask.called);
@@ -204,7 +214,7 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, chosen }: Item
       : markup`<span class="tag ${PRIORITY_TAGS[ask.priority]}">${reader.texts.question.priorities[ask.priority]}</span> `;
   const left = markup`<span data-until="${endMs}">${distanceText(reader, leftMs)}</span>`;
   const due = markup`<span class="tag ${haste(leftMs)}">${say(late ? inbox.ends : inbox.due, { when: left })}</span>`;
-  return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined}><a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
+  return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
 <span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}</span>
@@ -225,8 +235,12 @@ function pages(inbox: Words, address: ListAddress, { nextCursor }: AskedPage): H
 
 /** Relative, so that a proxy may serve this server below a path. */
 function linkTo(address: ListAddress, ask?: string): string {
-  const { ticket, cursor } = address;
-  const given = [["k", ticket], ...FILTERS.map((name) => [name, address[name]] as const), ["cursor", cursor], ["ask", ask]] as const;
-  const query = new URLSearchParams(given.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]])));
+  const query = new URLSearchParams([...parametersOf(address), ...(ask === undefined ? [] : [["ask", ask] as [string, string]])]);
   return `inbox?${query.toString()}`;
+}
+
+function parametersOf(address: ListAddress): readonly [name: string, value: string][] {
+  const { ticket, cursor } = address;
+  const given = [["k", ticket], ...FILTERS.map((name) => [name, address[name]] as const), ["cursor", cursor]] as const;
+  return given.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]));
 }

@@ -12,8 +12,11 @@ import { lasting } from "./toasts.ts";
 /** Where the answer goes from here. */
 export type Given = Pick<Sending, "isShown" | "onUndo" | "onReply" | "onOpen"> & { readonly onGiven: () => void };
 
+/** `asked`: the questions that the form answers, one or those of a batch. */
+export type Giving = (ask: string, asked: readonly string[]) => Given;
+
 /** `place` holds the question, and says which it is. */
-export function enhance(place: HTMLElement, given: (ask: string) => Given): void {
+export function enhance(place: HTMLElement, given: Giving): void {
   const form = find<HTMLFormElement>("form.question", place);
   const { ask, digest } = place.dataset;
   makeSearchable(place);
@@ -45,7 +48,7 @@ interface Submitted {
   readonly by: HTMLButtonElement;
   readonly place: HTMLElement;
   readonly ask: string;
-  readonly given: (ask: string) => Given;
+  readonly given: Giving;
 }
 
 async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitted): Promise<void> {
@@ -58,9 +61,10 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const isAnswer = by.value !== "decline";
     if (isAnswer && "drafts" in form.dataset && !(await isRight(form, { url, body, place, given }))) return;
     if (by.classList.contains("danger") && !(await isSure(by))) return;
-    const question = shortened(find(".said", place)?.textContent ?? "");
-    const { onGiven, ...rest } = given(ask);
-    sendSoon({ ask, url, body, question, ...rest });
+    const question = form.dataset["said"] ?? shortened(find(".said", place)?.textContent ?? "");
+    const asked = body.getAll("ask");
+    const { onGiven, ...rest } = given(ask, asked.length === 0 ? [ask] : asked);
+    sendSoon({ ask, asked, url, body, question, ...rest });
     onGiven();
   } finally {
     delete form.dataset["busy"];

@@ -10,6 +10,7 @@ import { load, type Loaded } from "./load.ts";
 import { find, findAll, make, say } from "./page.ts";
 import { isSending, shortened, undoLast } from "./sending.ts";
 import { lasting, toast, type Toast } from "./toasts.ts";
+import { select } from "./selection.ts";
 import { showViews } from "./views.ts";
 
 const POLL_MS = 4_000;
@@ -40,20 +41,23 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   const current = () => place.dataset["ask"];
   const itemOf = (ask: string | undefined) => items().find((item) => item.dataset["ask"] === ask);
 
-  const given = (ask: string): Given => ({
+  /** `asks`: the questions that the answer is for, of which the form of a batch names several. */
+  const given = (ask: string, asked: readonly string[], address: string): Given => ({
     isShown: () => false,
-    onUndo: () => void refresh().then(() => open(ask, { focus: "form" })),
+    onUndo: () => void refresh().then(() => go(address, ask, { focus: "form" })),
     onReply: ({ status }) => {
-      const item = itemOf(ask);
-      if (status === 401 || status === 422) item?.classList.remove("sending");
-      else mineDone.add(ask);
+      for (const each of asked) {
+        if (status === 401 || status === 422) itemOf(each)?.classList.remove("sending");
+        else mineDone.add(each);
+      }
       void refresh();
     },
-    onOpen: () => void open(ask, { focus: "form" }),
+    onOpen: () => void go(address, ask, { focus: "form" }),
     onGiven: () => {
       const at = seen();
-      const index = at.findIndex((item) => item.dataset["ask"] === ask);
-      itemOf(ask)?.classList.add("sending");
+      const index = at.findIndex((item) => item.dataset["ask"] === asked[0]);
+      for (const each of asked) itemOf(each)?.classList.add("sending");
+      if (asked.length > 1 || asked[0] !== ask) selection.clear();
       const free = (item: HTMLElement | undefined) => item && !item.classList.contains("sending");
       const next = at.slice(index + 1).find(free) ?? at.slice(0, Math.max(0, index)).findLast(free);
       if (next && isWide()) void open(next.dataset["ask"], { focus: "list" });
@@ -66,6 +70,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   function addressOf(ask: string | undefined): string {
     const url = new URL(location.href);
+    url.searchParams.delete("batch");
     if (ask === undefined) url.searchParams.delete("ask");
     else url.searchParams.set("ask", ask);
     return url.href;
@@ -77,8 +82,17 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     readonly push?: boolean;
   }
 
-  async function open(ask: string | undefined, { focus, push = true }: Opening): Promise<void> {
-    const url = addressOf(ask);
+  const open = (ask: string | undefined, opening: Opening) => go(addressOf(ask), ask, opening);
+
+  /** The selected questions, beside the list as one question would be. */
+  function openSelected(): boolean {
+    const url = new URL(addressOf(undefined));
+    for (const id of selection.ids()) url.searchParams.append("batch", id);
+    if (url.searchParams.has("batch")) void go(url.href, "", { focus: "form" });
+    return true;
+  }
+
+  async function go(url: string, ask: string | undefined, { focus, push = true }: Opening): Promise<void> {
     const mine = ++opened;
     isOpening = true;
     mark(ask);
@@ -129,7 +143,12 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       else place.dataset[name] = value;
     }
     place.replaceChildren(...[...shown.childNodes].map((node) => document.adoptNode(node)));
-    enhance(place, given);
+    enhancePlace();
+  }
+
+  function enhancePlace(): void {
+    const address = location.href;
+    enhance(place, (ask, asked) => given(ask, asked, address));
   }
 
   function takeList(page: Document): void {
@@ -138,6 +157,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     if (list) asks.replaceChildren(...[...list.childNodes].map((node) => document.adoptNode(node)));
     for (const item of items()) if (isSending(item.dataset["ask"] ?? "")) item.classList.add("sending");
     search();
+    selection.keep();
     if (focused !== undefined) linkOf(itemOf(focused) ?? main)?.focus({ preventScroll: true });
     const count = find("#count");
     const text = find("#count", page)?.textContent ?? "";
@@ -255,6 +275,11 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   const stream = main.dataset["changes"];
   const changes = stream === undefined ? undefined : follow(stream, { onChange: lookSoon, onEnd: () => again() });
 
+  const selection = select(asks, seen, openSelected);
+  /** The question that a key is about. */
+  const itemAt = (target: EventTarget | null) =>
+    (target instanceof Element ? target.closest<HTMLElement>("li[data-ask]") : undefined) ?? itemOf(current()) ?? undefined;
+
   const box = find<HTMLInputElement>("#q");
 
   /** Narrows the list to what contains every word. */
@@ -294,7 +319,8 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     leave();
   });
   addEventListener("popstate", () => {
-    void open(new URL(location.href).searchParams.get("ask") ?? undefined, { focus: "place", push: false });
+    const { searchParams } = new URL(location.href);
+    void go(location.href, searchParams.has("batch") ? "" : (searchParams.get("ask") ?? undefined), { focus: "place", push: false });
   });
   addEventListener("online", () => void refresh());
   addEventListener("offline", () => void notice({ status: 0, page: undefined, tag: undefined }));
@@ -321,6 +347,9 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     k: () => move(-1),
     a: () => press("a", place),
     d: () => press("d", place),
+    x: ({ target, shiftKey }) => selection[shiftKey ? "toggleTo" : "toggle"](itemAt(target)),
+    l: ({ target }) => selection.alike(itemAt(target)),
+    b: () => openSelected(),
     z: () => undoLast(),
     "/": () => {
       box?.focus();
@@ -351,6 +380,6 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     },
   });
 
-  enhance(place, given);
+  enhancePlace();
   again();
 }

@@ -16,8 +16,10 @@ const AGAIN_MS = 3_000;
 const QUESTION_CHARS = 60;
 
 export interface Sending {
-  /** Of the question. */
+  /** Of the question, or of the batch. */
   readonly ask: string;
+  /** The questions of a batch. */
+  readonly asked: readonly string[];
   readonly url: string;
   readonly body: URLSearchParams;
   readonly question: string;
@@ -43,7 +45,7 @@ interface Waiting extends Sending {
 const waiting = new Map<string, Waiting>();
 
 export function isSending(ask: string): boolean {
-  return waiting.has(ask);
+  return waiting.has(ask) || [...waiting.values()].some(({ asked }) => asked.includes(ask));
 }
 
 export function shortened(question: string): string {
@@ -107,6 +109,8 @@ function tell({ toast: shown, question, url, onOpen, isShown }: Waiting, { statu
   shown.remove();
   if (isShown()) return;
   const open = button(say("reopen"), () => onOpen());
+  const receipts = page && find("[data-receipts]", page);
+  if (status === 200 && receipts) return tellReceipts(receipts);
   if (status === 200) {
     const record = make("a", { text: say("record"), attributes: { href: url } });
     return toast(say("counted", { question }), [record]).leave();
@@ -119,6 +123,26 @@ function tell({ toast: shown, question, url, onOpen, isShown }: Waiting, { statu
   const heading = page && find("h1", page)?.textContent;
   const done = page && (find(".done", page) ?? find("main p", page))?.textContent;
   lasting([heading, done].filter(Boolean).join(": ") || say("refused", { question }), [open]);
+}
+
+/** Of a batch. What did not count stays in sight until it is closed. */
+function tellReceipts(summary: HTMLElement): void {
+  const list = find("ol", summary.ownerDocument);
+  const text = summary.textContent;
+  const title = make("h2", { text, attributes: { id: "receipts-title" } });
+  const close = button(say("dismiss"), () => dialog.close());
+  const dialog = make("dialog", {
+    attributes: { "aria-labelledby": "receipts-title" },
+    children: [title, ...(list ? [document.adoptNode(list)] : []), make("div", { class: "actions", children: [close] })],
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  const show = button(say("receipts"), () => {
+    document.body.append(dialog);
+    dialog.showModal();
+    close.focus();
+  });
+  if (summary.dataset["receipts"] === "all") toast(text, [show]).leave();
+  else lasting(text, [show]);
 }
 
 /** When the page is left, what the person gave is sent rather than lost. */
