@@ -1,7 +1,7 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { ParleyError, PRIORITIES, type Rates } from "@parley/core";
+import { COMMENT_CHARS_MAX, COMMENTS_MAX, ParleyError, PRIORITIES, type Rates } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { PAGES_SCRIPT } from "@parley/web";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -479,6 +479,71 @@ describe("several questions", () => {
     const { text } = await open(batchOf(taskIds.slice(0, 3)), "bob");
     const { receipts } = await sendBatch(there, text, "bob", [["action", "yes"]]);
     expect(receipts.toSorted()).toEqual(["Pay 1? counted", "Pay 2? counted", "Pay 3? not sent: too many at once"]);
+  });
+});
+
+describe("around a question", () => {
+  const around = (text: string) => /<section class="around[^]*?<\/section>/.exec(text)?.[0] ?? "";
+  /** Sends one of its forms, as a browser without script would. */
+  async function join(front: Front, page: string, who: string, fields: Readonly<Record<string, string>>, at: string) {
+    const form = [...around(page).matchAll(/<form class="join"[^]*?<\/form>/g)]
+      .map(([each]) => each)
+      .find((each) => each.includes(`value="${fields["action"]}"`));
+    return await fetch(new URL(at, front.url), {
+      method: "POST",
+      headers: { "x-principal": who },
+      body: new URLSearchParams([...hiddenIn(form ?? around(page)), ...Object.entries(fields)]),
+      redirect: "manual",
+    });
+  }
+
+  test("who is on it and comments are shown to everyone who is asked, in the list and beside it, and keep nobody from answering", async () => {
+    const { open, decline, taskIds, here, there, services } = await asked(FOUR);
+    const [path, query] = [`/asks/${taskIds[0]}/it`, `?ask=${taskIds[0]}/it`];
+    const first = await open(query, "bob");
+    const claimed = await join(here, first.text, "bob", { action: "claim" }, path);
+    expect([claimed.status, claimed.headers.get("location")]).toEqual([303, `/inbox?ask=${encodeURIComponent(`${taskIds[0]}/it`)}`]);
+    const changed = await open(query, "carol", { "if-none-match": first.headers.get("etag") ?? "" });
+    expect(changed.status).toBe(200);
+    expect(around(changed.text)).toMatch(/<bdi>bob<\/bdi> is on it until <time/);
+    expect(changed.text).toContain('<span class="tag claimed">bob is on it</span>');
+    expect((await open(query, "bob", { "accept-language": "de" })).text).toContain("Sie kümmern sich darum");
+    // Somebody else cannot take it, and may answer.
+    expect((await join(there, changed.text, "carol", { action: "claim" }, path)).status).toBe(303);
+    const said = await join(there, changed.text, "carol", { action: "comment", text: "  Which <b>budget</b>?\r\nMarch?  " }, path);
+    expect(said.status).toBe(303);
+    const { text } = await open(query, "bob");
+    expect(around(text)).toContain("Which &lt;b&gt;budget&lt;/b&gt;?\nMarch?</p>");
+    expect(around(text)).toMatch(/What happened[^]*The tool asked[^]*You were on it[^]*carol commented/);
+    expect(text).toContain("1 comment<");
+    // From its own page, back to it.
+    const own = await (await fetch(new URL(path, here.url), { headers: { "x-principal": "bob" } })).text();
+    const released = await join(here, own, "bob", { action: "release" }, path);
+    expect([released.status, released.headers.get("location")]).toEqual([303, path]);
+    expect(around((await open(query, "carol")).text)).not.toContain("is on it until");
+    await decline(taskIds[0] ?? "", "carol");
+    await until(async () => (await services.store.load(taskIds[0] ?? ""))?.status === "completed");
+    const record = (await open(query, "bob")).text;
+    expect(around(record)).toMatch(/Which [^]*What happened[^]*carol declined/);
+    expect(around(record)).not.toContain("<form");
+  });
+
+  test("is not for those who are not asked, of one's own question, blank, too long, late, or beyond what a question has", async () => {
+    const { open, decline, taskIds, here, there } = await asked(FOUR);
+    const path = `/asks/${taskIds[0]}/it`;
+    const { text } = await open(`?ask=${taskIds[0]}/it`, "bob");
+    // The token is another person's.
+    expect((await join(here, text, "mallory", { action: "claim" }, path)).status).toBe(404);
+    expect((await join(here, text, "carol", { action: "comment", text: "x" }, path)).status).toBe(409);
+    for (const words of ["", "  \r\n ", "x".repeat(COMMENT_CHARS_MAX + 1)])
+      expect((await join(here, text, "bob", { action: "comment", text: words }, path)).status).toBe(400);
+    expect(around((await open(`?ask=${taskIds[3]}/it`, "ann")).text)).toBe("");
+    for (let count = 0; count < COMMENTS_MAX; count += 1)
+      expect((await join(there, text, "bob", { action: "comment", text: `${count}` }, path)).status).toBe(303);
+    const full = await join(there, text, "bob", { action: "comment", text: "more" }, path);
+    expect([full.status, await full.text()]).toEqual([409, expect.stringContaining("Too many comments")]);
+    await decline(taskIds[0] ?? "", "carol");
+    expect((await join(there, text, "bob", { action: "claim" }, path)).status).toBe(409);
   });
 });
 

@@ -46,6 +46,10 @@ const asking = catalogue([
         account: z.enum(["Operations", "Travel", "Marketing"]).meta({ title: "Charge it to" }),
         note: z.string().max(200).optional().meta({ title: "Note", description: "The supplier sees it" }),
       }),
+      context: [
+        { type: "table", title: "Orders", columns: ["Day", "EUR"], rows: [["3 November", 3_848]] },
+        { type: "diff", title: "Terms", before: "30 days", after: "14 days" },
+      ],
       to: FINANCE,
       timeout: "2 days",
       onTimeout: "decline",
@@ -167,11 +171,11 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     for (const page of [bob, carol]) await page.getByRole("link", { name: /Pay invoice/ }).click();
     await bob.getByRole("radio", { name: "Yes" }).check();
     await bob.getByLabel("Charge it to").selectOption("Travel");
-    await bob.getByRole("button", { name: "Answer" }).click();
+    await bob.getByRole("button", { name: "Answer", exact: true }).click();
     await bob.getByRole("heading", { name: "Thank you" }).waitFor();
     await carol.getByRole("radio", { name: "No" }).check();
     await carol.getByLabel("Charge it to").selectOption("Operations");
-    await carol.getByRole("button", { name: "Answer" }).click();
+    await carol.getByRole("button", { name: "Answer", exact: true }).click();
     await carol.getByRole("heading", { name: "Already answered" }).waitFor();
     expect(await received("approve_invoice")).toContain("Travel");
     await carol.goto(`${new URL(there.url).origin}/inbox`);
@@ -186,12 +190,12 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.getByRole("link", { name: /Pay invoice/ }).focus();
     await page.keyboard.press("Enter");
     await page.getByLabel("Note").fill("With thanks");
-    await page.getByRole("button", { name: "Answer" }).press("Enter");
+    await page.getByRole("button", { name: "Answer", exact: true }).press("Enter");
     await page.getByRole("alert").waitFor();
     expect(await page.getByLabel("Note").inputValue()).toBe("With thanks");
     await page.getByRole("radio", { name: "Yes" }).press("Space");
     await page.getByLabel("Charge it to").selectOption("Marketing");
-    await page.getByRole("button", { name: "Answer" }).press("Enter");
+    await page.getByRole("button", { name: "Answer", exact: true }).press("Enter");
     await page.getByRole("heading", { name: "Thank you" }).waitFor();
   });
 
@@ -287,6 +291,47 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       .first()
       .waitFor();
     expect(await received("approve_invoice")).toContain("decline");
+  });
+
+  test("who is on a question, and what people say about it, is there at once for everyone who is asked, with the keys alone", async () => {
+    const { here, there, as } = await asked(["approve_invoice", "translate"]);
+    const neverAsks = (page: Page) =>
+      page.addInitScript("const wait = setTimeout; setTimeout = (act, ms, ...rest) => (ms >= 4000 ? 0 : wait(act, ms, ...rest));");
+    const [bob, carol] = [await as("bob", here, { bypassCSP: true }), await as("carol", there, {}, neverAsks)];
+    for (const page of [bob, carol]) {
+      await page.keyboard.press("j");
+      await page.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    }
+    await carol.getByLabel("Note").fill("half a thought");
+    await bob.keyboard.press("c");
+    await bob.locator("#ask .claim", { hasText: "You are on it until" }).waitFor();
+    await carol.locator("#ask .claim", { hasText: "bob@example.com is on it until" }).waitFor();
+    await carol.locator("#asks li", { hasText: "bob@example.com is on it" }).waitFor();
+    expect(await carol.getByLabel("Note").inputValue()).toBe("half a thought");
+    await carol.locator("#ask").press("m");
+    await carol.keyboard.type("Which budget? C and M are letters here.");
+    await carol.keyboard.press("Control+Enter");
+    await bob.locator(".comments", { hasText: "Which budget? C and M are letters here." }).waitFor();
+    await bob.locator("#asks li", { hasText: "1 comment" }).waitFor();
+    // What one is writing stays while others write.
+    await carol.locator("#ask").press("m");
+    await carol.keyboard.type("And");
+    await bob.locator("#ask").press("m");
+    await bob.keyboard.type("That of March");
+    await bob.keyboard.press("Control+Enter");
+    await carol.locator(".comments", { hasText: "That of March" }).waitFor();
+    expect(await carol.getByLabel("Your comment").inputValue()).toBe("And");
+    await bob.locator(".comments", { hasText: "That of March" }).waitFor();
+    await bob.getByText("What happened").click();
+    await bob.locator(".history", { hasText: "You commented" }).waitFor();
+    expect(await bob.getByLabel("Your comment").inputValue()).toBe("");
+    for (const colorScheme of ["dark", "light"] as const) {
+      await bob.emulateMedia({ colorScheme });
+      await findNothing(bob);
+    }
+    await bob.locator("#ask").press("c");
+    await carol.locator("#ask .claim", { hasText: "is on it" }).waitFor({ state: "detached" });
+    expect(await carol.locator("#asks .claimed").count()).toBe(0);
   });
 
   test("nothing is sent for five seconds, and what is typed survives undo, reload and a lost connection, until the person logs out", async () => {

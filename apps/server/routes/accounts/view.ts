@@ -3,7 +3,7 @@ import type { AtProvider, Caller, GrantAbout, ListedGrant } from "@parley/core";
 import type { Account } from "../../front-end/visitors.ts";
 import { filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, say } from "../asks/html.ts";
-import { moment } from "../asks/question-view.ts";
+import { moment } from "../asks/moment.ts";
 import { loggedInAs } from "../asks/views.ts";
 
 export interface AccountsView {

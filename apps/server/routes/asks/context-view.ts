@@ -11,7 +11,7 @@ export function contextView(texts: Texts, context: readonly ContextPart[]): Html
 function partView({ question }: Texts, part: ContextPart): Html {
   // Wide and long parts scroll, and scrolling needs the keyboard too.
   const scrolls = markup`tabindex="0" role="region" aria-label="${part.title ?? question.context}"`;
-  const heading = part.title === undefined || isLink(part) ? undefined : markup`<h3 dir="auto">${part.title}</h3>`;
+  const heading = part.title === undefined || isLink(part) ? undefined : markup`<h2 dir="auto">${part.title}</h2>`;
   switch (part.type) {
     case "text":
       return markup`${heading}<p class="text" dir="auto">${part.text}</p>`;

@@ -20,6 +20,7 @@ import { sayWhen } from "../../front-end/retry-after-header.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
+import type { AroundView } from "./around-view.ts";
 import { type Html, type Scripted, SCRIPTED_HEADERS } from "./html.ts";
 import { settledRecord } from "./question-view.ts";
 import { loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
@@ -147,6 +148,18 @@ export async function visitAsk(services: Services, ref: PageRef): Promise<Visit 
     if (read.state !== "settled") throw error;
     return { type: read.by?.isCaller === true || read.answer !== undefined ? "completed" : read.by ? "answered" : "closed" };
   }
+}
+
+/** What people did around an open question. A pure read. */
+export async function aroundOf(services: Services, ref: PageRef, { ask }: OpenPage): Promise<Omit<AroundView, "joining">> {
+  const nothing = { comments: [], history: [] };
+  if (!ask.thread) return nothing;
+  // That it was shown is noted by the page.
+  const { audit: _, ...quiet } = services;
+  const read = await readAsk(quiet, ref);
+  if (read.state === "settled") return nothing;
+  const { comments, history, claimedBy } = read;
+  return { comments, history, ...(claimedBy && { claimedBy }) };
 }
 
 /** Says how the question ended, and who ended it, to those who may know. */

@@ -19,10 +19,12 @@ import {
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import { haste } from "@parley/web/times";
 import type { Texts } from "../../texts/en.ts";
-import { distanceText, filled, inWords, momentText, type Reader } from "../../texts/texts.ts";
+import { distanceText, filled, inWords, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
+import { aroundView, type AroundView } from "./around-view.ts";
+import { moment } from "./moment.ts";
 import { hiddenFields } from "./views.ts";
 
 export interface QuestionView {
@@ -34,8 +36,12 @@ export interface QuestionView {
   readonly token: string;
   /** The address to which the form is sent. */
   readonly action: string;
+  /** What people did around it. */
+  readonly around?: Omit<AroundView, "joining"> | undefined;
   /** If the form answers several questions: what it sends to name them, how many there are, and in words. */
   readonly together?: { readonly hidden: Html; readonly count: number; readonly said: string } | undefined;
+  /** Beside the list, to which a form without script returns. */
+  readonly isInInbox?: boolean;
   /** What was typed and is shown again. */
   readonly draft?: Draft | undefined;
   readonly problems?: Problems | undefined;
@@ -56,8 +62,17 @@ export function questionView(view: QuestionView): Html {
   return markup`<p class="said${isLong ? " long" : ""}" id="said" dir="auto"${region}>${said}</p>
 ${facts(view)}
 ${contextView(reader.texts, aboutOf(asked.ask.request)?.context ?? [])}
+${around(view)}
 ${asked.ask.tally?.mine === true ? markup`<p class="done">${texts.question.quorumMine}</p>` : undefined}
 ${asked.page.kind === "form" ? form(view) : asked.page.kind === "link" ? link(view, asked.page) : elsewhere(view)}`;
+}
+
+/** Of a question that asks nobody else, nobody else would hear. */
+function around({ page: { ask }, reader, caller, token, action, around: known, isInInbox = false }: QuestionView): Html | undefined {
+  if (!known) return undefined;
+  const hasOthers = ask.audience !== undefined && caller.authenticatedBy !== "nobody";
+  const hidden = markup`${hiddenFields(ask.digest, token)}${isInInbox ? markup`<input type="hidden" name="back" value="inbox">` : undefined}`;
+  return aroundView(reader, { ...known, joining: hasOthers ? { action, hidden } : undefined });
 }
 
 function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Html {
@@ -83,10 +98,6 @@ export function headline(message: string): readonly [first: string, rest: string
   const text = message.trim();
   const end = text.search(/[\r\n]/);
   return end === -1 ? [text, ""] : [text.slice(0, end), text.slice(end).replaceAll(/\s+/g, " ").trim()];
-}
-
-export function moment(reader: Reader, ms: number): Html {
-  return markup`<time datetime="${new Date(ms).toISOString()}">${momentText(reader, ms)}</time>`;
 }
 
 function audienceText({ question }: Texts, { to, not }: Audience): string {
@@ -386,7 +397,8 @@ export function settledRecord(reader: Reader, settled: SettledRead): Html {
   const why = (answer?.action === "decline" ? answer.reason : undefined) ?? reason;
   return markup`<p class="done">${endText(reader, settled, answers !== undefined)}</p>
 ${answers}
-<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}<dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>`;
+<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}<dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
+${aroundView(reader, settled)}`;
 }
 
 /** What somebody answered, in the words of the form. */

@@ -14,14 +14,14 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { momentText, type Reader, readerOf, zoneOf } from "../../texts/texts.ts";
-import { notice, noticeLate, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
+import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
 import { answerList, questionView } from "./question-view.ts";
 import { loggedInAs } from "./views.ts";
 
 export interface Questions {
-  show(reply: FastifyReply, shown: ToShow, again?: Again): FastifyReply;
+  show(reply: FastifyReply, shown: ToShow, again?: Again): Promise<FastifyReply>;
   /** `only=check` in the form says what would be refused, and answers nothing: 204 if nothing would. */
   accept(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply>;
   answer(request: FastifyRequest, reply: FastifyReply, given: AnswerOnPage & { readonly page: OpenPage }): Promise<FastifyReply>;
@@ -45,11 +45,12 @@ export interface QuestionsOptions {
 }
 
 export function createQuestions({ services, addresses, signatures }: QuestionsOptions): Questions {
-  function show(reply: FastifyReply, toShow: ToShow, again?: Again): FastifyReply {
+  async function show(reply: FastifyReply, toShow: ToShow, again?: Again): Promise<FastifyReply> {
     const shown = withFormToken(signatures, toShow);
     const { caller, account, reader, token, page } = shown;
     // Empty: to the address at which the page was opened, with its ticket.
-    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", ...again });
+    const around = await aroundOf(services, { taskId: toShow.taskId, key: page.ask.key, caller, door: DOOR }, page);
+    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", around, ...again });
     const scripted = scriptedFor(services, signatures, caller);
     const options = { reader, title: reader.texts.question.title, scripted };
     const id = `${toShow.taskId}/${page.ask.key}`;
@@ -73,7 +74,7 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
         return counted(request, reply, { page, receipt, given });
       case "invalid":
         if (!typed) return notice(reply, "unreadable");
-        return show(
+        return await show(
           reply,
           { request, taskId: given.taskId, page },
           { draft: typed.draft, problems: problemsIn(receipt.violations, typed.form.inputs) },
@@ -123,11 +124,11 @@ ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason 
       const read = readForm(readerOf(request), formOf({ ...page, page: page.page }), body);
       if (!read) return notice(reply, "unreadable");
       const { form, draft, content, problems } = read;
-      if (Object.keys(problems).length > 0) return show(reply, { request, taskId: given.taskId, page }, { draft, problems });
+      if (Object.keys(problems).length > 0) return await show(reply, { request, taskId: given.taskId, page }, { draft, problems });
       if (body.get("only") === "check") {
         const violations = checkOnPage(services, page, { action: "accept", content });
         if (violations.length === 0) return await reply.code(204).send();
-        return show(reply, { request, taskId: given.taskId, page }, { draft, problems: problemsIn(violations, form.inputs) });
+        return await show(reply, { request, taskId: given.taskId, page }, { draft, problems: problemsIn(violations, form.inputs) });
       }
       return await answer(request, reply, { ...given, reply: { action: "accept", content } }, { draft, form });
     },

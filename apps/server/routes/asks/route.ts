@@ -2,12 +2,24 @@
  * Every question has a page, on which people answer it, also what must not pass through their client:
  *
  *   GET, HEAD  show the form, or what happened to the question. They change nothing, so that programs that follow links do no harm.
- *   POST       settles the question, once. The store decides which answer counts (visit-page.ts in core).
+ *   POST       settles the question, once. The store decides which answer counts (visit-page.ts in core). Or it claims, releases or
+ *              comments on the question, which stays open.
  *
  * Any front end serves any step. A form is accepted only if it comes from a page of this server (Origin, Sec-Fetch-Site) that was shown to
  * this person for this question (a signed token).
  */
-import { type FilesWanted, leavePage, noteShown, type OpenPage, ParleyError } from "@parley/core";
+import {
+  claimAsk,
+  COMMENT_CHARS_MAX,
+  commentOnAsk,
+  type FilesWanted,
+  type Joined,
+  leavePage,
+  noteShown,
+  type OpenPage,
+  ParleyError,
+  releaseAsk,
+} from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
@@ -108,6 +120,10 @@ export function asksRoute(
             })
           : await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
       }
+      case "claim":
+      case "release":
+      case "comment":
+        return await join(request, reply, body);
       case "accept":
       case "yes":
       case "no":
@@ -116,6 +132,43 @@ export function asksRoute(
         return notice(reply, "unreadable");
     }
   });
+
+  /** What a person does around the question. Leads back to where they were. */
+  async function join(request: FastifyRequest, reply: FastifyReply, body: URLSearchParams): Promise<FastifyReply> {
+    const ref = refOf(request);
+    const joined = await joinedAs(ref, body);
+    switch (joined?.type) {
+      case undefined:
+        return notice(reply, "unreadable");
+      case "full":
+        return notice(reply, "full");
+      case "forbidden":
+        return notice(reply, "of-others");
+      case "late":
+        return await noticeLate(services, reply, ref);
+      default: {
+        const isInInbox = body.get("back") === "inbox";
+        const { pathname, search } = new URL(isInInbox ? addresses.inbox() : addresses.urlOf(ref.taskId, ref.key));
+        const ask = new URLSearchParams({ ask: `${ref.taskId}/${ref.key}` }).toString();
+        // Without the origin: the page may be open at another name of this server than that of its public address.
+        return await reply.redirect(isInInbox ? `${pathname}?${ask}` : `${pathname}${search}`, 303);
+      }
+    }
+  }
+
+  /** Undefined if it is no comment. */
+  async function joinedAs(ref: ReturnType<typeof refOf>, body: URLSearchParams): Promise<Joined | undefined> {
+    switch (body.get("action")) {
+      case "claim":
+        return await claimAsk(services, ref);
+      case "release":
+        return await releaseAsk(services, ref);
+      default: {
+        const text = body.get("text")?.replaceAll("\r\n", "\n").trim() ?? "";
+        return text === "" || text.length > COMMENT_CHARS_MAX ? undefined : await commentOnAsk(services, { ...ref, text });
+      }
+    }
+  }
 
   interface Accepted {
     readonly page: OpenPage;
@@ -188,13 +241,13 @@ export function asksRoute(
     return await noticeLate(services, reply, request);
   }
 
-  function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): FastifyReply {
+  async function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): Promise<FastifyReply> {
     const { taskId } = refOf(request);
     const toShow = { request, taskId, page, ...(problem !== undefined && { problem }) };
     switch (page.page.kind) {
       case "form":
       case "link":
-        return questions.show(reply, toShow);
+        return await questions.show(reply, toShow);
       case "visit":
         return visits.show(reply, toShow);
       case "oauth":

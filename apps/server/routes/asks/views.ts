@@ -191,6 +191,7 @@ const STATUSES = {
   answered: 409,
   stale: 409,
   closed: 410,
+  full: 409,
   large: 413,
   busy: 429,
   broken: 500,

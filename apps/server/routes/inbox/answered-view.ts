@@ -3,7 +3,8 @@ import type { AnsweredPage } from "@parley/core";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, type Scripted } from "../asks/html.ts";
-import { moment, settledLine } from "../asks/question-view.ts";
+import { moment } from "../asks/moment.ts";
+import { settledLine } from "../asks/question-view.ts";
 
 export interface AnsweredView {
   readonly reader: Reader;

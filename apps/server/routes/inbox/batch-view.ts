@@ -5,7 +5,8 @@ import type { Texts } from "../../texts/en.ts";
 import { filled, type Reader } from "../../texts/texts.ts";
 import { contextView } from "../asks/context-view.ts";
 import { type Html, markup } from "../asks/html.ts";
-import { form, headline, moment, settledLine } from "../asks/question-view.ts";
+import { moment } from "../asks/moment.ts";
+import { form, headline, settledLine } from "../asks/question-view.ts";
 import type { Answered, Batch, Named, Receipted } from "./batch.ts";
 
 export interface BatchView {

@@ -35,6 +35,7 @@ import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
 import {
+  aroundOf,
   DOOR,
   formBodies,
   formText,
@@ -187,8 +188,10 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     )
       noteShown(services, ref, { id: taskId, call: asked.call }, [asked.ask]);
     const { token } = withFormToken(signatures, { request, taskId, page: asked });
-    const body = questionView({ page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) });
-    return { id: given, digest: asked.ask.digest, version: JSON.stringify([asked.ask.tally, asked.ask.deadlineMs]), body };
+    const around = await aroundOf(services, ref, asked);
+    const shown = { page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) };
+    const body = questionView({ ...shown, around, isInInbox: true });
+    return { id: given, digest: asked.ask.digest, version: JSON.stringify([asked.ask.tally, asked.ask.deadlineMs, around]), body };
   }
 
   /** Several questions and one form, in place of one question. */

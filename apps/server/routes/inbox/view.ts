@@ -4,7 +4,8 @@ import { type CLOSES_MS, haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { distanceText, filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
-import { headline, moment } from "../asks/question-view.ts";
+import { moment } from "../asks/moment.ts";
+import { headline } from "../asks/question-view.ts";
 
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
 export interface ListAddress {
@@ -98,6 +99,8 @@ function keysSheet({ keys }: Reader["texts"]): Html {
     ["Enter", keys.enter],
     ["A", keys.accept],
     ["D", keys.decline],
+    ["C", keys.claim],
+    ["M", keys.comment],
     ["X", keys.select],
     ["Shift X", keys.selectTo],
     ["L", keys.alike],
@@ -217,9 +220,17 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
-<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}</span>
+<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}</span>
 <span class="who"><bdi>${title}</bdi> <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
 </a></li>`;
+}
+
+/** Who is on it, and how many comments it has. */
+function onIt({ texts: { around } }: Reader, { claimedBy, commentCount = 0 }: AskSummary): Html {
+  const name = claimedBy && (claimedBy.name ?? claimedBy.principal);
+  const who = claimedBy && (claimedBy.isCaller ? around.youOnIt : filled(around.onIt, { name: name ?? "" }));
+  const comments = commentCount === 1 ? around.oneComment : filled(around.manyComments, { count: commentCount });
+  return markup`${who === undefined ? undefined : markup` <span class="tag claimed">${who}</span>`}${commentCount === 0 ? undefined : markup` <span class="tag later">${comments}</span>`}`;
 }
 
 function pages(inbox: Words, address: ListAddress, { nextCursor }: AskedPage): Html | undefined {

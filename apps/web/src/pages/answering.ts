@@ -4,6 +4,7 @@
  */
 import { keepDrafts } from "./drafts.ts";
 import { load } from "./load.ts";
+import { enhanceAround } from "./around.ts";
 import { button, find, findAll, make, say } from "./page.ts";
 import { makeSearchable, unfold } from "./options.ts";
 import { type Sending, sendSoon, shortened } from "./sending.ts";
@@ -21,6 +22,7 @@ export function enhance(place: HTMLElement, given: Giving): void {
   const { ask, digest } = place.dataset;
   makeSearchable(place);
   unfold(place);
+  enhanceAround(place);
   if (!form || ask === undefined || digest === undefined) return;
   if ("drafts" in form.dataset) keepDrafts(form, { ask, digest });
   form.addEventListener("submit", (event) => {
@@ -34,12 +36,15 @@ export function enhance(place: HTMLElement, given: Giving): void {
 }
 
 /** As if the button of that key was pressed. False if the question has none. */
-export function press(key: "a" | "d", place: HTMLElement): boolean {
+export function press(key: "a" | "d" | "c" | "m", place: HTMLElement): boolean {
   const target = find(`[data-key="${key}"]`, place);
   if (target instanceof HTMLButtonElement && target.form) {
     // What cannot be undone is answered by its buttons, and these ask once more.
     if ("risky" in target.form.dataset) target.focus();
     else target.form.requestSubmit(target);
+  } else if (target?.parentElement instanceof HTMLDetailsElement) {
+    target.parentElement.open = true;
+    (find("textarea", target.parentElement) ?? target).focus();
   } else target?.focus();
   return target !== undefined;
 }

@@ -4,6 +4,7 @@
  * The server writes all of it. The script asks for the page again, and takes the parts that have changed.
  */
 import { enhance, type Given, isAtWork, press } from "./answering.ts";
+import { takeAround } from "./around.ts";
 import { follow } from "./follow.ts";
 import { listen } from "./keys.ts";
 import { load, type Loaded } from "./load.ts";
@@ -228,6 +229,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     if (shown.dataset["digest"] === place.dataset["digest"]) {
       const facts = find(".facts", shown);
       if (shown.dataset["digest"] !== "" && facts) find(".facts", place)?.replaceWith(document.adoptNode(facts));
+      takeAround(shown, place);
       return;
     }
     const wasAtWork = isAtWork(place);
@@ -347,6 +349,8 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     k: () => move(-1),
     a: () => press("a", place),
     d: () => press("d", place),
+    c: () => press("c", place),
+    m: () => press("m", place),
     x: ({ target, shiftKey }) => selection[shiftKey ? "toggleTo" : "toggle"](itemAt(target)),
     l: ({ target }) => selection.alike(itemAt(target)),
     b: () => openSelected(),

@@ -1,0 +1,43 @@
+/** What people do around a question besides answering it, below its context: who is on it, comments, and what happened. It works without script. */
+import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened } from "@parley/core";
+import { filled, type Reader } from "../../texts/texts.ts";
+import { type Html, markup, say } from "./html.ts";
+import { moment } from "./moment.ts";
+
+export interface AroundView extends Around {
+  readonly claimedBy?: AskSummary["claimedBy"];
+  /** The forms with which the person joins. Undefined if the question is closed, or asks nobody else. */
+  readonly joining?: { readonly action: string; readonly hidden: Html } | undefined;
+}
+
+export function aroundView(reader: Reader, { claimedBy, comments, history, joining }: AroundView): Html | undefined {
+  const { around } = reader.texts;
+  if (!joining && comments.length === 0 && history.length < 2) return undefined;
+  const claim = claimedBy && (claimedBy.isCaller ? around.mine : around.other);
+  return markup`<section class="around flow" aria-label="${around.title}">
+<div class="joined flow">
+<p class="claim" role="status">${claimedBy && claim !== undefined ? markup`<span class="tag wait">${say(claim, { name: markup`<bdi>${nameOf(reader, claimedBy)}</bdi>`, when: moment(reader, claimedBy.untilMs) })}</span>` : undefined}</p>
+${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text }) => markup`<li><p class="quiet"><strong><bdi>${nameOf(reader, by)}</bdi></strong> ${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
+${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each) => markup`<li>${happened(reader, each)}</li>`)}</ol></details>`}
+${joining && markup`<form class="join" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${claimedBy?.isCaller ? "release" : "claim"}" data-key="c">${claimedBy?.isCaller ? around.release : around.claim}</button></form>`}
+</div>
+${
+  joining &&
+  markup`<details class="comment"><summary data-key="m">${around.comment}</summary><form class="join" method="post" action="${joining.action}">${joining.hidden}
+<div class="field"><label for="comment">${around.label}</label><textarea id="comment" name="text" rows="3" dir="auto" required maxlength="${COMMENT_CHARS_MAX}" aria-describedby="comment-note"></textarea>
+<p class="quiet" id="comment-note">${around.note}</p></div>
+<p><button name="action" value="comment">${around.send}</button></p></form></details>`
+}
+</section>`;
+}
+
+function nameOf({ texts: { around } }: Reader, { name, principal, isCaller }: NonNullable<Happened["by"]>): string {
+  return isCaller ? around.you : (name ?? principal);
+}
+
+function happened(reader: Reader, { what, by, atMs }: Happened): Html {
+  const { around } = reader.texts;
+  const who = by === undefined ? around.somebody : by.isCaller ? around.you : (by.name ?? by.principal);
+  const words = by?.isCaller ? around.youDid : around.did;
+  return markup`${filled(words[what], { name: who })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}</span>`}`;
+}
